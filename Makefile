@@ -1,0 +1,30 @@
+# sno: built with PGXS alone, against the server that PG_CONFIG names.
+
+EXTENSION = sno
+DATA = $(wildcard sql/sno--*.sql)
+
+MODULE_big = sno
+OBJS = \
+	src/sno.o \
+	src/type.o \
+	src/fields.o \
+	src/clock.o \
+	src/generator.o \
+	src/partition.o \
+	src/lease.o \
+	src/generate.o \
+	src/simd/portable.o
+PG_CPPFLAGS = -I$(srcdir)/src
+
+# Inputs live in test/, outputs in expected/.  The TAP tests start servers of
+# their own; the others want one that runs.
+REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test
+ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
