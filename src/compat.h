@@ -1,0 +1,53 @@
+/*
+ * compat.h
+ *		What differs between the versions of PostgreSQL, 15 and up.
+ *
+ * The only file that tests PG_VERSION_NUM.  It gives older versions the names
+ * of newer ones, so that every other file is written for the newest.  Include
+ * it after postgres.h.
+ */
+#ifndef SNO_COMPAT_H
+#define SNO_COMPAT_H
+
+/*
+ * 16 can hand an input function's error to the caller instead of raising it;
+ * before, there is nobody to hand it to.
+ */
+#if PG_VERSION_NUM < 160000
+#define ereturn(context, dummy_value, ...) \
+	do { \
+		(void) (context); \
+		ereport(ERROR, __VA_ARGS__); \
+		return dummy_value; \
+	} while (0)
+#endif
+
+/* 16 renamed what names a relation's file. */
+#if PG_VERSION_NUM < 160000
+typedef Oid RelFileNumber;
+#define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
+#endif
+
+/* What a setting's check hook hands to its assign hook, which 16 may free. */
+#if PG_VERSION_NUM < 160000
+#define guc_malloc(elevel, size) malloc(size)
+#endif
+
+/* 17 has wait events with names of their own; before, all are "Extension". */
+#if PG_VERSION_NUM >= 170000
+#include "utils/wait_event.h"
+#define sno_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define sno_wait_event(name) PG_WAIT_EXTENSION
+#endif
+
+/* 19 names a lock's tranche where it is made, before, each process did. */
+#if PG_VERSION_NUM >= 190000
+#define sno_new_tranche(name) LWLockNewTrancheId(name)
+#define sno_register_tranche(id, name) ((void) (id))
+#else
+#define sno_new_tranche(name) LWLockNewTrancheId()
+#define sno_register_tranche(id, name) LWLockRegisterTranche(id, name)
+#endif
+
+#endif							/* SNO_COMPAT_H */

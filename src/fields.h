@@ -1,0 +1,58 @@
+/*
+ * fields.h
+ *		An id as a Datum, and its units as times.
+ *
+ * A unit is 4 ms, counted from 2010-01-01; a timestamptz counts microseconds
+ * from 2000-01-01, so it holds every unit exactly.
+ */
+#ifndef SNO_FIELDS_H
+#define SNO_FIELDS_H
+
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+
+#include "sno.h"
+
+#define DatumGetSnoP(datum)		((Sno *) DatumGetPointer(datum))
+#define SnoPGetDatum(id)		PointerGetDatum(id)
+#define PG_GETARG_SNO_P(n)		DatumGetSnoP(PG_GETARG_DATUM(n))
+#define PG_RETURN_SNO_P(id)		return SnoPGetDatum(id)
+
+#define SNO_UNIT_USECS			(SNO_UNIT_MSEC * INT64CONST(1000))
+
+/* 2010-01-01 as a timestamptz: 3653 days, three of them leap days. */
+#define SNO_EPOCH_TIMESTAMPTZ \
+	((SNO_EPOCH_UNIX - \
+	  (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * INT64CONST(86400)) * \
+	 USECS_PER_SEC)
+
+/* The instant at which a unit, at most SNO_UNIT_MAX, starts. */
+static inline TimestampTz
+sno_unit_to_timestamptz(uint64 unit)
+{
+	return SNO_EPOCH_TIMESTAMPTZ + (TimestampTz) unit * SNO_UNIT_USECS;
+}
+
+/*
+ * The unit that holds an instant.  If none does, because it is before the
+ * epoch, past its end, or infinite, the result is false and *unit the nearest
+ * end: 0 or SNO_UNIT_MAX.
+ */
+static inline bool
+sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)
+{
+	if (at < SNO_EPOCH_TIMESTAMPTZ)
+	{
+		*unit = 0;
+		return false;
+	}
+	*unit = (uint64) (at - SNO_EPOCH_TIMESTAMPTZ) / SNO_UNIT_USECS;
+	if (*unit > SNO_UNIT_MAX)
+	{
+		*unit = SNO_UNIT_MAX;
+		return false;
+	}
+	return true;
+}
+
+#endif							/* SNO_FIELDS_H */

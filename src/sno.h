@@ -1,0 +1,94 @@
+/*
+ * sno.h
+ *		The sno id: its size, the layout of its 80 bits, and the pure inline
+ *		functions that put one together and take it apart.
+ *
+ * Nothing here needs PostgreSQL, so that the codec and the generator core can
+ * be tested, fuzzed and measured on their own.
+ *
+ *	 byte 0        1        2        3        4        5        6   7    8   9
+ *		+--------+--------+--------+--------+-------+-+--------+---------+---------+
+ *		|         timestamp, 39 bits                |t|  meta  |partition| sequence|
+ *		+--------+--------+--------+--------+-------+-+--------+---------+---------+
+ *
+ * All fields are big-endian, so that byte order, text order and sort order are
+ * one.  The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC; t is
+ * the tick-tock bit, toggled when the wall clock is seen to step back.
+ */
+#ifndef SNO_H
+#define SNO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SNO_SIZE			10	/* bytes of an id */
+#define SNO_TEXT_SIZE		16	/* characters of its text form */
+
+#define SNO_UNIT_MSEC		4	/* milliseconds in a unit */
+#define SNO_UNITS_PER_SEC	250
+#define SNO_UNIT_MAX		((UINT64_C(1) << 39) - 1)	/* 2079-09-07 15:47:35.548 */
+#define SNO_EPOCH_UNIX		INT64_C(1262304000) /* 2010-01-01 in Unix seconds */
+#define SNO_META_MAX		255
+#define SNO_PARTITION_MAX	65535
+#define SNO_SEQUENCE_MAX	65535
+
+typedef struct Sno
+{
+	uint8_t		byte[SNO_SIZE];
+} Sno;
+
+typedef struct SnoFields
+{
+	uint64_t	unit;			/* 0 .. SNO_UNIT_MAX */
+	bool		tick_tock;
+	uint8_t		meta;
+	uint16_t	partition;
+	uint16_t	sequence;
+} SnoFields;
+
+/*
+ * Put an id together.  `time` is the unit, at most SNO_UNIT_MAX, and the
+ * tick-tock bit below it, as they stand in the first five bytes.
+ */
+static inline void
+sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
+			 uint16_t sequence)
+{
+	uint64_t	head = time << 24 | (uint64_t) meta << 16 | partition;
+
+	/* Compilers make one swapped store of these. */
+	id->byte[0] = (uint8_t) (head >> 56);
+	id->byte[1] = (uint8_t) (head >> 48);
+	id->byte[2] = (uint8_t) (head >> 40);
+	id->byte[3] = (uint8_t) (head >> 32);
+	id->byte[4] = (uint8_t) (head >> 24);
+	id->byte[5] = (uint8_t) (head >> 16);
+	id->byte[6] = (uint8_t) (head >> 8);
+	id->byte[7] = (uint8_t) head;
+	id->byte[8] = (uint8_t) (sequence >> 8);
+	id->byte[9] = (uint8_t) sequence;
+}
+
+static inline void
+sno_pack(Sno *id, SnoFields f)
+{
+	sno_assemble(id, f.unit << 1 | f.tick_tock, f.meta, f.partition, f.sequence);
+}
+
+static inline SnoFields
+sno_unpack(const Sno *id)
+{
+	const uint8_t *b = id->byte;
+	uint64_t	time = (uint64_t) b[0] << 32 | (uint64_t) b[1] << 24 |
+		(uint64_t) b[2] << 16 | (uint64_t) b[3] << 8 | b[4];
+	SnoFields	f;
+
+	f.unit = time >> 1;
+	f.tick_tock = time & 1;
+	f.meta = b[5];
+	f.partition = (uint16_t) (b[6] << 8 | b[7]);
+	f.sequence = (uint16_t) (b[8] << 8 | b[9]);
+	return f;
+}
+
+#endif							/* SNO_H */

@@ -1,0 +1,214 @@
+/*
+ * type.c
+ *		The type sno: text and binary I/O, comparison and hashing.
+ *
+ * An id is ten bytes, passed by reference and not aligned.  Its order is that
+ * of its bytes, hence that of its text in any collation that compares bytes.
+ * The comparison and hash functions raise no error whatever the bytes.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "port/pg_bswap.h"
+
+#include "compat.h"
+#include "fields.h"
+#include "simd/codec.h"
+
+PG_FUNCTION_INFO_V1(sno_in);
+PG_FUNCTION_INFO_V1(sno_out);
+PG_FUNCTION_INFO_V1(sno_recv);
+PG_FUNCTION_INFO_V1(sno_send);
+PG_FUNCTION_INFO_V1(sno_eq);
+PG_FUNCTION_INFO_V1(sno_ne);
+PG_FUNCTION_INFO_V1(sno_lt);
+PG_FUNCTION_INFO_V1(sno_le);
+PG_FUNCTION_INFO_V1(sno_gt);
+PG_FUNCTION_INFO_V1(sno_ge);
+PG_FUNCTION_INFO_V1(sno_cmp);
+PG_FUNCTION_INFO_V1(sno_smaller);
+PG_FUNCTION_INFO_V1(sno_larger);
+PG_FUNCTION_INFO_V1(sno_hash);
+PG_FUNCTION_INFO_V1(sno_hash_extended);
+
+/* ---------------- I/O ---------------- */
+
+/*
+ * Raise the error for text that is not an id, and say why: its length, or
+ * else the first character that is out of place.  All characters before that
+ * one are of one byte, so its offset is the same in bytes and in characters.
+ */
+static Datum
+reject_text(const char *text, struct Node *escontext)
+{
+	Sno			scratch;
+	int			length = pg_mbstrlen(text);
+	int			bad = 0;
+
+	if (length == SNO_TEXT_SIZE)
+		bad = sno_decode(text, &scratch);
+
+	ereturn(escontext, (Datum) 0,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type %s: \"%s\"", "sno", text),
+			 length != SNO_TEXT_SIZE ?
+			 errdetail("A sno has %d characters, not %d.",
+					   SNO_TEXT_SIZE, length) :
+			 errdetail("Character %d is \"%.*s\", not one of 2-9 and a-x.",
+					   bad + 1, pg_mblen(text + bad), text + bad)));
+}
+
+Datum
+sno_in(PG_FUNCTION_ARGS)
+{
+	char	   *text = PG_GETARG_CSTRING(0);
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (strlen(text) != SNO_TEXT_SIZE ||
+		sno_decode(text, id) != SNO_TEXT_SIZE)
+		return reject_text(text, fcinfo->context);
+
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_out(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	char	   *text = (char *) palloc(SNO_TEXT_SIZE + 1);
+
+	sno_encode(id, text);
+	text[SNO_TEXT_SIZE] = '\0';
+	PG_RETURN_CSTRING(text);
+}
+
+Datum
+sno_recv(PG_FUNCTION_ARGS)
+{
+	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
+	int			length = message->len - message->cursor;
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (length != SNO_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid length in external \"%s\" value", "sno"),
+				 errdetail("A sno has %d bytes, not %d.", SNO_SIZE, length)));
+
+	pq_copymsgbytes(message, (char *) id->byte, SNO_SIZE);
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_send(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	StringInfoData message;
+
+	pq_begintypsend(&message);
+	pq_sendbytes(&message, (char *) id->byte, SNO_SIZE);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+}
+
+/* ---------------- comparison ---------------- */
+
+/*
+ * As memcmp() over the ten bytes: eight, and then, since ids of one unit and
+ * partition tie in them, the two of the sequence.
+ */
+static inline int
+compare(const Sno *a, const Sno *b)
+{
+	uint64		a_high;
+	uint64		b_high;
+	uint16		a_low;
+	uint16		b_low;
+
+	memcpy(&a_high, a->byte, sizeof(a_high));
+	memcpy(&b_high, b->byte, sizeof(b_high));
+	if (a_high != b_high)
+		return pg_ntoh64(a_high) < pg_ntoh64(b_high) ? -1 : 1;
+
+	memcpy(&a_low, a->byte + sizeof(a_high), sizeof(a_low));
+	memcpy(&b_low, b->byte + sizeof(b_high), sizeof(b_low));
+	return (int) pg_ntoh16(a_low) - (int) pg_ntoh16(b_low);
+}
+
+Datum
+sno_eq(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) == 0);
+}
+
+Datum
+sno_ne(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) != 0);
+}
+
+Datum
+sno_lt(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) < 0);
+}
+
+Datum
+sno_le(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) <= 0);
+}
+
+Datum
+sno_gt(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) > 0);
+}
+
+Datum
+sno_ge(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) >= 0);
+}
+
+Datum
+sno_cmp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
+}
+
+Datum
+sno_smaller(PG_FUNCTION_ARGS)
+{
+	Sno		   *a = PG_GETARG_SNO_P(0);
+	Sno		   *b = PG_GETARG_SNO_P(1);
+
+	PG_RETURN_SNO_P(compare(a, b) <= 0 ? a : b);
+}
+
+Datum
+sno_larger(PG_FUNCTION_ARGS)
+{
+	Sno		   *a = PG_GETARG_SNO_P(0);
+	Sno		   *b = PG_GETARG_SNO_P(1);
+
+	PG_RETURN_SNO_P(compare(a, b) >= 0 ? a : b);
+}
+
+/* ---------------- hashing ---------------- */
+
+/* Frozen with 1.0: hash indexes and hash partitions depend on the values. */
+
+Datum
+sno_hash(PG_FUNCTION_ARGS)
+{
+	return hash_any(PG_GETARG_SNO_P(0)->byte, SNO_SIZE);
+}
+
+Datum
+sno_hash_extended(PG_FUNCTION_ARGS)
+{
+	return hash_any_extended(PG_GETARG_SNO_P(0)->byte, SNO_SIZE,
+							 PG_GETARG_INT64(1));
+}

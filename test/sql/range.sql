@@ -1,0 +1,129 @@
+--
+-- Ids in a range of time
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS sno;
+RESET client_min_messages;
+SET TimeZone = 'UTC';
+SET DateStyle = 'ISO, YMD';
+
+-- Bounds of every kind, on and off the start of a unit
+SELECT r, sno_range_min(r) AS min, sno_range_max(r) AS max,
+    sno_range_min(r) <= sno_range_max(r) AS any
+FROM unnest('{
+    "[2026-01-01 00:00:00,2026-01-01 00:00:00.004)",
+    "[2026-01-01 00:00:00,2026-01-01 00:00:00.004]",
+    "(2026-01-01 00:00:00,2026-01-01 00:00:00.004)",
+    "(2026-01-01 00:00:00,2026-01-01 00:00:00.004]",
+    "[2026-01-01 00:00:00,2026-01-01 00:00:00]",
+    "[2026-01-01 00:00:00.000001,2026-01-01 00:00:00.003999]",
+    "[2025-12-31 23:59:59.999999,2026-01-01 00:00:00.000001]",
+    "(2025-12-31 23:59:59.999999,2026-01-01 00:00:00.000001)",
+    "(2025-12-31 23:59:59.996,2026-01-01)",
+    "(,2026-01-01)", "[2026-01-01,)", "(,)", "empty",
+    "[-infinity,infinity]", "(-infinity,infinity)", "[-infinity,-infinity]", "[infinity,infinity]",
+    "[infinity,)", "(,-infinity]",
+    "(,2010-01-01)", "(,2010-01-01]", "[2009-01-01,2009-12-31]",
+    "[2079-09-07 15:47:35.548,)", "(2079-09-07 15:47:35.548,)", "[2080-01-01,2081-01-01)",
+    "[4714-11-24 00:00:00 BC,294276-12-31 23:59:59.999999]"}'::tstzrange[]) AS r;
+
+SELECT sno_range_min(NULL), sno_range_max(NULL);
+
+-- Both operators, and null
+SELECT id <@ r AS contained, r @> id AS contains, sno_contained_by(id, r), sno_range_contains(r, id), sno_timestamp(id) <@ r AS oracle
+FROM (VALUES
+    ('brpk4q72xwf2m63l'::sno, tstzrange('2020-01-01', NULL)),
+    ('brpk4q72xwf2m63l', tstzrange(NULL, '2020-01-01')),
+    ('brpk4q72xwf2m63l', 'empty'),
+    ('brpk4q72xwf2m63l', NULL),
+    (NULL, 'empty')) AS v (id, r);
+
+-- One id a minute, and shifts of eight hours
+CREATE TEMP TABLE event (id sno PRIMARY KEY, n int);
+INSERT INTO event
+SELECT sno_min(timestamptz '2026-01-01' + n * interval '1 min'), n FROM generate_series(0, 9999) n;
+CREATE TEMP TABLE shift (name text, during tstzrange);
+INSERT INTO shift
+SELECT n::text, tstzrange(start, start + interval '8 h')
+FROM generate_series(0, 2) n, LATERAL (SELECT timestamptz '2026-01-03' + n * interval '8 h' AS start) AS s;
+ANALYZE event;
+ANALYZE shift;
+
+-- The primary key serves: constants,
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET jit = off;
+EXPLAIN (COSTS OFF) SELECT * FROM event WHERE id <@ tstzrange('2026-01-02 00:00', '2026-01-02 01:00');
+EXPLAIN (COSTS OFF) SELECT * FROM event WHERE '[2026-01-02 00:00,2026-01-02 01:00)'::tstzrange @> id;
+SELECT count(*), min(n), max(n) FROM event WHERE id <@ tstzrange('2026-01-02 00:00', '2026-01-02 01:00');
+-- the present,
+EXPLAIN (COSTS OFF) SELECT * FROM event WHERE id <@ tstzrange(now() - interval '1 hour', now());
+-- parameters, planned for any value,
+SET plan_cache_mode = force_generic_plan;
+PREPARE during(tstzrange) AS SELECT count(*) FROM event WHERE id <@ $1;
+EXPLAIN (COSTS OFF) EXECUTE during('[2026-01-02 00:00,2026-01-02 01:00)');
+EXECUTE during('[2026-01-02 00:00,2026-01-02 01:00)');
+EXECUTE during('empty');
+EXECUTE during(NULL);
+PREPARE between(timestamptz, timestamptz) AS SELECT count(*) FROM event WHERE id <@ tstzrange($1, $2);
+EXPLAIN (COSTS OFF) EXECUTE between('2026-01-02 00:00', '2026-01-02 01:00');
+EXECUTE between('2026-01-02 00:00', '2026-01-02 01:00');
+RESET plan_cache_mode;
+-- joined ranges,
+EXPLAIN (COSTS OFF) SELECT s.name, count(*) FROM shift s JOIN event e ON e.id <@ s.during GROUP BY s.name;
+SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON e.id <@ s.during GROUP BY s.name ORDER BY s.name;
+SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON s.during @> e.id GROUP BY s.name ORDER BY s.name;
+-- and subqueries, run once.
+CREATE FUNCTION pg_temp.conditions(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        IF line ~ 'Index Cond' THEN
+            RETURN NEXT regexp_replace(line, '\$0|\(InitPlan 1\).col1', 'subquery', 'g');
+        END IF;
+    END LOOP;
+END $$;
+SELECT pg_temp.conditions($$SELECT * FROM event WHERE id <@ (SELECT during FROM shift WHERE name = '1')$$);
+SELECT count(*), min(n), max(n) FROM event WHERE id <@ (SELECT during FROM shift WHERE name = '1');
+
+-- A volatile range is evaluated for each row, and once.
+EXPLAIN (COSTS OFF) SELECT * FROM event WHERE id <@ tstzrange(NULL, clock_timestamp());
+SELECT count(*) FROM event WHERE id <@ tstzrange('2026-01-01 00:00', timestamptz '2026-01-01 01:00' + random() * interval '0');
+
+-- Partitions by time are pruned, when planning or when starting.
+CREATE TEMP TABLE log (id sno PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TEMP TABLE log_2025 PARTITION OF log FOR VALUES FROM (MINVALUE) TO (sno_min('2026-01-01'));
+CREATE TEMP TABLE log_2026 PARTITION OF log FOR VALUES FROM (sno_min('2026-01-01')) TO (sno_min('2027-01-01'));
+CREATE TEMP TABLE log_rest PARTITION OF log FOR VALUES FROM (sno_min('2027-01-01')) TO (MAXVALUE);
+INSERT INTO log SELECT sno_min(t) FROM generate_series(timestamptz '2025-12-01', '2027-01-31', '1 day') t;
+SELECT tableoid::regclass, count(*), min(id::timestamptz), max(id::timestamptz) FROM log GROUP BY 1 ORDER BY 1;
+EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange('2026-01-01', '2027-01-01');
+EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange('2026-01-01', '2027-01-01', '[]');
+EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ 'empty'::tstzrange;
+EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange(current_date - 100000, current_date - 90000);
+
+-- A check of rows, and an index of some
+CREATE TEMP TABLE guarded (id sno CHECK (id <@ tstzrange('2026-01-01', '2027-01-01')));
+INSERT INTO guarded VALUES (sno_min('2026-12-31'));
+INSERT INTO guarded VALUES (sno_min('2027-01-01'));
+CREATE INDEX event_early ON event (n) WHERE id <@ tstzrange('2026-01-01', '2026-01-02');
+EXPLAIN (COSTS OFF) SELECT n FROM event WHERE n = 7 AND id <@ tstzrange('2026-01-01', '2026-01-02');
+
+-- Only a tstzrange has the times of ids.
+SELECT 'brpk4q72xwf2m63l'::sno <@ tsrange('2026-01-01', '2027-01-01');
+\echo :LAST_ERROR_SQLSTATE
+SELECT int4range(1, 2) @> 'brpk4q72xwf2m63l'::sno;
+SELECT * FROM event WHERE id <@ daterange('2026-01-01', '2027-01-01');
+
+-- A domain over it does.
+CREATE DOMAIN pg_temp.period AS tstzrange;
+SELECT count(*) FROM event WHERE id <@ '[2026-01-02 00:00,2026-01-02 01:00)'::pg_temp.period;
+
+-- The server's own range operators mean what they meant.
+SELECT during @> '[2026-01-03 01:00,2026-01-03 02:00)' AS contains FROM shift;
+SELECT '[2026-01-03 01:00,2026-01-03 02:00)' <@ during AS contained FROM shift;
+SELECT during @> timestamptz '2026-01-03 01:00' AS holds FROM shift;
+PREPARE untyped AS SELECT * FROM shift WHERE during @> $1;
+SELECT parameter_types FROM pg_prepared_statements WHERE name = 'untyped';
+DEALLOCATE ALL;
