@@ -1,0 +1,65 @@
+/*
+ * generator.c
+ *		The generator core; generator.h states its invariants.
+ */
+#include "generator.h"
+
+/*
+ * Begin anew above `floor`, the highest unit that earlier leases of the
+ * partition may have used, without a lease of one's own: the ceiling is the
+ * floor until one is written.  I1 and I2 hold as the floor's unit counts as
+ * used up in both timelines.
+ */
+void
+sno_generator_start(SnoGenerator *g, uint64_t floor,
+					uint16_t sequence_min, uint16_t sequence_max)
+{
+	__atomic_store_n(&g->word, SNO_WORD(floor, false, sequence_max + 1),
+					 __ATOMIC_RELAXED);
+	g->wall_safe = floor;
+	g->lease_floor = floor;
+	g->ceiling = floor;
+	g->drifts = 0;
+	g->sequence_min = sequence_min;
+	g->sequence_max = sequence_max;
+}
+
+/* Would a step at `now` issue, given a lease that covers it? */
+bool
+sno_generator_ready(const SnoGenerator *g, uint64_t now)
+{
+	uint64_t	word = sno_generator_word(g);
+
+	if (now == SNO_WORD_UNIT(word))
+		return SNO_WORD_SEQUENCE(word) <= g->sequence_max;
+	return now > SNO_WORD_UNIT(word) || now > g->wall_safe;
+}
+
+/* A step whose unit isn't the word's, or is exhausted. */
+SnoStep
+sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued)
+{
+	uint64_t	unit = SNO_WORD_UNIT(sno_generator_word(g));
+
+	if (now == unit)
+		return SNO_EXHAUSTED;
+
+	if (now > unit)
+	{
+		/* Progress. */
+		if (now > g->ceiling)
+			return SNO_LEASE_OVER;
+	}
+	else
+	{
+		/* Regression: into the other timeline, where that is unused. */
+		if (now <= g->wall_safe)
+			return SNO_BEHIND;
+		g->wall_safe = unit;
+		g->drifts++;
+	}
+
+	*issued = SNO_WORD(now, g->drifts & 1, g->sequence_min);
+	__atomic_store_n(&g->word, *issued + 1, __ATOMIC_RELAXED);
+	return SNO_ISSUED;
+}
