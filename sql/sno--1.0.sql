@@ -1,0 +1,518 @@
+/* sno--1.0.sql: the type sno, and generators that never issue an id twice */
+
+-- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
+\echo Use "CREATE EXTENSION sno" to load this file. \quit
+
+--
+-- type
+--
+
+CREATE TYPE sno;
+
+--
+-- I/O
+--
+
+CREATE FUNCTION sno_in(cstring) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_out(sno) RETURNS cstring
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_recv(internal) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_send(sno) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE sno (
+    INPUT = sno_in,
+    OUTPUT = sno_out,
+    RECEIVE = sno_recv,
+    SEND = sno_send,
+    INTERNALLENGTH = 10,
+    ALIGNMENT = char,
+    STORAGE = plain,
+    CATEGORY = 'U'
+);
+
+--
+-- accessors
+--
+
+CREATE FUNCTION sno_timestamp(sno) RETURNS timestamptz
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_tick_tock(sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_meta(sno) RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_partition(sno) RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_sequence(sno) RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_parts(
+    sno,
+    OUT "timestamp" timestamptz,
+    OUT tick_tock boolean,
+    OUT meta integer,
+    OUT partition integer,
+    OUT sequence integer)
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+--
+-- time bounds
+--
+
+CREATE FUNCTION sno_min(timestamptz) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_max(timestamptz) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_range_max(tstzrange) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+--
+-- casts: explicit ones only, so that no operator becomes ambiguous
+--
+
+CREATE FUNCTION sno_to_uuid(sno) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_from_uuid(uuid) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_to_bytea(sno) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_from_bytea(bytea) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
+CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
+CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno);
+CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
+CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
+
+--
+-- operators: comparison
+--
+
+CREATE FUNCTION sno_eq(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_ne(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_lt(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_le(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_gt(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_ge(sno, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE OPERATOR = (
+    FUNCTION = sno_eq,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = =,
+    NEGATOR = <>,
+    RESTRICT = eqsel,
+    JOIN = eqjoinsel,
+    HASHES,
+    MERGES
+);
+
+CREATE OPERATOR <> (
+    FUNCTION = sno_ne,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = <>,
+    NEGATOR = =,
+    RESTRICT = neqsel,
+    JOIN = neqjoinsel
+);
+
+CREATE OPERATOR < (
+    FUNCTION = sno_lt,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = >,
+    NEGATOR = >=,
+    RESTRICT = scalarltsel,
+    JOIN = scalarltjoinsel
+);
+
+CREATE OPERATOR <= (
+    FUNCTION = sno_le,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = >=,
+    NEGATOR = >,
+    RESTRICT = scalarlesel,
+    JOIN = scalarlejoinsel
+);
+
+CREATE OPERATOR > (
+    FUNCTION = sno_gt,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = <,
+    NEGATOR = <=,
+    RESTRICT = scalargtsel,
+    JOIN = scalargtjoinsel
+);
+
+CREATE OPERATOR >= (
+    FUNCTION = sno_ge,
+    LEFTARG = sno,
+    RIGHTARG = sno,
+    COMMUTATOR = <=,
+    NEGATOR = <,
+    RESTRICT = scalargesel,
+    JOIN = scalargejoinsel
+);
+
+--
+-- operators: an id in a range of time
+--
+
+-- The planner turns both into comparisons with sno_range_min() and
+-- sno_range_max().  They take anyrange, and refuse any but tstzrange: an exact
+-- tstzrange would change what "during @> '[2026-01-01,)'" means elsewhere.
+
+CREATE FUNCTION sno_range_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_contained_by(sno, anyrange) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+SUPPORT sno_range_support;
+
+CREATE FUNCTION sno_range_contains(anyrange, sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+SUPPORT sno_range_support;
+
+CREATE OPERATOR <@ (
+    FUNCTION = sno_contained_by,
+    LEFTARG = sno,
+    RIGHTARG = anyrange,
+    COMMUTATOR = @>,
+    RESTRICT = contsel,
+    JOIN = contjoinsel
+);
+
+CREATE OPERATOR @> (
+    FUNCTION = sno_range_contains,
+    LEFTARG = anyrange,
+    RIGHTARG = sno,
+    COMMUTATOR = <@,
+    RESTRICT = contsel,
+    JOIN = contjoinsel
+);
+
+--
+-- operator classes
+--
+
+CREATE FUNCTION sno_cmp(sno, sno) RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION sno_hash(sno) RETURNS integer
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_hash_extended(sno, bigint) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE OPERATOR CLASS sno_ops
+DEFAULT FOR TYPE sno USING btree AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 sno_cmp(sno, sno);
+
+CREATE OPERATOR CLASS sno_ops
+DEFAULT FOR TYPE sno USING hash AS
+    OPERATOR 1 =,
+    FUNCTION 1 sno_hash(sno),
+    FUNCTION 2 sno_hash_extended(sno, bigint);
+
+--
+-- aggregates
+--
+
+CREATE FUNCTION sno_smaller(sno, sno) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_larger(sno, sno) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE AGGREGATE min(sno) (
+    SFUNC = sno_smaller,
+    STYPE = sno,
+    COMBINEFUNC = sno_smaller,
+    SORTOP = <,
+    PARALLEL = SAFE
+);
+
+CREATE AGGREGATE max(sno) (
+    SFUNC = sno_larger,
+    STYPE = sno,
+    COMBINEFUNC = sno_larger,
+    SORTOP = >,
+    PARALLEL = SAFE
+);
+
+--
+-- comments on the above
+--
+
+COMMENT ON TYPE sno IS
+    'id of 80 bits in 10 bytes, ordered by time; text is 16 characters of '
+    '2-9 and a-x, binary is the 10 bytes';
+
+COMMENT ON FUNCTION sno_in(cstring) IS
+    'text input; exactly 16 characters of 2-9 and a-x, or else error 22P02';
+COMMENT ON FUNCTION sno_out(sno) IS
+    'text output, 16 characters';
+COMMENT ON FUNCTION sno_recv(internal) IS
+    'binary input; exactly 10 bytes, or else error 22P03';
+COMMENT ON FUNCTION sno_send(sno) IS
+    'binary output, 10 bytes';
+
+COMMENT ON FUNCTION sno_timestamp(sno) IS
+    'start of the 4 ms unit the id was made in, from 2010-01-01 00:00:00 '
+    'UTC to 2079-09-07 15:47:35.548 UTC';
+COMMENT ON FUNCTION sno_tick_tock(sno) IS
+    'which of two timelines the id is in; toggled when the clock is seen to '
+    'step back';
+COMMENT ON FUNCTION sno_meta(sno) IS
+    'the user''s byte, 0 to 255';
+COMMENT ON FUNCTION sno_partition(sno) IS
+    'partition that issued the id, 0 to 65535';
+COMMENT ON FUNCTION sno_sequence(sno) IS
+    'count within the unit and partition, 0 to 65535';
+COMMENT ON FUNCTION sno_parts(sno) IS
+    'all five fields of the id';
+
+COMMENT ON FUNCTION sno_min(timestamptz) IS
+    'lowest id of the 4 ms unit that holds the time; before 2010 the lowest '
+    'of all ids, past the epoch''s end the highest';
+COMMENT ON FUNCTION sno_max(timestamptz) IS
+    'highest id of the 4 ms unit that holds the time; before 2010 the '
+    'lowest of all ids, past the epoch''s end the highest';
+COMMENT ON FUNCTION sno_range_min(tstzrange) IS
+    'lowest id whose sno_timestamp() is in the range; the highest of all '
+    'ids if there is none';
+COMMENT ON FUNCTION sno_range_max(tstzrange) IS
+    'highest id whose sno_timestamp() is in the range; the lowest of all '
+    'ids if there is none';
+
+COMMENT ON FUNCTION sno_to_uuid(sno) IS
+    'uuid whose 16 bytes are the text of the id; keeps the order';
+COMMENT ON FUNCTION sno_from_uuid(uuid) IS
+    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
+    'the text of one';
+COMMENT ON FUNCTION sno_to_bytea(sno) IS
+    'the 10 bytes of the id; keeps the order';
+COMMENT ON FUNCTION sno_from_bytea(bytea) IS
+    'id of the 10 bytes; error 22P03 for another length';
+
+COMMENT ON CAST (sno AS uuid) IS
+    'the 16 characters of the text as bytes';
+COMMENT ON CAST (uuid AS sno) IS
+    'back from the 16 characters of the text; error 22P02 if they are not '
+    'the text of an id';
+COMMENT ON CAST (sno AS bytea) IS
+    'the 10 bytes';
+COMMENT ON CAST (bytea AS sno) IS
+    'back from the 10 bytes; error 22P03 for another length';
+COMMENT ON CAST (sno AS timestamptz) IS
+    'as sno_timestamp(): start of the 4 ms unit the id was made in';
+
+COMMENT ON FUNCTION sno_eq(sno, sno) IS
+    'implementation of = operator';
+COMMENT ON FUNCTION sno_ne(sno, sno) IS
+    'implementation of <> operator';
+COMMENT ON FUNCTION sno_lt(sno, sno) IS
+    'implementation of < operator';
+COMMENT ON FUNCTION sno_le(sno, sno) IS
+    'implementation of <= operator';
+COMMENT ON FUNCTION sno_gt(sno, sno) IS
+    'implementation of > operator';
+COMMENT ON FUNCTION sno_ge(sno, sno) IS
+    'implementation of >= operator';
+COMMENT ON OPERATOR = (sno, sno) IS
+    'equal';
+COMMENT ON OPERATOR <> (sno, sno) IS
+    'not equal';
+COMMENT ON OPERATOR < (sno, sno) IS
+    'less than';
+COMMENT ON OPERATOR <= (sno, sno) IS
+    'less than or equal';
+COMMENT ON OPERATOR > (sno, sno) IS
+    'greater than';
+COMMENT ON OPERATOR >= (sno, sno) IS
+    'greater than or equal';
+
+COMMENT ON FUNCTION sno_contained_by(sno, anyrange) IS
+    'implementation of <@ operator';
+COMMENT ON FUNCTION sno_range_contains(anyrange, sno) IS
+    'implementation of @> operator';
+COMMENT ON FUNCTION sno_range_support(internal) IS
+    'planner support for an id in a range of time';
+COMMENT ON OPERATOR <@ (sno, anyrange) IS
+    'sno_timestamp() of the id is in the range, which must be a tstzrange; '
+    'uses indexes on the id';
+COMMENT ON OPERATOR @> (anyrange, sno) IS
+    'the range, which must be a tstzrange, contains sno_timestamp() of the '
+    'id; uses indexes on the id';
+
+COMMENT ON FUNCTION sno_cmp(sno, sno) IS
+    'less than, equal or greater: a negative integer, 0 or a positive one';
+COMMENT ON FUNCTION sno_hash(sno) IS
+    'hash';
+COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS
+    'hash with a seed';
+COMMENT ON OPERATOR CLASS sno_ops USING btree IS
+    'order of ids: time, tick-tock, meta, partition, sequence';
+COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
+    'order of ids: time, tick-tock, meta, partition, sequence';
+COMMENT ON OPERATOR CLASS sno_ops USING hash IS
+    'hashing of ids';
+COMMENT ON OPERATOR FAMILY sno_ops USING hash IS
+    'hashing of ids';
+
+COMMENT ON FUNCTION sno_smaller(sno, sno) IS
+    'smaller of two ids';
+COMMENT ON FUNCTION sno_larger(sno, sno) IS
+    'larger of two ids';
+COMMENT ON AGGREGATE min(sno) IS
+    'lowest of all input ids';
+COMMENT ON AGGREGATE max(sno) IS
+    'highest of all input ids';
+
+--
+-- generators
+--
+
+CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION sno_generate(integer) IS
+    'a new id, unlike any other of this database, with a metabyte from 0 to '
+    '255; waits at most sno.max_wait';
+
+--
+-- catalog
+--
+
+-- The leases of partitions (src/lease.c), one row each.  A session that
+-- generates overwrites its row in place, outside of transactions, and refuses
+-- to if the table isn't as it is created here: no index, no nullable column.
+-- Locking it in SHARE mode or above makes generators wait.
+
+CREATE TABLE sno_snapshot (
+    holder            bigint      NOT NULL,
+    system_identifier bigint      NOT NULL,
+    timeline          integer     NOT NULL,
+    database          oid         NOT NULL,
+    partition         integer     NOT NULL CHECK (partition BETWEEN 0 AND 65535),
+    sequence_min      integer     NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
+    sequence_max      integer     NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 65535),
+    sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 65536),
+    wall_hi           timestamptz NOT NULL,
+    wall_safe         timestamptz NOT NULL,
+    drifts            bigint      NOT NULL,
+    taken_at          timestamptz NOT NULL,
+    lease_until       timestamptz NOT NULL
+) USING heap;
+
+COMMENT ON TABLE sno_snapshot IS
+    'leases of partitions: none is used again until the clock is past its '
+    'lease_until; written by generators, in place; not to be changed by hand, '
+    'nor locked in SHARE mode or above for long';
+COMMENT ON COLUMN sno_snapshot.holder IS
+    'random number of who took the lease';
+COMMENT ON COLUMN sno_snapshot.system_identifier IS
+    'the server of the holder, as in pg_control_system()';
+COMMENT ON COLUMN sno_snapshot.timeline IS
+    'the timeline of that server''s WAL: a promotion makes another holder';
+COMMENT ON COLUMN sno_snapshot.database IS
+    'oid of the holder''s database';
+COMMENT ON COLUMN sno_snapshot.partition IS
+    'the partition leased, 0 to 65535';
+COMMENT ON COLUMN sno_snapshot.sequence_min IS
+    'lower bound of its sequence, inclusive';
+COMMENT ON COLUMN sno_snapshot.sequence_max IS
+    'upper bound of its sequence, inclusive';
+COMMENT ON COLUMN sno_snapshot.sequence IS
+    'next sequence, when the row was written';
+COMMENT ON COLUMN sno_snapshot.wall_hi IS
+    'unit of the latest id, when the row was written';
+COMMENT ON COLUMN sno_snapshot.wall_safe IS
+    'last unit used in the other timeline, when the row was written';
+COMMENT ON COLUMN sno_snapshot.drifts IS
+    'steps back of the clock so far; the lowest bit is tick-tock';
+COMMENT ON COLUMN sno_snapshot.taken_at IS
+    'when the row was written';
+COMMENT ON COLUMN sno_snapshot.lease_until IS
+    'the ceiling: last unit in which ids may be issued under the lease';
+
+-- A dump carries the bounds along, as another holder's.
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
+
+--
+-- grants
+--
+
+-- What pg_dump and pg_restore need where the database's owner runs them.
+-- Everybody else sees nothing: EXECUTE on a generator is the privilege.
+GRANT SELECT, INSERT ON TABLE sno_snapshot TO @extowner@;

@@ -1,0 +1,37 @@
+/*
+ * clock.h
+ *		The wall clock in units of an id, and its steps.
+ */
+#ifndef SNO_CLOCK_H
+#define SNO_CLOCK_H
+
+#include "postgres.h"
+
+#include <time.h>
+
+#include "sno.h"
+
+extern void sno_clock_out_of_epoch(void);
+extern void sno_clock_watch(void);
+extern int64 sno_clock_monotonic(void);
+
+/*
+ * The current unit.  It comes from the vDSO, without a system call.  Raises
+ * 22008 if the clock is outside the epoch, whose ids can't tell its time.
+ */
+static inline uint64
+sno_clock_unit(void)
+{
+	struct timespec t;
+	uint64		unit;
+
+	/* Before the epoch this wraps to more than any unit. */
+	clock_gettime(CLOCK_REALTIME, &t);
+	unit = ((uint64) t.tv_sec - SNO_EPOCH_UNIX) * SNO_UNITS_PER_SEC +
+		(uint32) t.tv_nsec / (SNO_UNIT_MSEC * 1000000);
+	if (unlikely(unit > SNO_UNIT_MAX))
+		sno_clock_out_of_epoch();
+	return unit;
+}
+
+#endif							/* SNO_CLOCK_H */

@@ -1,0 +1,398 @@
+/*
+ * generate.c
+ *		The SQL-callable generators, and the partition that a session owns.
+ *
+ * The common case, one more id in the unit of the last one, reads the clock
+ * and steps the session's own partition: no lock, no system call.  What is
+ * rarer happens at most once a unit, in next_slowly(): taking a partition,
+ * renewing its lease, moving on from one that can't issue now.
+ *
+ * A renewal is begun at half of the lease's life, by a row that is written but
+ * not waited for: it is flushed by the time the ceiling is reached, and only
+ * then published.  It must not disturb the caller, whose lease is still good,
+ * so it runs in a subtransaction whose failure is logged and tried again.  At
+ * the ceiling the renewal is done at once, and its errors are the caller's.
+ *
+ * A partition that this session reserved and then failed to lease remains its
+ * own, with a ceiling that lets it issue nothing; the next call goes on there.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "clock.h"
+#include "fields.h"
+#include "generate.h"
+#include "lease.h"
+#include "miscadmin.h"
+#include "partition.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+/*
+ * New leases that a session may take at once, and how soon it may take one
+ * more: many more than a steady clock asks for, few enough that a clock which
+ * steps wildly waits instead of eating the pool.
+ */
+#define LEASE_BURST			16
+#define LEASE_REGAIN_USEC	100000
+
+int			sno_lease_duration;
+int			sno_max_wait;
+
+/* The partition that this session owns, or NULL. */
+static SnoPartition *mine;
+
+/* The unit from which on next_slowly() must look at the lease. */
+static uint64 attention;
+
+/* Where leases are written, as looked up last; look again if recheck is set. */
+static Oid	table;
+static RelFileNumber table_file;
+static bool recheck = true;
+static bool table_locked;		/* when a lease was to be written last */
+
+/* A renewal that is written but not published; its ceiling is 0 if none is. */
+static uint64 pending_ceiling;
+static XLogRecPtr pending_lsn;
+static RelFileNumber pending_file;
+
+/* New leases that this session may take now, as counted at a monotonic µs. */
+static int	leases_left = LEASE_BURST;
+static int64 leases_counted_at;
+
+static void
+table_changed(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == table)
+		recheck = true;
+}
+
+static void
+session_end(int code, Datum arg)
+{
+	if (mine != NULL)
+		sno_partition_park(mine);
+	mine = NULL;
+}
+
+/* At the first id of a session. */
+static void
+session_begin(void)
+{
+	static bool begun = false;
+
+	if (begun)
+		return;
+	sno_partition_attach();
+	CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
+	before_shmem_exit(session_end, (Datum) 0);
+	begun = true;
+}
+
+static void
+own(SnoPartition *p)
+{
+	mine = p;
+	pending_ceiling = 0;
+	attention = 0;
+}
+
+/* Half a lease, in units. */
+static uint64
+half_life(void)
+{
+	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
+}
+
+static Relation
+open_table(Oid function)
+{
+	Relation	rel = sno_lease_open(function);
+
+	table_locked = rel == NULL;
+	return rel;
+}
+
+/*
+ * Write a lease of this session's partition that begins now.  False if the
+ * table is locked.  If another holder leases the partition too, the session
+ * gives it up, and owns none.
+ */
+static bool
+write_lease(Oid function, uint64 now)
+{
+	Relation	rel = open_table(function);
+	uint64		ceiling = Min(now + 2 * half_life(), SNO_UNIT_MAX);
+
+	if (rel == NULL)
+		return false;
+	if (sno_lease_write(rel, mine, ceiling, &pending_lsn))
+	{
+		pending_ceiling = ceiling;
+		pending_file = rel->rd_rel->relfilenode;
+	}
+	else
+	{
+		sno_partition_abandon(mine);
+		own(NULL);
+	}
+	sno_lease_close(rel);
+	return true;
+}
+
+/* Renew the lease now, flushed and published; results are write_lease()'s. */
+static bool
+renew(Oid function, uint64 now)
+{
+	if (pending_ceiling < now || pending_file != table_file)
+	{
+		if (!write_lease(function, now))
+			return false;
+		if (mine == NULL)
+			return true;
+	}
+	XLogFlush(pending_lsn);
+	mine->generator.ceiling = Max(mine->generator.ceiling, pending_ceiling);
+	mine->file = pending_file;
+	attention = mine->generator.ceiling - half_life();
+	pending_ceiling = 0;
+	return true;
+}
+
+/*
+ * Write the next lease, without waiting for its flush.  The one that we have
+ * covers `now`, so a failure is no error yet: it is logged, and tried again
+ * when half of what is left of the lease is over.
+ */
+static void
+renew_early(Oid function, uint64 now)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	uint64		ceiling = mine->generator.ceiling;
+	int			partition = sno_partition_number(mine);
+
+	attention = now + (ceiling - now) / 2 + 1;
+
+	/* Parallel operations can't have subtransactions: renew at the ceiling. */
+	if (IsInParallelMode())
+		return;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		if (write_lease(function, now) && mine != NULL)
+		{
+			XLogSetAsyncXactLSN(pending_lsn);
+			attention = ceiling + 1;
+		}
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(error);
+		ereport(LOG,
+				(errmsg("could not renew the lease of partition %d yet: %s",
+						partition, error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+}
+
+/* May this session take one more new lease? Counts it. */
+static bool
+may_lease(void)
+{
+	int64		now = sno_clock_monotonic();
+	int64		regained = (now - leases_counted_at) / LEASE_REGAIN_USEC;
+
+	if (regained > 0)
+	{
+		leases_left = (int) Min(leases_left + regained, LEASE_BURST);
+		leases_counted_at = now;
+	}
+	if (leases_left == 0)
+		return false;
+	leases_left--;
+	return true;
+}
+
+/*
+ * Move to another partition, one that can issue now or one that is reserved
+ * for a new lease, and park the one we have.  False, and no change, if there is
+ * none to be had.
+ */
+static bool
+move(Oid function, uint64 now)
+{
+	SnoPartition *p = sno_partition_exchange(mine, now);
+	Relation	rel;
+	SnoBounds	bounds = {0};
+	uint64		holder;
+
+	if (p != NULL)
+	{
+		own(p);
+		return true;
+	}
+	if (!may_lease() || (rel = open_table(function)) == NULL)
+		return false;
+	sno_lease_survey(rel, &bounds, &holder);
+	p = sno_partition_reserve(mine, now, &bounds, holder);
+	if (p != NULL)
+		own(p);
+	sno_lease_close(rel);
+	return p != NULL;
+}
+
+/* No id was to be had for sno.max_wait: say why. */
+static void
+give_up(void)
+{
+	if (table_locked)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
+						SNO_LEASE_TABLE, sno_max_wait),
+				 errdetail("Another session holds a lock on it that conflicts with ROW EXCLUSIVE."),
+				 errhint("Look for that session in pg_locks, and end its transaction.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no partition could issue a sno within %d ms", sno_max_wait),
+			 leases_left == 0 ?
+			 errdetail("The system clock steps back again and again, and partitions it hasn't spoilt are taken only slowly.") :
+			 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
+					   sno_partition_range.first, sno_partition_range.last),
+			 errhint("Widen \"sno.partitions\", end sessions that don't generate any more, or set the system clock right.")));
+}
+
+/*
+ * Wait a little for what may change: a unit passes, a session gives a partition
+ * back, a lock is released.  *since is the monotonic µs when this call began to
+ * wait, 0 if it didn't yet.  Raises an error after sno.max_wait.
+ */
+static void
+wait_a_little(int64 *since)
+{
+	int64		now = sno_clock_monotonic();
+
+	if (*since == 0)
+		*since = now;
+	if (now - *since >= sno_max_wait * INT64CONST(1000))
+		give_up();
+
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 1, sno_wait_event("SnoPartition"));
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Step this session's partition, if it has one, under a lease that holds now. */
+static SnoStep
+step_mine(Oid function, uint64 now, uint64 *issued)
+{
+	/* A setting may have changed since it was taken. */
+	if (mine == NULL || !sno_partition_usable(mine))
+		return SNO_EXHAUSTED;
+
+	/* Seldom used, or a clock that was stepped? */
+	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > SNO_UNITS_PER_SEC)
+		sno_clock_watch();
+
+	/* The lease must be in the table that there is now. */
+	if (recheck)
+	{
+		recheck = false;
+		table = sno_lease_table(function, &table_file);
+	}
+	if (OidIsValid(table) && mine->file != table_file)
+		return SNO_LEASE_OVER;
+
+	if (now >= attention && now <= mine->generator.ceiling)
+	{
+		renew_early(function, now);
+		if (mine == NULL)
+			return SNO_EXHAUSTED;
+	}
+	return sno_generator_step(&mine->generator, now, issued);
+}
+
+/*
+ * The next id's word, where it isn't just the next sequence of the same unit.
+ * `function` is the SQL function that was called.
+ */
+static uint64
+next_slowly(Oid function)
+{
+	int64		waiting_since = 0;
+
+	session_begin();
+	for (;;)
+	{
+		uint64		now = sno_clock_unit();
+		uint64		issued = 0;
+		SnoStep		step = step_mine(function, now, &issued);
+
+		if (step == SNO_ISSUED)
+			return issued;
+		if (step == SNO_LEASE_OVER ? renew(function, now) : move(function, now))
+			continue;
+		wait_a_little(&waiting_since);
+	}
+}
+
+/*
+ * The next id of this session.  The word is loaded before the clock is read, so
+ * that the reading is never older than the state that it is compared with.
+ */
+static inline uint64
+next(Oid function)
+{
+	if (likely(mine != NULL))
+	{
+		uint64		unit = SNO_WORD_UNIT(sno_generator_word(&mine->generator));
+		uint64		issued;
+
+		if (likely(sno_clock_unit() == unit) &&
+			sno_generator_step(&mine->generator, unit, &issued) == SNO_ISSUED)
+			return issued;
+	}
+	return next_slowly(function);
+}
+
+PG_FUNCTION_INFO_V1(sno_generate);
+Datum
+sno_generate(PG_FUNCTION_ARGS)
+{
+	int32		meta = PG_GETARG_INT32(0);
+	uint64		word;
+	Sno		   *id;
+
+	if (unlikely(meta < 0 || meta > SNO_META_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("metabyte %d is out of range", meta),
+				 errdetail("A metabyte is from 0 to %d.", SNO_META_MAX)));
+
+	word = next(fcinfo->flinfo->fn_oid);
+	id = palloc(SNO_SIZE);
+	sno_assemble(id, SNO_WORD_TIME(word), meta, sno_partition_number(mine),
+				 SNO_WORD_SEQUENCE(word));
+	PG_RETURN_SNO_P(id);
+}

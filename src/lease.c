@@ -1,0 +1,540 @@
+/*
+ * lease.c
+ *		Leases of partitions: the table sno_snapshot, read and written in place.
+ *
+ * A lease is the right to issue in one partition in units (lease_floor,
+ * ceiling].  Its durable form is a row of sno_snapshot, whose lease_until is
+ * the ceiling.  After whatever end of the server, nothing that is at or below
+ * the highest lease_until of a partition's rows is issued in it again: a new
+ * lease has that as its floor.  So the guarantee rests on one order of events:
+ *
+ *		write the row < flush its WAL < publish the ceiling < issue under it
+ *
+ * WAL order carries the row to every standby, backup and copy ahead of any
+ * transaction that uses ids issued under it.  synchronous_commit doesn't
+ * matter: the flush is ours, local, and waits for no standby.
+ *
+ * The row is written by the session itself, as sequence.c writes a sequence:
+ * overwritten on its page under the buffer's exclusive lock, logged by generic
+ * WAL, belonging to no transaction.  So a lease can be taken in a read-only
+ * transaction, in a parallel worker, and in the transaction that created the
+ * extension; ROLLBACK doesn't undo it, and logical decoding doesn't see it.  A
+ * new row is put on a page the same way, as a frozen tuple: visible to all at
+ * once, which is what a page that is marked all-visible or all-frozen needs,
+ * and without any trace that a rollback, VACUUM or a crash could act on.
+ *
+ * A reader that has no content lock may see a row half old, half new.  That is
+ * harmless: fields are aligned, and each is a true bound of its time.
+ *
+ * Locking: rows are read under their buffer's share lock and written under its
+ * exclusive lock.  A session writes a partition's row only while it owns the
+ * partition (partition.c), so no two write one row.  The table is held in ROW
+ * EXCLUSIVE mode for the time of the operation, which keeps away everything
+ * that would rewrite or drop it or index it; that lock is never waited for
+ * here, for a session that holds a stronger one may wait for us.
+ *
+ * The table is without indexes and toast, its columns fixed in width and never
+ * null, so a row is a C struct.  Its definition is checked before each use.  A
+ * row that was changed by SQL isn't overwritten (it has a transaction's marks):
+ * a new one is written from memory, and the other one still counts as a bound,
+ * even deleted, until VACUUM removes it.
+ *
+ * Whose row is it?  The holder, a random number, is kept beside the system
+ * identifier, timeline and database that it was drawn under.  Rows where these
+ * three aren't the server's own are another holder's: they come from a backup,
+ * from the primary that this server was a standby of, from a template database
+ * or by logical replication.  Their partitions are the last to be chosen, and
+ * one that another holder leases as well is given up.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fields.h"
+#include "lease.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+/* A row of it; sql/sno--1.0.sql describes the columns. */
+typedef struct LeaseRow
+{
+	int64		holder;
+	int64		system_identifier;
+	int32		timeline;
+	Oid			database;
+	int32		partition;
+	int32		sequence_min;
+	int32		sequence_max;
+	int32		sequence;
+	TimestampTz wall_hi;
+	TimestampTz wall_safe;
+	int64		drifts;
+	TimestampTz taken_at;
+	TimestampTz lease_until;
+} LeaseRow;
+
+static const Oid column_types[] = {
+	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT4OID, INT4OID, INT4OID,
+	TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID
+};
+
+#define COLUMNS			((int) lengthof(column_types))
+
+/* A tuple as insert() makes it: its header has no bitmap of nulls. */
+#define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
+#define TUPLE_SIZE		(HEADER_SIZE + sizeof(LeaseRow))
+
+/* One pass over all rows, and what it is to find. */
+typedef struct Pass
+{
+	SnoBounds  *bounds;			/* of each partition, or NULL */
+	const SnoPartition *p;		/* the partition whose row is wanted, or NULL */
+	bool		own_found;		/* is there any row of our own? */
+	uint64		holder;			/* if so, the first one's holder */
+	ItemPointerData tid;		/* p's row, fit to be overwritten */
+	bool		clash;			/* does another holder lease p as well? */
+	BlockNumber room;			/* first page that has room for a row */
+} Pass;
+
+/* The holder drawn when no row of our own was found, until a row has it. */
+static uint64 drawn_holder;
+
+/* The table of the extension that SQL function `function` is of, if there is. */
+static Oid
+find_table(Oid function)
+{
+	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
+	Oid			relid = get_relname_relid(SNO_LEASE_TABLE, get_func_namespace(function));
+
+	if (OidIsValid(relid) && OidIsValid(extension) &&
+		getExtensionOfObject(RelationRelationId, relid) == extension)
+		return relid;
+	return InvalidOid;
+}
+
+/*
+ * Which table and which file of it would leases be written to now?  No lock is
+ * taken; InvalidOid for both if there is none.
+ */
+Oid
+sno_lease_table(Oid function, RelFileNumber *file)
+{
+	Oid			relid = find_table(function);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	*file = InvalidOid;
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	*file = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
+	ReleaseSysCache(tuple);
+	return relid;
+}
+
+/* Raise an error unless the table is as the extension's script created it. */
+static void
+check_definition(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		same = rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		desc->natts >= COLUMNS &&
+		RelationGetIndexList(rel) == NIL;
+
+	/* A column that was added leaves a trace behind when it is dropped. */
+	for (int i = 0; same && i < desc->natts; i++)
+	{
+		Form_pg_attribute a = TupleDescAttr(desc, i);
+
+		same = i < COLUMNS ?
+			a->attnotnull && a->atttypid == column_types[i] : a->attisdropped;
+	}
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was altered",
+						SNO_LEASE_TABLE),
+				 errhint("Undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
+
+	/* What is written to a new file is lost when its transaction rolls back. */
+	if (rel->rd_createSubid == InvalidSubTransactionId &&
+		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
+						SNO_LEASE_TABLE),
+				 errhint("Commit before generating further ids.")));
+}
+
+/*
+ * Open the table for the other functions here.  NULL if somebody else's lock
+ * is in the way.  Raises an error on a standby, and if the table is missing or
+ * isn't as it should be.
+ */
+Relation
+sno_lease_open(Oid function)
+{
+	Relation	rel;
+	Oid			relid;
+
+	PreventCommandDuringRecovery("sno_generate()");
+
+	relid = find_table(function);
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"sno\" does not exist",
+						SNO_LEASE_TABLE),
+				 errhint("DROP EXTENSION sno and CREATE EXTENSION sno bring it back.")));
+	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+		return NULL;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+	{
+		/* It was dropped before we had the lock. */
+		UnlockRelationOid(relid, RowExclusiveLock);
+		return NULL;
+	}
+	check_definition(rel);
+	return rel;
+}
+
+/* What was written stays, so nothing needs the lock until the transaction ends. */
+void
+sno_lease_close(Relation rel)
+{
+	relation_close(rel, RowExclusiveLock);
+}
+
+/* The row in a tuple that holds_row(). */
+static LeaseRow *
+row_of(HeapTupleHeader tuple)
+{
+	return (LeaseRow *) ((char *) tuple + tuple->t_hoff);
+}
+
+static bool
+holds_row(HeapTupleHeader tuple, Size length)
+{
+	if (length < SizeofHeapTupleHeader ||
+		HeapTupleHeaderGetNatts(tuple) < COLUMNS ||
+		tuple->t_hoff < SizeofHeapTupleHeader ||
+		tuple->t_hoff != MAXALIGN(tuple->t_hoff) ||
+		length < tuple->t_hoff + sizeof(LeaseRow))
+		return false;
+	for (int i = 0; i < COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
+		if (att_isnull(i, tuple->t_bits))
+			return false;
+	return true;
+}
+
+/*
+ * The tuple at `offset` of a page, whatever transaction made or deleted it;
+ * NULL if there is none.  Raises an error if it can't be one of ours.
+ */
+static HeapTupleHeader
+tuple_at(Page page, OffsetNumber offset)
+{
+	ItemId		item;
+	HeapTupleHeader tuple;
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		return NULL;
+	item = PageGetItemId(page, offset);
+	if (!ItemIdIsNormal(item))
+		return NULL;
+	tuple = (HeapTupleHeader) PageGetItem(page, item);
+	if (!holds_row(tuple, ItemIdGetLength(item)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
+						SNO_LEASE_TABLE),
+				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
+	return tuple;
+}
+
+static bool
+is_own(const LeaseRow *row)
+{
+	return row->system_identifier == (int64) GetSystemIdentifier() &&
+		row->timeline == (int32) GetWALInsertionTimeLine() &&
+		row->database == MyDatabaseId;
+}
+
+/* Is this the row of p's lease, and without marks of any transaction? */
+static bool
+is_lease_of(HeapTupleHeader tuple, const SnoPartition *p)
+{
+	LeaseRow   *row = row_of(tuple);
+
+	return row->partition == sno_partition_number(p) &&
+		row->sequence_min == p->generator.sequence_min &&
+		row->sequence_max == p->generator.sequence_max &&
+		is_own(row) &&
+		HeapTupleHeaderXminFrozen(tuple) &&
+		(tuple->t_infomask & HEAP_XMAX_INVALID ||
+		 HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask));
+}
+
+/* Times outside the epoch, which only a forged row has, count as its ends. */
+static uint64
+ceiling_of(const LeaseRow *row)
+{
+	uint64		unit;
+
+	(void) sno_timestamptz_to_unit(row->lease_until, &unit);
+	return unit;
+}
+
+static void
+note_bound(SnoBounds *bounds, int partition, uint64 ceiling, bool own)
+{
+	uint64	  **block = &bounds->block[partition / SNO_BOUNDS_BLOCK];
+	uint64	   *bound;
+
+	if (*block == NULL)
+		*block = palloc0(SNO_BOUNDS_BLOCK * sizeof(uint64));
+	bound = &(*block)[partition % SNO_BOUNDS_BLOCK];
+	if (*bound != 0)
+	{
+		ceiling = Max(ceiling, SNO_BOUND_CEILING(*bound));
+		own = own || SNO_BOUND_OWN(*bound);
+	}
+	*bound = SNO_BOUND(ceiling, own);
+}
+
+static void
+note_row(Pass *pass, HeapTupleHeader tuple, BlockNumber block, OffsetNumber offset)
+{
+	const LeaseRow *row = row_of(tuple);
+	bool		own = is_own(row);
+	uint64		ceiling = ceiling_of(row);
+
+	if (own && !pass->own_found)
+	{
+		pass->own_found = true;
+		pass->holder = (uint64) row->holder;
+	}
+	if (pass->bounds != NULL && row->partition >= 0 &&
+		row->partition <= SNO_PARTITION_MAX)
+	{
+		note_bound(pass->bounds, row->partition, ceiling, own);
+	}
+	if (pass->p != NULL && row->partition == sno_partition_number(pass->p))
+	{
+		if (!own && ceiling > pass->p->generator.lease_floor)
+			pass->clash = true;
+		if (!ItemPointerIsValid(&pass->tid) && is_lease_of(tuple, pass->p))
+			ItemPointerSet(&pass->tid, block, offset);
+	}
+}
+
+/*
+ * Look at every row, deleted and uncommitted ones too: one that counts too much
+ * costs nothing but a partition.
+ */
+static void
+pass_over(Relation rel, Pass *pass)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+	ItemPointerSetInvalid(&pass->tid);
+	pass->room = blocks;
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		Buffer		buffer = ReadBuffer(rel, block);
+		Page		page = BufferGetPage(buffer);
+
+		CHECK_FOR_INTERRUPTS();
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		for (OffsetNumber o = FirstOffsetNumber;
+			 !PageIsNew(page) && o <= PageGetMaxOffsetNumber(page); o++)
+		{
+			HeapTupleHeader tuple = tuple_at(page, o);
+
+			if (tuple != NULL)
+				note_row(pass, tuple, block, o);
+		}
+		if (pass->room == blocks &&
+			(PageIsNew(page) || PageGetHeapFreeSpace(page) >= MAXALIGN(TUPLE_SIZE)))
+			pass->room = block;
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* The holder of our own rows, or a new one. */
+static uint64
+holder_of(const Pass *pass)
+{
+	if (pass->own_found)
+		return pass->holder;
+	if (drawn_holder == 0 &&
+		!pg_strong_random(&drawn_holder, sizeof(drawn_holder)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	return drawn_holder;
+}
+
+/*
+ * What the rows say of each partition, added to *bounds, which is empty, in the
+ * current memory context; and who we are: the holder of our own rows, or a new
+ * one.
+ */
+void
+sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder)
+{
+	Pass		pass = {.bounds = bounds};
+
+	pass_over(rel, &pass);
+	*holder = holder_of(&pass);
+}
+
+/*
+ * Overwrite the row at `tid`.  The ceiling on disk never goes down.  False if
+ * the row isn't there any more.
+ */
+static bool
+overwrite(Relation rel, const SnoPartition *p, ItemPointer tid, LeaseRow *row,
+		  XLogRecPtr *lsn)
+{
+	Buffer		buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(tid));
+	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
+	GenericXLogState *state;
+	HeapTupleHeader tuple;
+	Page		page;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(rel);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	tuple = tuple_at(page, offset);
+	if (tuple == NULL || !is_lease_of(tuple, p))
+	{
+		GenericXLogAbort(state);
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
+	row->lease_until = Max(row->lease_until, row_of(tuple)->lease_until);
+	memcpy(row_of(tuple), row, sizeof(LeaseRow));
+	*lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return true;
+}
+
+/* A page with room for a row, at `block` or later, pinned and locked. */
+static Buffer
+page_with_room(Relation rel, BlockNumber block)
+{
+	for (;; block++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		if (block < RelationGetNumberOfBlocks(rel))
+			buffer = ReadBuffer(rel, block);
+		else
+		{
+			LockRelationForExtension(rel, ExclusiveLock);
+			buffer = ReadBuffer(rel, P_NEW);
+			UnlockRelationForExtension(rel, ExclusiveLock);
+			block = BufferGetBlockNumber(buffer);
+		}
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		page = BufferGetPage(buffer);
+		if (PageIsNew(page) || PageGetHeapFreeSpace(page) >= MAXALIGN(TUPLE_SIZE))
+			return buffer;
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* Put a new row on a page, as a frozen tuple. */
+static XLogRecPtr
+insert(Relation rel, BlockNumber room, const LeaseRow *row)
+{
+	HeapTupleHeader tuple = palloc0(TUPLE_SIZE);
+	Buffer		buffer = page_with_room(rel, room);
+	bool		fresh = PageIsNew(BufferGetPage(buffer));
+	GenericXLogState *state = GenericXLogStart(rel);
+	Page		page;
+	OffsetNumber offset;
+	XLogRecPtr	lsn;
+
+	HeapTupleHeaderSetNatts(tuple, COLUMNS);
+	tuple->t_hoff = HEADER_SIZE;
+	HeapTupleHeaderSetXmin(tuple, FrozenTransactionId);
+	HeapTupleHeaderSetXminFrozen(tuple);
+	HeapTupleHeaderSetCmin(tuple, FirstCommandId);
+	HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
+	tuple->t_infomask |= HEAP_XMAX_INVALID;
+	memcpy(row_of(tuple), row, sizeof(LeaseRow));
+
+	page = GenericXLogRegisterBuffer(state, buffer,
+									 fresh ? GENERIC_XLOG_FULL_IMAGE : 0);
+	if (fresh)
+		PageInit(page, BufferGetPageSize(buffer), 0);
+	offset = PageAddItem(page, (char *) tuple, TUPLE_SIZE, InvalidOffsetNumber,
+						 false, true);
+	if (offset == InvalidOffsetNumber)
+		elog(ERROR, "could not add a row to table \"%s\"", SNO_LEASE_TABLE);
+	tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
+	ItemPointerSet(&tuple->t_ctid, BufferGetBlockNumber(buffer), offset);
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return lsn;
+}
+
+/*
+ * Write the lease of a partition that the caller owns, up to `ceiling`, with
+ * the generator's state of now.  The caller flushes *lsn before it publishes
+ * the ceiling.  False, and nothing is written, if another holder's row shows a
+ * lease of the partition that reaches beyond our floor: then it must be given
+ * up.
+ */
+bool
+sno_lease_write(Relation rel, const SnoPartition *p, uint64 ceiling, XLogRecPtr *lsn)
+{
+	const SnoGenerator *g = &p->generator;
+	uint64		word = sno_generator_word(g);
+	LeaseRow	row = {
+		.system_identifier = (int64) GetSystemIdentifier(),
+		.timeline = (int32) GetWALInsertionTimeLine(),
+		.database = MyDatabaseId,
+		.partition = sno_partition_number(p),
+		.sequence_min = g->sequence_min,
+		.sequence_max = g->sequence_max,
+		.sequence = (int32) SNO_WORD_SEQUENCE(word),
+		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(word)),
+		.wall_safe = sno_unit_to_timestamptz(g->wall_safe),
+		.drifts = g->drifts,
+		.taken_at = GetCurrentTimestamp(),
+		.lease_until = sno_unit_to_timestamptz(ceiling)
+	};
+
+	for (;;)
+	{
+		Pass		pass = {.p = p};
+
+		pass_over(rel, &pass);
+		if (pass.clash)
+			return false;
+		row.holder = (int64) holder_of(&pass);
+		if (!ItemPointerIsValid(&pass.tid))
+			*lsn = insert(rel, pass.room, &row);
+		else if (!overwrite(rel, p, &pass.tid, &row, lsn))
+			continue;
+		drawn_holder = 0;
+		return true;
+	}
+}

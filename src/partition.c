@@ -1,0 +1,346 @@
+/*
+ * partition.c
+ *		The partitions of the server, in shared memory, and who owns which.
+ *
+ * A small header in the main shared memory segment, allocated by the first
+ * session that generates, holds the handle of a pinned dynamic segment with an
+ * array of all 65,536 partitions, one cache line each.  So the extension needs
+ * no preload, and any process of the server reaches the array the same way,
+ * parallel workers included.  A restart of the server, the one after a crash
+ * included, makes both anew: what must survive is in the leases (lease.c).
+ *
+ * A partition is in one of these states:
+ *
+ *	owned		by a live session (owner is its pid), never taken from it
+ *	parked		given back with its state, in the list that begins in the header,
+ *				most recently parked first, so that few partitions serve many
+ *				short sessions; a session of the same database goes on with the
+ *				exact state
+ *	at rest		neither; it may be leased anew once the clock is past all that
+ *				memory and any row of sno_snapshot know of it
+ *	untouched	at rest, and never used since the server started
+ *
+ * Locking: the header's lock protects the list, the header's other fields, and
+ * each partition's owner, next, database and file.  The generator in a
+ * partition belongs to the owner, who steps it without any lock; nobody else
+ * touches it, but for the atomic loads of its word.  A partition changes hands
+ * only under the lock, in exclusive mode, whose release and acquisition order
+ * the stores of one owner before the loads of the next.  Nothing raises an
+ * error while the lock is held.  The owner's own file field is read by it
+ * without the lock, as only the owner changes it.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "partition.h"
+#include "storage/dsm.h"
+#include "storage/dsm_impl.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
+#define SNO_LAYOUT_VERSION	1
+
+/* Ends of the list of parked partitions, and a partition that isn't in it. */
+#define NOT_PARKED			0
+#define LAST_PARKED			(-1)
+
+typedef struct SnoHeader
+{
+	uint64		magic;			/* set last, when all is in place */
+	uint32		layout;
+	int			tranche;
+	dsm_handle	handle;
+	int32		parked;			/* number + 1 of the first one, or LAST_PARKED */
+	int64		clock_offset;	/* µs, see clock.c */
+	bool		clock_known;
+	LWLock		lock;
+} SnoHeader;
+
+/*
+ * The header's size stays the same in all versions, for ShmemInitStruct()
+ * raises an internal error where it doesn't; the layout is for us to compare.
+ */
+#define SNO_HEADER_SIZE		1024
+
+StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
+StaticAssertDecl(sizeof(SnoPartition) == 64, "a partition is not a cache line");
+
+SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
+
+static SnoHeader *header;
+static SnoPartition *partitions;
+
+/* Create the array; the caller holds AddinShmemInitLock and pins the mapping. */
+static dsm_segment *
+create_segment(void)
+{
+	Size		size = mul_size(SNO_PARTITIONS, sizeof(SnoPartition));
+	dsm_segment *segment = dsm_create(size, 0);
+
+	/* A new segment is all zeroes, unless it is cut from recycled memory. */
+	if (min_dynamic_shared_memory > 0)
+		memset(dsm_segment_address(segment), 0, size);
+	dsm_pin_segment(segment);
+	return segment;
+}
+
+/*
+ * Make the partitions accessible to this process, for as long as it lives.
+ * Raises an error if shared memory can't be had, or was laid out by another
+ * version of this library.
+ */
+void
+sno_partition_attach(void)
+{
+	SnoHeader  *h;
+	dsm_segment *segment = NULL;
+	bool		found;
+
+	if (partitions != NULL)
+		return;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
+	if (!found)
+		memset(h, 0, SNO_HEADER_SIZE);
+	if (h->magic == 0)
+	{
+		segment = create_segment();
+		h->layout = SNO_LAYOUT_VERSION;
+		h->handle = dsm_segment_handle(segment);
+		h->parked = LAST_PARKED;
+		h->tranche = sno_new_tranche("sno");
+		LWLockInitialize(&h->lock, h->tranche);
+		h->magic = SNO_MAGIC;
+	}
+	LWLockRelease(AddinShmemInitLock);
+
+	if (h->magic != SNO_MAGIC || h->layout != SNO_LAYOUT_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shared memory of extension \"sno\" belongs to another version of its library"),
+				 errhint("The library was replaced while the server was running: restart the server.")));
+
+	sno_register_tranche(h->tranche, "sno");
+	if (segment == NULL)
+		segment = dsm_attach(h->handle);
+	if (segment == NULL)
+		elog(ERROR, "could not attach to the shared memory segment of sno");
+	dsm_pin_mapping(segment);
+	header = h;
+	partitions = dsm_segment_address(segment);
+}
+
+int
+sno_partition_number(const SnoPartition *p)
+{
+	return (int) (p - partitions);
+}
+
+/* Is the partition in the range that this server may use? */
+bool
+sno_partition_usable(const SnoPartition *p)
+{
+	int			number = sno_partition_number(p);
+
+	return number >= sno_partition_range.first &&
+		number <= sno_partition_range.last;
+}
+
+/* These three are called with the lock held. */
+
+static void
+push_parked(SnoPartition *p)
+{
+	p->owner = 0;
+	p->next = header->parked;
+	header->parked = sno_partition_number(p) + 1;
+}
+
+/* Unlink the partition that `link` leads to. */
+static SnoPartition *
+pop_parked(int32 *link)
+{
+	SnoPartition *p = &partitions[*link - 1];
+
+	*link = p->next;
+	p->next = NOT_PARKED;
+	return p;
+}
+
+static SnoPartition *
+own(SnoPartition *p, SnoPartition *old)
+{
+	p->owner = MyProcPid;
+	if (old != NULL)
+		push_parked(old);
+	return p;
+}
+
+/*
+ * Take a parked partition of this database where a step at `now` would issue,
+ * the one parked last if there are several, and park `old` (NULL for none) in
+ * its stead.  NULL, and no change, if there is none.
+ */
+SnoPartition *
+sno_partition_exchange(SnoPartition *old, uint64 now)
+{
+	SnoPartition *p = NULL;
+	int32	   *link;
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	for (link = &header->parked; *link != LAST_PARKED; link = &partitions[*link - 1].next)
+	{
+		p = &partitions[*link - 1];
+		if (p->database == MyDatabaseId && sno_partition_usable(p) &&
+			sno_generator_ready(&p->generator, now))
+			break;
+	}
+	p = *link == LAST_PARKED ? NULL : own(pop_parked(link), old);
+	LWLockRelease(&header->lock);
+	return p;
+}
+
+static bool
+at_rest(int number)
+{
+	return partitions[number].owner == 0 && partitions[number].next == NOT_PARKED;
+}
+
+/* The highest unit that memory or any row knows to be used in a partition. */
+static uint64
+known_floor(int number, uint64 bound)
+{
+	uint64		ceiling = partitions[number].generator.ceiling;
+
+	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
+}
+
+/*
+ * Of the partitions that others used, the one whose use ended longest ago; -1
+ * if none is free.  "Others" are the holders of rows that aren't our own, and
+ * the other databases of this server.
+ */
+static int
+find_foreign(uint64 now, const SnoBounds *bounds)
+{
+	uint64		lowest = now;
+	int			found = -1;
+
+	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
+	{
+		SnoPartition *p = &partitions[i];
+		uint64		floor = known_floor(i, sno_bound(bounds, i));
+
+		if (floor < lowest && p->owner == 0 &&
+			(at_rest(i) || p->database != MyDatabaseId))
+		{
+			lowest = floor;
+			found = i;
+		}
+	}
+	return found;
+}
+
+/*
+ * Choose a partition to lease anew; -1 if the pool is used up.  Our own lapsed
+ * ones come first; then those never leased, consecutively from a start that
+ * the holder gives; then what others leased.
+ */
+static int
+choose(uint64 now, const SnoBounds *bounds, uint64 holder)
+{
+	int			first = sno_partition_range.first;
+	int			count = sno_partition_range.last - first + 1;
+
+	for (int i = first; i < first + count; i++)
+		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && at_rest(i) &&
+			known_floor(i, sno_bound(bounds, i)) < now)
+			return i;
+
+	for (int i = 0; i < count; i++)
+	{
+		int			number = first + (int) ((holder + i) % count);
+
+		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
+			partitions[number].database == InvalidOid)
+			return number;
+	}
+
+	return find_foreign(now, bounds);
+}
+
+/*
+ * Reserve a partition for a new lease, and park `old` (NULL for none) in its
+ * stead.  `bounds` is what the rows say of all partitions.  It comes without a
+ * lease: the caller writes one before it issues anything.  NULL, and no
+ * change, if the pool is used up.
+ */
+SnoPartition *
+sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
+					  uint64 holder)
+{
+	SnoPartition *p = NULL;
+	int			number;
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	number = choose(now, bounds, holder);
+	if (number >= 0)
+	{
+		p = &partitions[number];
+		if (p->next != NOT_PARKED)
+		{
+			int32	   *link = &header->parked;
+
+			while (*link != number + 1)
+				link = &partitions[*link - 1].next;
+			pop_parked(link);
+		}
+		own(p, old);
+		p->database = MyDatabaseId;
+		p->file = InvalidOid;
+		sno_generator_start(&p->generator, known_floor(number, sno_bound(bounds, number)),
+							0, SNO_SEQUENCE_MAX);
+	}
+	LWLockRelease(&header->lock);
+	return p;
+}
+
+/* Give a partition back, with its state. */
+void
+sno_partition_park(SnoPartition *p)
+{
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	push_parked(p);
+	LWLockRelease(&header->lock);
+}
+
+/* Lay a partition to rest that another holder's row names too. */
+void
+sno_partition_abandon(SnoPartition *p)
+{
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	p->owner = 0;
+	LWLockRelease(&header->lock);
+}
+
+/*
+ * Remember the wall clock's offset from the monotonic one.  True, for one
+ * session only, if it differs from the one known *before by more than
+ * `tolerance`; all in microseconds.
+ */
+bool
+sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before)
+{
+	bool		stepped;
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	*before = header->clock_known ? header->clock_offset : offset;
+	stepped = offset > *before + tolerance || offset < *before - tolerance;
+	if (stepped || !header->clock_known)
+		header->clock_offset = offset;
+	header->clock_known = true;
+	LWLockRelease(&header->lock);
+	return stepped;
+}

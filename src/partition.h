@@ -1,0 +1,70 @@
+/*
+ * partition.h
+ *		The partitions of the server, in shared memory, and who owns which.
+ */
+#ifndef SNO_PARTITION_H
+#define SNO_PARTITION_H
+
+#include "postgres.h"
+
+#include "common/relpath.h"
+#include "compat.h"
+#include "generator.h"
+#include "storage/lwlock.h"
+
+#define SNO_PARTITIONS	(SNO_PARTITION_MAX + 1)
+
+/* One cache line a partition.  partition.c says what protects each field. */
+typedef struct SnoPartition
+{
+	SnoGenerator generator;
+	Oid			database;		/* whose lease it is, InvalidOid if nobody's */
+	RelFileNumber file;			/* the sno_snapshot file that has the lease */
+	int32		owner;			/* pid of the session that owns it, or 0 */
+	int32		next;			/* link of the parked ones */
+	uint64		pad;
+} SnoPartition;
+
+/*
+ * What the rows of sno_snapshot say of each partition: 0 if there is none,
+ * else SNO_BOUND of the highest ceiling and whether a row is our own.  Few
+ * partitions have rows, so there is a block only where one of its has.
+ */
+#define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
+#define SNO_BOUND_CEILING(bound)	(((bound) >> 1) - 1)
+#define SNO_BOUND_OWN(bound)		((bool) ((bound) & 1))
+#define SNO_BOUNDS_BLOCK			256
+
+typedef struct SnoBounds
+{
+	uint64	   *block[SNO_PARTITIONS / SNO_BOUNDS_BLOCK];
+} SnoBounds;
+
+static inline uint64
+sno_bound(const SnoBounds *bounds, int partition)
+{
+	const uint64 *block = bounds->block[partition / SNO_BOUNDS_BLOCK];
+
+	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
+}
+
+/* The range of partitions that this server may use, sno.partitions. */
+typedef struct SnoPartitionRange
+{
+	int			first;
+	int			last;
+} SnoPartitionRange;
+
+extern SnoPartitionRange sno_partition_range;
+
+extern void sno_partition_attach(void);
+extern int	sno_partition_number(const SnoPartition *p);
+extern bool sno_partition_usable(const SnoPartition *p);
+extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 now);
+extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
+										   const SnoBounds *bounds, uint64 holder);
+extern void sno_partition_park(SnoPartition *p);
+extern void sno_partition_abandon(SnoPartition *p);
+extern bool sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before);
+
+#endif							/* SNO_PARTITION_H */

@@ -1,0 +1,91 @@
+/*
+ * sno.c
+ *		The module: its magic and its settings.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "compat.h"
+#include "fmgr.h"
+#include "generate.h"
+#include "partition.h"
+#include "utils/guc.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+static char *partitions_setting;
+
+/* "first-last", or the number of a single partition. */
+static bool
+check_partitions(char **newval, void **extra, GucSource source)
+{
+	SnoPartitionRange *range;
+	const char *s = *newval;
+	char	   *end;
+	unsigned long first,
+				last;
+
+	errno = 0;
+	first = last = strtoul(s, &end, 10);
+	if (isdigit((unsigned char) *s) && *end == '-' && isdigit((unsigned char) end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (!isdigit((unsigned char) *s) || *end != '\0' || errno != 0 ||
+		first > last || last > SNO_PARTITION_MAX)
+	{
+		GUC_check_errdetail("It must be a range of partitions such as \"0-%d\", ascending, or a single one.",
+							SNO_PARTITION_MAX);
+		return false;
+	}
+
+	range = guc_malloc(LOG, sizeof(SnoPartitionRange));
+	if (range == NULL)
+		return false;
+	range->first = (int) first;
+	range->last = (int) last;
+	*extra = range;
+	return true;
+}
+
+static void
+assign_partitions(const char *newval, void *extra)
+{
+	sno_partition_range = *(SnoPartitionRange *) extra;
+}
+
+void
+_PG_init(void)
+{
+	DefineCustomStringVariable("sno.partitions",
+							   "Sets the range of partitions that this server may issue ids in.",
+							   "Servers that generate at the same time need ranges that don't overlap.",
+							   &partitions_setting,
+							   "0-65535",
+							   PGC_SIGHUP,
+							   0,
+							   check_partitions,
+							   assign_partitions,
+							   NULL);
+
+	DefineCustomIntVariable("sno.lease_duration",
+							"Sets how far ahead of the clock a session reserves the right to issue ids.",
+							"A server that restarts leaves partitions alone whose leases aren't over.",
+							&sno_lease_duration,
+							60, 1, 86400,
+							PGC_SIGHUP,
+							GUC_UNIT_S,
+							NULL, NULL, NULL);
+
+	DefineCustomIntVariable("sno.max_wait",
+							"Sets how long a session may wait for an id before it raises an error.",
+							"It waits only when no partition can issue one.",
+							&sno_max_wait,
+							1000, 0, INT_MAX,
+							PGC_USERSET,
+							GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("sno");
+}
