@@ -55,7 +55,15 @@ static uint64 attention;
 static Oid	table;
 static RelFileNumber table_file;
 static bool recheck = true;
-static bool table_locked;		/* when a lease was to be written last */
+
+/* Why the call that is under way has to wait. */
+static enum
+{
+	NOTHING,					/* it has just to see the unit pass */
+	TABLE_LOCKED,
+	POOL_USED_UP,
+	TOO_FAST					/* for more new leases */
+}			obstacle;
 
 /* A renewal that is written but not published; its ceiling is 0 if none is. */
 static uint64 pending_ceiling;
@@ -115,7 +123,8 @@ open_table(Oid function)
 {
 	Relation	rel = sno_lease_open(function);
 
-	table_locked = rel == NULL;
+	if (rel == NULL)
+		obstacle = TABLE_LOCKED;
 	return rel;
 }
 
@@ -251,12 +260,22 @@ move(Oid function, uint64 now)
 		own(p);
 		return true;
 	}
-	if (!may_lease() || (rel = open_table(function)) == NULL)
+	if (!may_lease())
+	{
+		/* What was in the way before is more to the point. */
+		if (obstacle == NOTHING)
+			obstacle = TOO_FAST;
+		return false;
+	}
+	rel = open_table(function);
+	if (rel == NULL)
 		return false;
 	sno_lease_survey(rel, &bounds, &holder);
 	p = sno_partition_reserve(mine, now, &bounds, holder);
 	if (p != NULL)
 		own(p);
+	else
+		obstacle = POOL_USED_UP;
 	sno_lease_close(rel);
 	return p != NULL;
 }
@@ -265,21 +284,25 @@ move(Oid function, uint64 now)
 static void
 give_up(void)
 {
-	if (table_locked)
+	if (obstacle == TABLE_LOCKED)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
 						SNO_LEASE_TABLE, sno_max_wait),
 				 errdetail("Another session holds a lock on it that conflicts with ROW EXCLUSIVE."),
 				 errhint("Look for that session in pg_locks, and end its transaction.")));
+	if (obstacle == POOL_USED_UP)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("no partition was free for a sno within %d ms", sno_max_wait),
+				 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
+						   sno_partition_range.first, sno_partition_range.last),
+				 errhint("Widen \"sno.partitions\", or end sessions that don't generate any more.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no partition could issue a sno within %d ms", sno_max_wait),
-			 leases_left == 0 ?
-			 errdetail("The system clock steps back again and again, and partitions it hasn't spoilt are taken only slowly.") :
-			 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
-					   sno_partition_range.first, sno_partition_range.last),
-			 errhint("Widen \"sno.partitions\", end sessions that don't generate any more, or set the system clock right.")));
+			 errdetail("This session takes new partitions at a limited rate, and those it had are used up or behind a clock that stepped back."),
+			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
 }
 
 /*
@@ -342,6 +365,7 @@ next_slowly(Oid function)
 {
 	int64		waiting_since = 0;
 
+	obstacle = NOTHING;
 	session_begin();
 	for (;;)
 	{

@@ -261,7 +261,7 @@ choose(uint64 now, const SnoBounds *bounds, uint64 holder)
 
 	for (int i = 0; i < count; i++)
 	{
-		int			number = first + (int) ((holder + i) % count);
+		int			number = first + (int) ((holder % count + i) % count);
 
 		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
 			partitions[number].database == InvalidOid)
