@@ -21,7 +21,7 @@ PG_CPPFLAGS = -I$(srcdir)/src
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test
 ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test
+ISOLATION_OPTS = --inputdir=test --outputdir=.
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 

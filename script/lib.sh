@@ -1,0 +1,119 @@
+# shellcheck shell=bash
+#
+# What the scripts share: Debian's packages, the unprivileged
+# user, a copy of the tree, and servers that live and die in a folder of ours.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+pg_bin=/usr/lib/postgresql/15/bin
+
+# Nothing of the caller's environment is to steer our servers and clients.
+unset "${!PG@}"
+export LC_ALL=C.UTF-8
+
+say() { printf '%s\n' "$@"; }
+die() { say "${0##*/}: $*" >&2; exit 1; }
+# set -e alone would not say where a script ended.
+set -E
+trap 'say "${0##*/}: failed at line $LINENO" >&2' ERR
+
+# PostgreSQL refuses to run as root, and nothing else here needs to.
+as_user() {
+    if [ "$EUID" -eq 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+as_root() {
+    if [ "$EUID" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        say "this needs root, and there is no sudo: $*" >&2
+        return 1
+    fi
+}
+
+# quietly LOG COMMAND...: what it has to say is of interest only if it fails.
+quietly() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 </dev/null || {
+        tail -n 40 "$log" >&2
+        return 1
+    }
+}
+
+# Install those of the named packages that are missing.
+need() {
+    local package missing=()
+    for package; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+
+    say "installing ${missing[*]}"
+    quietly "$work/apt.log" as_root apt-get -q update
+    quietly "$work/apt.log" as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y --no-install-recommends install "${missing[@]}"
+}
+
+# A folder of our own, handed to the unprivileged user once it exists.
+make_work() {
+    work=$(mktemp -d "${TMPDIR:-/tmp}/sno.XXXXXX")
+    cd "$work" || exit          # the unprivileged user may not enter the caller's
+}
+
+# Copy what is tracked, or not yet tracked but not ignored, to $work/tree: the
+# build leaves nothing in the checkout, and nothing left there gets into it.
+copy_tree() {
+    mkdir "$work/tree"
+    (cd "$top" &&
+        git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
+        while IFS= read -r -d '' file; do
+            [ ! -e "$file" ] || printf '%s\0' "$file"   # deleted, not yet committed
+        done | tar --create --null --files-from=-) | tar --extract --directory="$work/tree"
+    export HOME=$work
+    [ "$EUID" -ne 0 ] || chown -R postgres: "$work"
+}
+
+# Use a copy of PostgreSQL in $work from now on.  It finds its files relative to
+# its programs, so that a copy is one more installation; a sno that the system
+# already has stays out of it.
+private_postgres() {
+    as_user mkdir -p "$work/lib/postgresql" "$work/share/postgresql"
+    as_user cp -a /usr/lib/postgresql/15 "$work/lib/postgresql"
+    as_user cp -a /usr/share/postgresql/15 "$work/share/postgresql"
+    as_user ln -s /usr/include "$work/include"
+    pg_bin=$work/lib/postgresql/15/bin
+    as_user rm -rf "$pg_bin"/../lib/{sno.so,bitcode/sno*} "$work"/share/postgresql/15/extension/sno*
+}
+
+# create_server FOLDER: reached through the socket in that folder alone.
+create_server() {
+    as_user mkdir "$1"
+    quietly "$1/initdb.log" as_user "$pg_bin/initdb" -D "$1/data" -U postgres \
+        --auth=trust --no-locale
+    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$1'" \
+        >>"$1/data/postgresql.conf"
+}
+
+start_server() {
+    quietly "$1/start.log" as_user "$pg_bin/pg_ctl" -w -D "$1/data" -l "$1/server.log" start
+}
+
+# After a kill -9: the killed server's sessions hold its memory until they see
+# that it is gone.
+restart_server() {
+    local try
+    for ((try = 0; try < 100; try++)); do
+        start_server "$1" 2>/dev/null && return
+        sleep 0.2
+    done
+    die "the server does not start again: see $1/server.log"
+}
+
+stop_server() {
+    if [ -e "$1/data/postmaster.pid" ]; then
+        as_user "$pg_bin/pg_ctl" -s -w -D "$1/data" -m fast stop
+    fi
+}
