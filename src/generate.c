@@ -129,9 +129,10 @@ open_table(Oid function)
 }
 
 /*
- * Write a lease of this session's partition that begins now.  False if the
- * table is locked.  If another holder leases the partition too, the session
- * gives it up, and owns none.
+ * Write a lease of this session's partition, from now on, and for as long as
+ * the one that memory knows of, whose row may be lost.  False if the table is
+ * locked.  If another holder leases the partition too, the session gives it up,
+ * and owns none.
  */
 static bool
 write_lease(Oid function, uint64 now)
@@ -139,6 +140,7 @@ write_lease(Oid function, uint64 now)
 	Relation	rel = open_table(function);
 	uint64		ceiling = Min(now + 2 * half_life(), SNO_UNIT_MAX);
 
+	ceiling = Max(ceiling, mine->generator.ceiling);
 	if (rel == NULL)
 		return false;
 	if (sno_lease_write(rel, mine, ceiling, &pending_lsn))
@@ -167,9 +169,9 @@ renew(Oid function, uint64 now)
 			return true;
 	}
 	XLogFlush(pending_lsn);
-	mine->generator.ceiling = Max(mine->generator.ceiling, pending_ceiling);
+	mine->generator.ceiling = pending_ceiling;
 	mine->file = pending_file;
-	attention = mine->generator.ceiling - half_life();
+	attention = pending_ceiling - half_life();
 	pending_ceiling = 0;
 	return true;
 }
@@ -250,11 +252,13 @@ may_lease(void)
 static bool
 move(Oid function, uint64 now)
 {
-	SnoPartition *p = sno_partition_exchange(mine, now);
+	SnoPartition *p;
 	Relation	rel;
 	SnoBounds	bounds = {0};
 	uint64		holder;
 
+	PreventCommandDuringRecovery("sno_generate()");
+	p = sno_partition_exchange(mine, now);
 	if (p != NULL)
 	{
 		own(p);
@@ -338,8 +342,8 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > SNO_UNITS_PER_SEC)
 		sno_clock_watch();
 
-	/* The lease must be in the table that there is now. */
-	if (recheck)
+	/* The lease must be in the table that there is now, if there is one. */
+	if (recheck || !OidIsValid(table))
 	{
 		recheck = false;
 		table = sno_lease_table(function, &table_file);

@@ -180,18 +180,14 @@ check_definition(Relation rel)
 
 /*
  * Open the table for the other functions here.  NULL if somebody else's lock
- * is in the way.  Raises an error on a standby, and if the table is missing or
- * isn't as it should be.
+ * is in the way.  Raises an error if it is missing or isn't as it should be.
  */
 Relation
 sno_lease_open(Oid function)
 {
+	Oid			relid = find_table(function);
 	Relation	rel;
-	Oid			relid;
 
-	PreventCommandDuringRecovery("sno_generate()");
-
-	relid = find_table(function);
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),

@@ -1,0 +1,335 @@
+--
+-- The table of leases: who may touch it, and what its changes do to generators
+--
+-- All of this happens in a database of its own, for it alters the extension.
+-- A rewrite of the table (VACUUM FULL) makes a session write its lease anew as
+-- soon as the unit of its last id has passed.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS sno;
+DROP DATABASE IF EXISTS regress_sno_catalog;
+DROP ROLE IF EXISTS regress_sno_owner, regress_sno_user;
+RESET client_min_messages;
+SELECT current_database() AS db \gset
+CREATE ROLE regress_sno_owner;
+CREATE ROLE regress_sno_user;
+CREATE DATABASE regress_sno_catalog OWNER regress_sno_owner;
+\c regress_sno_catalog
+SET TimeZone = 'UTC';
+
+-- The database's owner installs the extension without being a superuser, but
+-- gets no more of its table than a dump and a restore need.
+SET SESSION AUTHORIZATION regress_sno_user;
+CREATE EXTENSION sno;
+SET SESSION AUTHORIZATION regress_sno_owner;
+CREATE EXTENSION sno;
+SELECT relowner = 10 AS of_bootstrap_superuser FROM pg_class WHERE oid = 'sno_snapshot'::regclass;
+SELECT count(*) FROM sno_snapshot;
+INSERT INTO sno_snapshot
+VALUES (1, 1, 1, 1, 1, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01 00:01');
+UPDATE sno_snapshot SET lease_until = '2020-01-01';
+DELETE FROM sno_snapshot;
+TRUNCATE sno_snapshot;
+BEGIN;
+LOCK TABLE sno_snapshot IN SHARE MODE;
+ROLLBACK;
+ALTER TABLE sno_snapshot ADD COLUMN n integer;
+DROP TABLE sno_snapshot;
+RESET SESSION AUTHORIZATION;
+DROP TABLE sno_snapshot;
+TRUNCATE sno_snapshot;
+INSERT INTO sno_snapshot
+VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01 00:01');
+
+-- Everybody else may generate, and neither see nor change what that leaves.
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM sno_snapshot;
+INSERT INTO sno_snapshot DEFAULT VALUES;
+UPDATE sno_snapshot SET lease_until = '2020-01-01';
+DELETE FROM sno_snapshot;
+TRUNCATE sno_snapshot;
+BEGIN;
+LOCK TABLE sno_snapshot IN ACCESS SHARE MODE;
+ROLLBACK;
+RESET SESSION AUTHORIZATION;
+-- EXECUTE is the privilege.
+REVOKE EXECUTE ON FUNCTION sno_generate FROM PUBLIC;
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_generate();
+CREATE TEMP TABLE mine (id sno DEFAULT sno_generate());
+INSERT INTO mine DEFAULT VALUES;
+RESET SESSION AUTHORIZATION;
+GRANT EXECUTE ON FUNCTION sno_generate TO regress_sno_user;
+SET SESSION AUTHORIZATION regress_sno_user;
+INSERT INTO mine DEFAULT VALUES;
+RESET SESSION AUTHORIZATION;
+SELECT count(*) FROM mine;
+
+-- The row of this session's lease
+SELECT sno_generate() AS id \gset
+SELECT holder <> 0 AS holder,
+    system_identifier = (SELECT system_identifier FROM pg_control_system()) AS system_identifier,
+    timeline = (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline,
+    database = (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
+    partition = sno_partition(:'id') AS partition,
+    sequence_min, sequence_max
+FROM sno_snapshot;
+SELECT taken_at <= clock_timestamp() AS taken_at,
+    lease_until > sno_timestamp(:'id') AS covers_the_id,
+    lease_until > taken_at + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
+    lease_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
+    wall_hi <= taken_at AS wall_hi, wall_safe <= wall_hi AS wall_safe, drifts
+FROM sno_snapshot;
+-- It belongs to no transaction, and goes away with none.
+SELECT xmin, xmax FROM sno_snapshot;
+
+-- How many rows are there, were they written since they were last seen, and do
+-- they hold now?
+CREATE TABLE seen AS SELECT taken_at FROM sno_snapshot;
+CREATE VIEW lease AS
+SELECT count(*) AS rows, bool_and(taken_at > (SELECT max(taken_at) FROM seen)) AS anew,
+    bool_and(lease_until > clock_timestamp()) AS active
+FROM sno_snapshot;
+SELECT * FROM lease;
+
+-- Rewritten, truncated, emptied: the lease is written anew from memory.
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM lease;
+
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+CREATE INDEX i ON sno_snapshot (partition);
+CLUSTER sno_snapshot USING i;
+DROP INDEX i;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM lease;
+
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+TRUNCATE sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM lease;
+
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+DELETE FROM sno_snapshot;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM lease;
+
+-- Forged: what is too late stays a bound, what is too early is mended.
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+UPDATE sno_snapshot SET lease_until = '2079-01-01';
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT max(lease_until) = '2079-01-01' AS kept, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
+FROM sno_snapshot;
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+UPDATE sno_snapshot SET lease_until = '2010-01-01', wall_hi = '-infinity';
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT max(lease_until) > clock_timestamp() AS mended, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
+FROM sno_snapshot;
+TRUNCATE sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+
+-- In the transaction that rewrites it, nothing can be written that would last.
+BEGIN;
+TRUNCATE sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT count(*) FROM sno_snapshot;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE integer;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+ROLLBACK TO SAVEPOINT s;
+SELECT sno_generate() IS NOT NULL AS made;
+COMMIT;
+
+-- Altered in other ways: that is said as soon as a lease must be written, and
+-- is over when the change is undone.
+ALTER TABLE sno_snapshot SET UNLOGGED;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+\echo :LAST_ERROR_SQLSTATE
+ALTER TABLE sno_snapshot SET LOGGED;
+SELECT sno_generate() IS NOT NULL AS made;
+
+CREATE INDEX i ON sno_snapshot (partition);
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+DROP INDEX i;
+SELECT sno_generate() IS NOT NULL AS made;
+
+ALTER TABLE sno_snapshot ALTER COLUMN drifts DROP NOT NULL;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+ALTER TABLE sno_snapshot ALTER COLUMN drifts SET NOT NULL;
+SELECT sno_generate() IS NOT NULL AS made;
+
+ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE integer;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE bigint;
+SELECT sno_generate() IS NOT NULL AS made;
+
+BEGIN;
+ALTER TABLE sno_snapshot ADD COLUMN n float DEFAULT random();
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+ROLLBACK;
+SELECT sno_generate() IS NOT NULL AS made;
+-- A dropped column leaves a trace in the table and in its rows.
+ALTER TABLE sno_snapshot ADD COLUMN n integer DEFAULT 1;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate();
+ALTER TABLE sno_snapshot DROP COLUMN n;
+INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+SELECT sno_generate() IS NOT NULL AS made;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew FROM sno_snapshot;
+DROP EXTENSION sno CASCADE;
+CREATE EXTENSION sno;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+
+-- Triggers, rules and row security aren't for those who write no SQL.
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'refused';
+END
+$$;
+CREATE TRIGGER refuse_row BEFORE INSERT OR UPDATE OR DELETE ON sno_snapshot
+FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE TRIGGER refuse_statement BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON sno_snapshot
+FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+CREATE RULE instead AS ON INSERT TO sno_snapshot DO INSTEAD NOTHING;
+ALTER TABLE sno_snapshot ENABLE ALWAYS TRIGGER refuse_row;
+ALTER TABLE sno_snapshot ENABLE ALWAYS TRIGGER refuse_statement;
+ALTER TABLE sno_snapshot ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sno_snapshot FORCE ROW LEVEL SECURITY;
+UPDATE sno_snapshot SET drifts = 0;
+CREATE TEMP TABLE seen AS SELECT taken_at FROM sno_snapshot;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_generate() IS NOT NULL AS made;
+RESET SESSION AUTHORIZATION;
+SELECT count(*), bool_and(l.taken_at > s.taken_at) AS anew FROM sno_snapshot AS l, seen AS s;
+DROP RULE instead ON sno_snapshot;
+DROP TRIGGER refuse_row ON sno_snapshot;
+DROP TRIGGER refuse_statement ON sno_snapshot;
+
+-- Nothing that is planted in the search path is ever run or written.
+CREATE SCHEMA planted;
+CREATE TABLE planted.sno_snapshot (LIKE sno_snapshot);
+CREATE TEMP TABLE sno_snapshot (LIKE public.sno_snapshot);
+CREATE FUNCTION planted.compare(integer, integer) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'planted';
+END
+$$;
+CREATE OPERATOR planted.>= (FUNCTION = planted.compare, LEFTARG = integer, RIGHTARG = integer);
+CREATE OPERATOR planted.<= (FUNCTION = planted.compare, LEFTARG = integer, RIGHTARG = integer);
+CREATE FUNCTION planted.pg_extension_config_dump(regclass, text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'planted';
+END
+$$;
+CREATE FUNCTION planted.sno_meta(public.sno) RETURNS integer LANGUAGE sql AS 'SELECT -1';
+SET search_path = planted, pg_catalog, public;
+SELECT 2 >= 1;
+SELECT public.sno_generate() IS NOT NULL AS made;
+SELECT (SELECT count(*) FROM planted.sno_snapshot) + (SELECT count(*) FROM pg_temp.sno_snapshot) AS planted;
+DROP FUNCTION planted.sno_meta(public.sno);
+DROP EXTENSION sno;
+CREATE EXTENSION sno SCHEMA public;
+SELECT pg_sleep(0.01);
+SELECT public.sno_generate() IS NOT NULL AS made;
+SELECT count(*) FROM public.sno_snapshot;
+RESET search_path;
+\set VERBOSITY terse
+DROP SCHEMA planted CASCADE;
+\set VERBOSITY default
+DROP TABLE pg_temp.sno_snapshot;
+
+-- Partitions of other holders: never while their lease lasts, this session's
+-- own included; after it last of all, those that lapsed longest ago first.
+CREATE FUNCTION hold(partitions int4range, until timestamptz) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO sno_snapshot
+    SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', until
+    FROM generate_series(lower(partitions), upper(partitions) - 1) AS partition
+$$;
+SELECT hold('[0,40000)', 'infinity'), hold('[40001,65536)', '2079-01-01');
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_partition(sno_generate());
+SELECT hold('[40000,40001)', '2079-01-01');
+VACUUM FULL sno_snapshot;
+SET sno.max_wait = '20ms';
+SELECT sno_generate();
+\echo :LAST_ERROR_SQLSTATE
+DELETE FROM sno_snapshot;
+SELECT hold('[0,65536)', '2021-01-01'), hold('[30000,30001)', '2022-01-01');
+UPDATE sno_snapshot SET lease_until = '2020-06-01' WHERE partition = 50000;
+VACUUM FULL sno_snapshot;
+SELECT sno_partition(sno_generate());
+TRUNCATE sno_snapshot;
+
+-- Nothing in the table is wrong in the eyes of those who know best, neither on
+-- pages that VACUUM has marked before a lease was written nor after it.
+CREATE EXTENSION amcheck;
+CREATE EXTENSION pg_visibility;
+CREATE TABLE source AS SELECT n FROM generate_series(1, 20000) AS n;
+ALTER TABLE source SET (parallel_workers = 2);
+CREATE VIEW wrong AS
+SELECT 'heap' AS what, blkno::text, msg FROM verify_heapam('sno_snapshot')
+UNION ALL SELECT 'frozen', t_ctid::text, '' FROM pg_check_frozen('sno_snapshot')
+UNION ALL SELECT 'visible', t_ctid::text, '' FROM pg_check_visible('sno_snapshot');
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM wrong;
+VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot;
+SELECT * FROM wrong;
+SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_snapshot');
+-- Workers add rows to that page.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+SELECT count(*) FROM source WHERE sno_generate() IS NOT NULL;
+SELECT count(*) > 1 AS more FROM sno_snapshot;
+SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_snapshot');
+SELECT * FROM wrong;
+VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot;
+SELECT * FROM wrong;
+-- A row is deleted, its space used again.
+DELETE FROM sno_snapshot;
+VACUUM sno_snapshot;
+\c
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM wrong;
+VACUUM FULL sno_snapshot;
+SELECT pg_sleep(0.01);
+SELECT sno_generate() IS NOT NULL AS made;
+SELECT * FROM wrong;
+
+\c :db
+DROP DATABASE regress_sno_catalog;
+DROP ROLE regress_sno_owner, regress_sno_user;

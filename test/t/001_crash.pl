@@ -1,0 +1,108 @@
+
+# Crashes of every kind under load: ids that a client saw before a crash never
+# come back, whether or not their transactions were committed, and the first
+# ids after it don't wait for the leases of those that are gone.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+# Leases outlive the whole test, and clients may not wait at all.
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+restart_after_crash = on
+log_statement = none
+sno.lease_duration = 1h
+});
+$node->start;
+$node->safe_psql('postgres',
+	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
+
+my $notes = SnoTest->new;
+
+sub kill_backend
+{
+	my $pid = $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
+	);
+	kill 'KILL', $pid;
+	return;
+}
+
+# The server must have noticed, and be back.
+sub wait_for_restart
+{
+	$node->poll_query_until('postgres', 'SELECT true');
+	return;
+}
+
+my @crashes = (
+	[ 'kill -9 of a backend', \&kill_backend, \&wait_for_restart ],
+	[
+		'immediate shutdown',
+		sub { $node->stop('immediate') },
+		sub { $node->start }
+	],
+	[
+		'kill -9 of the postmaster',
+		sub { kill_postmaster($node) },
+		sub { start_again($node) }
+	]);
+
+for my $round (1 .. 2)
+{
+	foreach my $crash (@crashes)
+	{
+		my ($what, $make, $mend) = @$crash;
+
+		$what .= ", round $round";
+		$notes->next_phase;
+
+		my $clients = $notes->start_clients($node, 'postgres', table => 't');
+		my $others  = $notes->start_clients($node, 'postgres', clients => 1);
+		$notes->wait_for_notes($clients);
+		$notes->wait_for_notes($others);
+		$make->();
+		my ($noted, $errors)      = $notes->collect($clients);
+		my (undef,  $more_errors) = $notes->collect($others);
+		$mend->();
+
+		unlike($errors . $more_errors,
+			qr/ERROR/, "$what: no client waited or met an error before");
+		$notes->check_leases($node, 'postgres', $what);
+	}
+}
+
+# After one more crash, with all those leases still running:
+$notes->next_phase;
+my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
+$notes->add('session', ask($session, ids_of(1000)));
+close_session($session);
+is( $node->safe_psql(
+		'postgres',
+		'SELECT count(DISTINCT partition) > 20 FROM sno_snapshot WHERE lease_until > now()'
+	),
+	't',
+	'each crash left leases behind, which nobody waits for');
+
+$notes->check('crashes');
+$notes->check_rows($node, 'postgres', 't');
+
+# A clean restart is no different.
+$node->restart;
+$notes->next_phase;
+$notes->add('after a clean restart',
+	$node->safe_psql('postgres', 'SET sno.max_wait = 0; ' . ids_of(1000)));
+$notes->check('crashes and a clean restart');
+$node->stop;
+
+done_testing();

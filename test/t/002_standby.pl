@@ -1,0 +1,203 @@
+
+# Standbys: no ids are generated there, and everything else works.  One that is
+# promoted, be it behind its primary or one of two, is another holder: it keeps
+# away from every partition that it knows the primary to have leased.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+# Leases outlive the whole test.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"log_statement = none\nsno.lease_duration = 1h\nmax_connections = 20\n");
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE t (id sno NOT NULL);
+CREATE INDEX ON t (id)});
+
+$primary->backup('backup');
+my %standby;
+foreach my $name ('behind', 'first', 'second')
+{
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init_from_backup($primary, 'backup', has_streaming => 1);
+	$node->start;
+	$standby{$name} = $node;
+}
+
+my $notes = SnoTest->new;
+
+sub rows
+{
+	my ($node, $condition) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT partition FROM sno_snapshot WHERE $condition ORDER BY 1");
+}
+
+# Start with one session alone: two that find no row of the server at the same
+# time may both draw a holder.
+sub generate
+{
+	my ($node, %params) = @_;
+
+	$notes->add($node->name, $node->safe_psql('postgres', ids_of(10)));
+	my $clients =
+	  $notes->start_clients($node, 'postgres', table => 't', %params);
+	$notes->wait_for_notes($clients);
+	$notes->stop_clients($node, $clients);
+	return;
+}
+
+# Are there rows of a timeline, of how many holders, all of this database?
+sub summary
+{
+	my ($node, $timeline) = @_;
+	return $node->safe_psql(
+		'postgres', qq{
+SELECT count(DISTINCT partition) > 0, count(DISTINCT holder),
+	bool_and(database = (SELECT oid FROM pg_database WHERE datname = 'postgres'))
+FROM sno_snapshot WHERE timeline = $timeline});
+}
+
+$notes->next_phase;
+generate($primary);
+$primary->wait_for_catchup($_) foreach values %standby;
+
+#
+# A standby
+#
+my $session = open_session($standby{first}, 'postgres', 'sno.max_wait = 0');
+my $errors  = 0;
+for (1 .. 50)
+{
+	$errors++
+	  if ask_error($session, 'SELECT sno_generate()') =~
+	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery$/m;
+}
+is($errors, 50, 'generating on a standby is a clear error, each time');
+my $row_count = ask($session, 'SELECT count(*) FROM t');
+cmp_ok($row_count, '>', 0, 'rows are read there');
+is( ask($session,
+		'SELECT count(*) FROM t WHERE id BETWEEN sno_min(now() - interval \'1 day\') AND sno_max(now())'
+	),
+	$row_count,
+	'time bounds work there');
+is( ask($session,
+		'SELECT count(*) FROM t WHERE id <@ tstzrange(now() - interval \'1 day\', now())'
+	),
+	$row_count,
+	'ranges work there');
+is( ask($session,
+		'SELECT (min(id)::text::sno = min(id)) || \',\' || (max(id)::uuid::sno = max(id)) FROM t'
+	),
+	'true,true',
+	'text, casts, operators and aggregates work there');
+is( ask($session, 'SELECT * FROM sno_snapshot ORDER BY partition'),
+	$primary->safe_psql(
+		'postgres', 'SELECT * FROM sno_snapshot ORDER BY partition'),
+	'the leases are replicated');
+close_session($session);
+
+#
+# A standby that hasn't heard of the primary's latest leases
+#
+$standby{behind}->stop;
+generate($primary, clients => 8);
+$primary->wait_for_catchup($standby{$_}) foreach ('first', 'second');
+my $last_heard = rows($standby{first}, 'true');
+$primary->stop('immediate');
+
+$standby{behind}->start;
+my $known = rows($standby{behind}, 'true');
+cmp_ok(
+	scalar(split /\n/, $known),
+	'<',
+	scalar(split /\n/, $last_heard),
+	'one standby is behind');
+$standby{behind}->promote;
+$notes->next_phase;
+generate($standby{behind});
+is(rows($standby{behind}, 'timeline = 1'),
+	$known, 'promoted, it leaves the rows of the primary alone');
+is(summary($standby{behind}, 2), 't|1|t', 'and has its own, as one holder');
+is( rows(
+		$standby{behind},
+		"partition IN (SELECT partition FROM sno_snapshot WHERE timeline = 1) AND timeline = 2"
+	),
+	'',
+	'in other partitions');
+$notes->check('a standby that was behind');
+
+#
+# Two standbys promoted from one primary
+#
+my %holder;
+foreach my $name ('first', 'second')
+{
+	my $node = $standby{$name};
+
+	$node->promote;
+	$notes->next_phase;
+	generate($node);
+	is(summary($node, 2), 't|1|t', "the $name of two is one holder");
+	is( rows(
+			$node,
+			"partition IN (SELECT partition FROM sno_snapshot WHERE timeline = 1) AND timeline = 2"
+		),
+		'',
+		'in other partitions than the primary');
+	$holder{$name} = $node->safe_psql('postgres',
+		'SELECT DISTINCT holder FROM sno_snapshot WHERE timeline = 2');
+}
+$holder{primary} = $standby{first}->safe_psql('postgres',
+	'SELECT DISTINCT holder FROM sno_snapshot WHERE timeline = 1');
+my %distinct = map { $_ => 1 } values %holder;
+is(scalar keys %distinct, 3, 'they and the primary are three holders');
+$notes->check('two standbys promoted');
+
+#
+# All of them at the same time, kept apart for certain by sno.partitions
+#
+start_again($primary);
+my %servers = (%standby, primary => $primary);
+my %first_partition =
+  (primary => 0, behind => 20000, first => 40000, second => 60000);
+my %running;
+foreach my $name (sort keys %servers)
+{
+	my $first = $first_partition{$name};
+	my $last  = $first + 4999;
+
+	$servers{$name}
+	  ->append_conf('postgresql.conf', "sno.partitions = '$first-$last'");
+	$servers{$name}->restart;
+}
+foreach my $name (sort keys %servers)
+{
+	$notes->next_phase;
+	$running{$name} = $notes->start_clients(
+		$servers{$name}, 'postgres',
+		clients => 2,
+		table   => 't');
+}
+$notes->wait_for_notes($running{$_}) foreach keys %running;
+foreach my $name (keys %running)
+{
+	my (undef, $complaints) =
+	  $notes->stop_clients($servers{$name}, $running{$name});
+	unlike($complaints, qr/ERROR/, "$name generates");
+}
+$notes->check('four servers at the same time');
+
+done_testing();

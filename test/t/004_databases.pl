@@ -1,0 +1,310 @@
+
+# Databases and extensions that come and go while others generate, the pool of
+# partitions that all of them share, dump and restore.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "log_statement = none\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $notes = SnoTest->new;
+
+# Have a session make ids, which are noted; returns the partitions they are of.
+sub generate
+{
+	my ($session, $count) = @_;
+	my $ids = ask($session, ids_of($count // 100));
+	my %partitions;
+	$notes->add($session, $ids);
+	$partitions{ (decode_id($_))[3] } = 1 foreach split /\n/, $ids;
+	return join ',', sort { $a <=> $b } keys %partitions;
+}
+
+sub partitions_of
+{
+	my ($dbname, $condition) = @_;
+	return $node->safe_psql($dbname,
+		"SELECT DISTINCT partition FROM sno_snapshot WHERE $condition ORDER BY 1"
+	);
+}
+
+my $own =
+  'database = (SELECT oid FROM pg_database WHERE datname = current_database())';
+
+# Is the backend of a session waiting for an id?
+sub wait_until_waiting
+{
+	my ($pid) = @_;
+	wait_until(
+		"session $pid waits",
+		sub {
+			$node->safe_psql('postgres',
+				"SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid"
+			) eq 'Extension';
+		});
+	return;
+}
+
+sub set_partitions
+{
+	my ($range) = @_;
+	$node->append_conf('postgresql.conf', "sno.partitions = '$range'");
+	$node->reload;
+	return;
+}
+
+#
+# A partition is handed on when its session ends
+#
+my $session   = open_session($node, 'postgres');
+my $partition = generate($session);
+close_session($session);
+wait_until(
+	'the partition is handed on',
+	sub {
+		my $next = open_session($node, 'postgres');
+		my $got  = generate($next);
+		close_session($next);
+		$got eq $partition;
+	});
+for (1 .. 10)
+{
+	$notes->add("short session $_", $node->safe_psql('postgres', ids_of(10)));
+}
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+	'<', 10, 'short sessions need few partitions');
+
+#
+# Databases that are dropped and copied
+#
+foreach my $force ('', ' WITH (FORCE)')
+{
+	for my $n (1 .. 3)
+	{
+		$node->safe_psql('postgres', 'CREATE DATABASE brief');
+		$node->safe_psql('brief',    'CREATE EXTENSION sno');
+		my $clients;
+		if ($force)
+		{
+			$clients =
+			  $notes->start_clients($node, 'brief', max_wait => 1000);
+			$notes->wait_for_notes($clients);
+		}
+		$notes->add("brief$n$force", $node->safe_psql('brief', ids_of(100)));
+		$node->safe_psql('postgres', "DROP DATABASE brief$force");
+		$notes->collect($clients) if $force;
+	}
+}
+pass('databases are dropped right after generating, and while');
+
+$node->safe_psql('postgres', 'CREATE DATABASE original');
+$node->safe_psql('original', 'CREATE EXTENSION sno');
+foreach my $strategy ('wal_log', 'file_copy')
+{
+	my $copy = "copy_by_$strategy";
+
+	$notes->add("original before $copy",
+		$node->safe_psql('original', ids_of(1000)));
+	$node->safe_psql('postgres',
+		"CREATE DATABASE $copy TEMPLATE original STRATEGY $strategy");
+	my $template_rows = partitions_of('original', 'true');
+	$notes->add($copy, $node->safe_psql($copy, ids_of(1000)));
+	is(partitions_of($copy, "NOT $own"),
+		$template_rows, "$copy: the rows of the original came along");
+	is( $node->safe_psql(
+			$copy, "SELECT count(*) FROM sno_snapshot WHERE $own"),
+		1,
+		'the copy has one of its own');
+	is( $node->safe_psql(
+			$copy, "SELECT count(*) FROM sno_snapshot AS o, sno_snapshot AS f
+			WHERE o.$own AND NOT f.$own AND (o.holder = f.holder OR o.partition = f.partition)"
+		),
+		0,
+		'which is another holder\'s, in another partition');
+
+	# Both of them at the same time, and a third database.
+	my %clients = map {
+		$_ => $notes->start_clients($node, $_, clients => 2, max_wait => 1000)
+	} ('original', $copy, 'postgres');
+	$notes->wait_for_notes($_) foreach values %clients;
+	$notes->stop_clients($node, $_) foreach values %clients;
+	is( $node->safe_psql(
+			$copy, "SELECT count(*) FROM sno_snapshot AS o, sno_snapshot AS f
+			WHERE o.$own AND NOT f.$own AND o.partition = f.partition"),
+		0,
+		'and still is when both generate');
+}
+$notes->check('databases');
+
+#
+# The extension is dropped and created again under running generators
+#
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	max_wait    => 1000,
+	bear_errors => 1);
+my $other = open_session($node, 'postgres');
+for (1 .. 5)
+{
+	$notes->wait_for_notes($clients);
+	ask($other, 'DROP EXTENSION sno CASCADE');
+	ask($other, 'CREATE EXTENSION sno');
+	generate($other);
+}
+$notes->wait_for_notes($clients);
+$notes->stop_clients($node, $clients);
+$notes->check('an extension dropped and created');
+
+#
+# A transaction that has to wait for a lock goes on when that is released
+#
+my $locker = open_session($node, 'postgres');
+ask($locker, 'BEGIN; LOCK TABLE sno_snapshot IN SHARE MODE');
+my @waiting =
+  map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
+my @pids = map { ask($_, 'SELECT pg_backend_pid()') } @waiting;
+
+# What is parked is used up, so that they need new leases.
+set_partitions('1000-1999');
+foreach my $session (@waiting)
+{
+	wait_until('the setting is known',
+		sub { ask($session, 'SHOW sno.partitions') eq '1000-1999' });
+	send_query($session, ids_of(100));
+}
+wait_until_waiting($_) foreach @pids;
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($pids[0])");
+my ($out, $err) = receive($waiting[0]);
+like($err, qr/ERROR:  57014: /, 'a wait can be canceled');
+send_query($waiting[0], ids_of(100));
+wait_until_waiting($pids[0]);
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pids[1])");
+ask($locker, 'COMMIT');
+
+foreach my $n (0, 2)
+{
+	($out, $err) = receive($waiting[$n]);
+	is($err, '', 'a wait for a lock is over when the lock is released');
+	$notes->add($waiting[$n], $out);
+}
+$waiting[1]->{run}->finish;
+close_session($_) foreach ($locker, @waiting[ 0, 2 ]);
+
+#
+# A small pool
+#
+set_partitions('100-103');
+my @sessions =
+  map { open_session($node, 'postgres', "sno.max_wait = '100ms'") } 1 .. 6;
+my @partitions;
+foreach my $session (@sessions)
+{
+	wait_until('the setting is known',
+		sub { ask($session, 'SHOW sno.partitions') eq '100-103' });
+}
+push @partitions, generate($_) foreach @sessions[ 0 .. 3 ];
+is(join(',', sort @partitions),
+	'100,101,102,103', 'four sessions use up a pool of four');
+foreach my $session (@sessions[ 4, 5 ])
+{
+	my $error = ask_error($session, 'SELECT sno_generate()');
+	like(
+		$error,
+		qr/^ERROR:  53400: no partition was free for a sno within 100 ms$/m,
+		'one more waits, and then gets an error');
+	like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
+}
+ask($_, "SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
+@pids = map { ask($_, 'SELECT pg_backend_pid()') } @sessions[ 4, 5 ];
+send_query($_, ids_of(100)) foreach @sessions[ 4, 5 ];
+wait_until_waiting($_)      foreach @pids;
+close_session($_)           foreach @sessions[ 0, 1 ];
+foreach my $session (@sessions[ 4, 5 ])
+{
+	($out, $err) = receive($session);
+	is($err, '', 'it goes on when a session ends');
+	$notes->add($session, $out);
+}
+
+# Another database can't have a partition of the pool before its lease is over.
+my $stranger = open_session($node, 'original', "sno.max_wait = '10ms'");
+like(
+	ask_error($stranger, 'SELECT sno_generate()'),
+	qr/^ERROR:  53400: /m,
+	'another database has to wait for the same pool');
+
+# Running sessions move when the setting changes.
+set_partitions('200-203');
+foreach my $session (@sessions[ 2 .. 5 ])
+{
+	wait_until('the setting is known',
+		sub { ask($session, 'SHOW sno.partitions') eq '200-203' });
+	wait_until('the session has moved',
+		sub { generate($session) =~ /^20[0-3]$/ });
+}
+@partitions = map { generate($_) } @sessions[ 2 .. 5 ];
+is(join(',', sort @partitions),
+	'200,201,202,203', 'running sessions move into a changed range');
+set_partitions('0-65535');
+wait_until('the setting is known',
+	sub { ask($stranger, 'SHOW sno.partitions') eq '0-65535' });
+isnt(generate($stranger), '', 'and others generate when it is wide');
+close_session($_) foreach ($other, $stranger, @sessions[ 2 .. 5 ]);
+$notes->check('small pools');
+
+#
+# Dump and restore by the owner of a database, who is no superuser
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE owner LOGIN;
+CREATE DATABASE dumped OWNER owner;
+CREATE DATABASE restored OWNER owner});
+sub as_owner { return $node->connstr($_[0]) . ' user=owner'; }
+$node->safe_psql(
+	'dumped', q{
+CREATE EXTENSION sno;
+CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(1), n integer);
+INSERT INTO t (n) SELECT generate_series(1, 1000)},
+	connstr => as_owner('dumped'));
+$notes->add('dumped', $node->safe_psql('dumped', 'SELECT id FROM t'));
+my $file = PostgreSQL::Test::Utils::tempdir('dump') . '/dump';
+$node->command_ok([ 'pg_dump', '-Fc', '-f', $file, '-d', as_owner('dumped') ],
+	'an owner dumps his database');
+$node->command_ok([ 'pg_restore', '-e', '-d', as_owner('restored'), $file ],
+	'and restores it');
+$notes->add(
+	'restored',
+	$node->safe_psql(
+		'restored',
+		'INSERT INTO t (n) SELECT generate_series(1, 1000) RETURNING id',
+		connstr => as_owner('restored')));
+is($node->safe_psql('restored', 'SELECT count(*) FROM t'),
+	2000, 'all rows are there');
+is( $node->safe_psql('restored', "SELECT * FROM sno_snapshot WHERE NOT $own"),
+	$node->safe_psql('dumped',   'SELECT * FROM sno_snapshot'),
+	'the leases came along as another holder\'s');
+isnt(
+	partitions_of('restored', $own),
+	partitions_of('restored', "NOT $own"),
+	'whose partitions are left alone');
+$notes->check('all');
+
+unlike(
+	slurp_file($node->logfile),
+	qr/PANIC|TRAP|was terminated by signal/,
+	'nothing crashed');
+$node->stop;
+done_testing();

@@ -1,0 +1,308 @@
+
+# Leases are on disk ahead of what is issued under them: at wal_level = minimal,
+# at their renewals, inside of whatever command those fall into, and while the
+# table is vacuumed.  A renewal that fails disturbs nobody before it must.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+wal_level = minimal
+max_wal_senders = 0
+log_statement = none
+});
+$node->start;
+
+my $notes = SnoTest->new;
+
+sub crash
+{
+	my ($what) = @_;
+	$node->stop('immediate');
+	$node->start;
+	$notes->check_leases($node, 'postgres', $what);
+	$notes->next_phase;
+	return;
+}
+
+sub set_lease_duration
+{
+	my ($duration, @sessions) = @_;
+	$node->append_conf('postgresql.conf', "sno.lease_duration = '$duration'");
+	$node->reload;
+	foreach my $session (@sessions)
+	{
+		wait_until('the setting is known',
+			sub { ask($session, 'SHOW sno.lease_duration') eq $duration });
+	}
+	return;
+}
+
+#
+# Created and used in one transaction, whose tables aren't logged
+#
+$notes->next_phase;
+my $session = open_session($node, 'postgres');
+ask($session,
+	'BEGIN; CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
+$notes->add($session,
+	ask($session, 'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
+	'committed');
+ask($session, 'COMMIT');
+crash('an extension created and used in one transaction');
+$notes->check_rows($node, 'postgres', 't');
+$notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
+crash('its second life');
+
+#
+# Renewals
+#
+set_lease_duration('1s');
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION amcheck;
+CREATE EXTENSION pg_visibility;
+CREATE VIEW wrong AS
+SELECT 'heap: ' || msg AS what FROM verify_heapam('sno_snapshot')
+UNION ALL SELECT 'frozen: ' || t_ctid FROM pg_check_frozen('sno_snapshot')
+UNION ALL SELECT 'visible: ' || t_ctid FROM pg_check_visible('sno_snapshot')}
+);
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	clients  => 3,
+	rounds   => 100_000,
+	max_wait => 1000,
+	table    => 't');
+$notes->wait_for_notes($clients);
+$session = open_session($node, 'postgres');
+
+# [taken_at, lease_until] of each partition, every time that they change.
+my %leases;
+
+sub watch_leases
+{
+	foreach my $row (
+		split /\n/,
+		ask($session,
+			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM lease_until) FROM sno_snapshot WHERE lease_until > now()'
+		))
+	{
+		my ($partition, @lease) = split /\|/, $row;
+		my $known = $leases{$partition} //= [];
+		push @$known, \@lease if !@$known || $known->[-1][0] ne $lease[0];
+	}
+	return;
+}
+
+sub wait_for_renewals
+{
+	my ($count) = @_;
+	%leases = ();
+	wait_until(
+		'leases are renewed',
+		sub {
+			watch_leases();
+			3 <= grep { @$_ > $count } values %leases;
+		});
+	return;
+}
+
+wait_for_renewals(4);
+my ($early, $shortened) = (0, 0);
+foreach my $known (values %leases)
+{
+	for my $n (1 .. $#$known)
+	{
+		$early++     if $known->[$n][0] < $known->[ $n - 1 ][1];
+		$shortened++ if $known->[$n][1] < $known->[ $n - 1 ][1];
+	}
+}
+cmp_ok($early, '>', 0, 'leases are renewed before they are over');
+is($shortened, 0, 'and never shortened');
+
+# Renewed in place, on a page that VACUUM has marked
+ask($session, 'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot');
+is(ask($session, 'SELECT * FROM wrong'), '', 'VACUUM freezes the table');
+wait_for_renewals(1);
+is( ask($session,
+		'SELECT all_frozen > 0 FROM pg_visibility_map_summary(\'sno_snapshot\')'
+	),
+	't',
+	'which stays so when leases are renewed');
+is(ask($session, 'SELECT * FROM wrong'), '', 'and stays sound');
+
+# Rows that move all the time
+for (1 .. 20)
+{
+	ask($session, 'VACUUM FULL sno_snapshot');
+}
+wait_for_renewals(1);
+is( ask($session,
+		'SELECT count(*) - count(DISTINCT partition) FROM sno_snapshot'),
+	0,
+	'one row for each partition, wherever it has moved');
+is(ask($session, 'SELECT * FROM wrong'), '', 'in a sound table');
+
+$notes->wait_for_notes($clients);
+$node->stop('immediate');
+my (undef, $errors) = $notes->collect($clients);
+unlike($errors, qr/ERROR/, 'no client was disturbed');
+$node->start;
+$notes->check_leases($node, 'postgres', 'renewals');
+$notes->next_phase;
+$notes->check('renewals');
+$notes->check_rows($node, 'postgres', 't');
+
+#
+# Renewals in the midst of commands of all kinds, each longer than a lease
+#
+$session = open_session($node, 'postgres');
+ask($session, q{
+CREATE FUNCTION slow(n integer) RETURNS sno LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
+BEGIN
+	PERFORM pg_sleep(0.01);
+	RETURN sno_generate(n % 256);
+END $$;
+CREATE FUNCTION slow_and_failing(n integer) RETURNS sno LANGUAGE plpgsql AS $$
+DECLARE
+	id sno;
+BEGIN
+	BEGIN
+		id := slow(n);
+		PERFORM 1 / (n % 2);
+	EXCEPTION WHEN division_by_zero THEN
+		NULL;
+	END;
+	RETURN id;
+END $$;
+CREATE TABLE source AS SELECT n FROM generate_series(1, 150) AS n;
+CREATE TABLE large_source AS SELECT n FROM generate_series(1, 500) AS n;
+ALTER TABLE large_source SET (parallel_workers = 2);
+CREATE TABLE copied (id sno DEFAULT slow(1), n integer)});
+my $numbers  = join('', map { "$_\n" } 1 .. 150);
+my %commands = (
+	'SELECT' =>
+	  'SELECT sno_generate(n) FROM source, LATERAL (SELECT pg_sleep(0.01 + n * 0)) AS s',
+	'a read-only transaction' =>
+	  'BEGIN READ ONLY; SELECT slow(n) FROM source; COMMIT',
+	'exception blocks' => 'SELECT slow_and_failing(n) FROM source',
+	'a cursor'         =>
+	  'BEGIN; DECLARE c CURSOR FOR SELECT slow(n) FROM source; FETCH 100 FROM c; FETCH ALL FROM c; COMMIT',
+	'a cursor after COMMIT' =>
+	  'BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT slow(n) FROM source; COMMIT; FETCH ALL FROM c; CLOSE c',
+	'CREATE TABLE AS' =>
+	  'CREATE TABLE made AS SELECT slow(n) AS id FROM source; SELECT id FROM made',
+	'ALTER TABLE' =>
+	  'ALTER TABLE source ADD COLUMN id sno DEFAULT slow(2); SELECT id FROM source; ALTER TABLE source DROP COLUMN id',
+	'COPY' =>
+	  "COPY copied (n) FROM STDIN;\n$numbers\\.\nSELECT id FROM copied",
+	'a sort' =>
+	  'SELECT id FROM (SELECT slow(n) AS id FROM source) AS made ORDER BY id DESC',
+	'parallel workers' => q{
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT slow(n) FROM large_source;
+RESET ALL});
+foreach my $what (sort keys %commands)
+{
+	my $taken = ask($session, 'SELECT max(taken_at) FROM sno_snapshot');
+	cmp_ok($notes->add($session, ask($session, $commands{$what})),
+		'>=', 150, "$what: ids");
+	isnt(ask($session, 'SELECT max(taken_at) FROM sno_snapshot'),
+		$taken, "$what: renewals");
+}
+$notes->check('commands');
+crash('commands');
+
+#
+# Renewals that fail are logged while the lease is good, and an error when it is
+# over; it is mended by undoing what made them fail.
+#
+$session = open_session($node, 'postgres');
+
+sub renewal_fails
+{
+	my ($what, $do, $undo, $error, $logged) = @_;
+	my ($position, $got) = (-s $node->logfile, '');
+
+	# A session that was too slow to try it early does so next time.
+	wait_until(
+		"$what is logged and an error",
+		sub {
+			$notes->add($session, ask($session, ids_of(10)));
+			ask($session, $do);
+			wait_until(
+				"$what is an error",
+				sub {
+					$got = ask_error($session, 'SELECT sno_generate()');
+					$got ne '';
+				});
+			ask($session, $undo);
+			return slurp_file($node->logfile, $position) =~ $logged;
+		});
+	like($got, $error, "$what is logged before it is an error");
+	$notes->add($session, ask($session, ids_of(10)));
+	return;
+}
+
+renewal_fails(
+	'an index',
+	'CREATE INDEX i ON sno_snapshot (partition)',
+	'DROP INDEX i',
+	qr/^ERROR:  55000: table "sno_snapshot" of extension "sno" was altered$/m,
+	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_snapshot" of extension "sno" was altered/
+);
+renewal_fails(
+	'another name',
+	'ALTER TABLE sno_snapshot RENAME TO another',
+	'ALTER TABLE another RENAME TO sno_snapshot',
+	qr/^ERROR:  42P01: table "sno_snapshot" of extension "sno" does not exist$/m,
+	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_snapshot" of extension "sno" does not exist/
+);
+
+# Once mended, the session sees what happens to the table again.
+ask($session, 'TRUNCATE sno_snapshot');
+ask($session, 'SELECT pg_sleep(0.01)');
+$notes->add($session, ask($session, ids_of(10)));
+is(ask($session, 'SELECT count(*) FROM sno_snapshot'),
+	1, 'a lost row is written anew');
+close_session($session);
+
+#
+# A lease that is written anew reaches as far as memory knows it to
+#
+$session = open_session($node, 'postgres');
+$notes->add($session, ask($session, ids_of(10)));
+set_lease_duration('1h', $session);
+my $short = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
+wait_until(
+	'a long lease is in use',
+	sub {
+		my $id = ask($session, 'SELECT sno_generate()');
+		$notes->add($session, $id);
+		ask($session, "SELECT sno_timestamp('$id') > '$short'") eq 't';
+	});
+my $until = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
+set_lease_duration('1s', $session);
+ask($session, 'TRUNCATE sno_snapshot');
+ask($session, 'SELECT pg_sleep(0.01)');
+$notes->add($session, ask($session, ids_of(10)));
+is(ask($session, "SELECT max(lease_until) >= '$until' FROM sno_snapshot"),
+	't', 'a lost row is written anew with the longest lease there was');
+crash('a lost row');
+$notes->check('all');
+
+$node->stop;
+done_testing();
