@@ -264,16 +264,17 @@ move(Oid function, uint64 now)
 		own(p);
 		return true;
 	}
+	rel = open_table(function);
+	if (rel == NULL)
+		return false;
 	if (!may_lease())
 	{
 		/* What was in the way before is more to the point. */
 		if (obstacle == NOTHING)
 			obstacle = TOO_FAST;
+		sno_lease_close(rel);
 		return false;
 	}
-	rel = open_table(function);
-	if (rel == NULL)
-		return false;
 	sno_lease_survey(rel, &bounds, &holder);
 	p = sno_partition_reserve(mine, now, &bounds, holder);
 	if (p != NULL)

@@ -15,7 +15,10 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\n");
+
+# Other ranges than this are set later, to have pools that nobody used yet.
+$node->append_conf('postgresql.conf',
+	"log_statement = none\nsno.partitions = '10000-19999'\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
