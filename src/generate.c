@@ -339,8 +339,8 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 	if (mine == NULL || !sno_partition_usable(mine))
 		return SNO_EXHAUSTED;
 
-	/* Seldom used, or a clock that was stepped? */
-	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > SNO_UNITS_PER_SEC)
+	/* Units were left out, or the clock went back. */
+	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > 1)
 		sno_clock_watch();
 
 	/* The lease must be in the table that there is now, if there is one. */

@@ -44,7 +44,9 @@
  * three aren't the server's own are another holder's: they come from a backup,
  * from the primary that this server was a standby of, from a template database
  * or by logical replication.  Their partitions are the last to be chosen, and
- * one that another holder leases as well is given up.
+ * one that another holder leases as well is given up.  Sessions that find no
+ * row of their own at the same time may each draw a holder; all of these are
+ * the server's own, and the first row's is used from then on.
  */
 #include "postgres.h"
 

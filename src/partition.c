@@ -325,6 +325,12 @@ sno_partition_abandon(SnoPartition *p)
 	LWLockRelease(&header->lock);
 }
 
+static bool
+differs(int64 a, int64 b, int64 tolerance)
+{
+	return a > b + tolerance || a < b - tolerance;
+}
+
 /*
  * Remember the wall clock's offset from the monotonic one.  True, for one
  * session only, if it differs from the one known *before by more than
@@ -335,9 +341,13 @@ sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before)
 {
 	bool		stepped;
 
+	/* Mostly there is nothing to note; the lock settles what is. */
+	if (header->clock_known && !differs(offset, header->clock_offset, tolerance))
+		return false;
+
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	*before = header->clock_known ? header->clock_offset : offset;
-	stepped = offset > *before + tolerance || offset < *before - tolerance;
+	*before = header->clock_offset;
+	stepped = header->clock_known && differs(offset, *before, tolerance);
 	if (stepped || !header->clock_known)
 		header->clock_offset = offset;
 	header->clock_known = true;
