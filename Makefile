@@ -13,7 +13,12 @@ OBJS = \
 	src/partition.o \
 	src/lease.o \
 	src/generate.o \
-	src/simd/portable.o
+	src/simd/dispatch.o \
+	src/simd/portable.o \
+	src/simd/ssse3.o \
+	src/simd/avx2.o \
+	src/simd/avx512vbmi.o \
+	src/simd/neon.o
 PG_CPPFLAGS = -I$(srcdir)/src
 
 # Inputs live in test/, outputs in expected/.  The TAP tests start servers of

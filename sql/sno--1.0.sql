@@ -40,6 +40,10 @@ CREATE TYPE sno (
     CATEGORY = 'U'
 );
 
+CREATE FUNCTION sno_codec() RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
 --
 -- accessors
 --
@@ -325,6 +329,9 @@ COMMENT ON FUNCTION sno_recv(internal) IS
     'binary input; exactly 10 bytes, or else error 22P03';
 COMMENT ON FUNCTION sno_send(sno) IS
     'binary output, 10 bytes';
+COMMENT ON FUNCTION sno_codec() IS
+    'name of the code that converts ids to text and back in this session; '
+    'sno.codec selects it';
 
 COMMENT ON FUNCTION sno_timestamp(sno) IS
     'start of the 4 ms unit the id was made in, from 2010-01-01 00:00:00 '

@@ -10,13 +10,17 @@
 #include "fmgr.h"
 #include "generate.h"
 #include "partition.h"
+#include "simd/codec.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 PG_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
 
 static char *partitions_setting;
+static int	codec_setting;
+static struct config_enum_entry *codec_options;
 
 /* "first-last", or the number of a single partition. */
 static bool
@@ -55,9 +59,53 @@ assign_partitions(const char *newval, void *extra)
 	sno_partition_range = *(SnoPartitionRange *) extra;
 }
 
+/*
+ * List "auto" and the codecs that this machine supports, to which PostgreSQL
+ * then holds the setting.  Values are places in the list, which ends with an
+ * entry without a name.
+ */
+static void
+list_codecs(void)
+{
+	int			count = 0;
+
+	codec_options = MemoryContextAllocZero(TopMemoryContext,
+										   (sno_codec_count + 2) * sizeof(*codec_options));
+	codec_options[count++].name = "auto";
+	for (int i = 0; i < sno_codec_count; i++)
+	{
+		if (sno_codecs[i].supported())
+		{
+			codec_options[count].name = sno_codecs[i].name;
+			codec_options[count].val = count;
+			count++;
+		}
+	}
+}
+
+static void
+assign_codec(int newval, void *extra)
+{
+	(void) sno_codec_choose(codec_options[newval].name);
+}
+
 void
 _PG_init(void)
 {
+	list_codecs();
+	/* Anybody may set it: nothing but speed depends on it. */
+	DefineCustomEnumVariable("sno.codec",
+							 "Selects the code that converts ids to text and back.",
+							 "\"auto\" is the fastest that this machine can run; all give the same results.",
+							 &codec_setting,
+							 0,
+							 codec_options,
+							 PGC_USERSET,
+							 0,
+							 NULL,
+							 assign_codec,
+							 NULL);
+
 	DefineCustomStringVariable("sno.partitions",
 							   "Sets the range of partitions that this server may issue ids in.",
 							   "Servers that generate at the same time need ranges that don't overlap.",

@@ -12,6 +12,7 @@
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
+#include "utils/builtins.h"
 
 #include "compat.h"
 #include "fields.h"
@@ -21,6 +22,7 @@ PG_FUNCTION_INFO_V1(sno_in);
 PG_FUNCTION_INFO_V1(sno_out);
 PG_FUNCTION_INFO_V1(sno_recv);
 PG_FUNCTION_INFO_V1(sno_send);
+PG_FUNCTION_INFO_V1(sno_codec);
 PG_FUNCTION_INFO_V1(sno_eq);
 PG_FUNCTION_INFO_V1(sno_ne);
 PG_FUNCTION_INFO_V1(sno_lt);
@@ -110,6 +112,13 @@ sno_send(PG_FUNCTION_ARGS)
 	pq_begintypsend(&message);
 	pq_sendbytes(&message, (char *) id->byte, SNO_SIZE);
 	PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+}
+
+/* The name of the codec that text input and output use. */
+Datum
+sno_codec(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(sno_codec_active->name));
 }
 
 /* ---------------- comparison ---------------- */

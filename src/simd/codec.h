@@ -6,40 +6,82 @@
  * significant first, without padding, so that text sorts as bytes do.  Only
  * this form is accepted: no upper case, no white space, no look-alikes.
  *
- * Every codec is a pair of functions under the same contract; the portable
- * one is the reference that any other must agree with for every input.
+ * A codec is an implementation of this for some kind of machine.  All are
+ * under the same contract, and agree for every input with the portable one.
  * Nothing here needs PostgreSQL.
  */
 #ifndef SNO_CODEC_H
 #define SNO_CODEC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sno.h"
 
 /*
- * Encode writes exactly SNO_TEXT_SIZE characters, no terminating zero.
+ * Encode reads exactly SNO_SIZE bytes and writes exactly SNO_TEXT_SIZE
+ * characters, no terminating zero.
  *
  * Decode reads exactly SNO_TEXT_SIZE characters and returns SNO_TEXT_SIZE if
  * all of them belong to the alphabet, else the offset of the first that does
  * not; the bytes of the id are then left as they were.
  *
- * Neither needs its arguments aligned; they must not overlap.
+ * The batch forms do the same for `count` ids and texts, each kind without
+ * gaps.  Decode stops at the first text that is none: it returns how many ids
+ * it has decoded, and if that is less than count, *offset is what decode would
+ * return for the text it stopped at; the bytes from there on are left as they
+ * were.
+ *
+ * No argument needs to be aligned; input and output must not overlap.
  */
-extern void sno_portable_encode(const uint8_t *id, char *text);
-extern int	sno_portable_decode(const char *text, uint8_t *id);
+typedef struct SnoCodec
+{
+	const char *name;
+	bool		(*supported) (void);	/* by this machine */
+	void		(*encode) (const uint8_t *id, char *text);
+	int			(*decode) (const char *text, uint8_t *id);
+	void		(*encode_many) (const uint8_t *ids, char *texts, size_t count);
+	size_t		(*decode_many) (const char *texts, uint8_t *ids, size_t count,
+								int *offset);
+} SnoCodec;
 
-/* The codec in use. */
+/* What was compiled in, best first; the last is the portable one. */
+extern const SnoCodec sno_codecs[];
+extern const int sno_codec_count;
+
+/* The codec in use: the portable one, until another is chosen. */
+extern const SnoCodec *sno_codec_active;
+
+/*
+ * Choose a codec by its name, or the best that this machine supports by the
+ * name "auto".  If there is none of that name, or this machine does not
+ * support it, the result is false and nothing changes.
+ */
+extern bool sno_codec_choose(const char *name);
+
 static inline void
 sno_encode(const Sno *id, char *text)
 {
-	sno_portable_encode(id->byte, text);
+	sno_codec_active->encode(id->byte, text);
 }
 
 static inline int
 sno_decode(const char *text, Sno *id)
 {
-	return sno_portable_decode(text, id->byte);
+	return sno_codec_active->decode(text, id->byte);
+}
+
+static inline void
+sno_encode_many(const Sno *ids, char *texts, size_t count)
+{
+	sno_codec_active->encode_many(ids->byte, texts, count);
+}
+
+static inline size_t
+sno_decode_many(const char *texts, Sno *ids, size_t count, int *offset)
+{
+	return sno_codec_active->decode_many(texts, ids->byte, count, offset);
 }
 
 #endif							/* SNO_CODEC_H */

@@ -6,21 +6,10 @@
  * worked on as a number whose most significant byte is the first character,
  * so that only loads and stores know the byte order of the machine.
  */
-#include <string.h>
-
-#include "simd/codec.h"
+#include "simd/kernel.h"
 
 /* The same byte in all eight lanes of a word. */
 #define LANES(byte)		(UINT64_C(0x0101010101010101) * (byte))
-
-#define DIGIT_FIRST		'2'		/* 0 .. 7 */
-#define DIGIT_LAST		'9'
-#define LETTER_FIRST	'a'		/* 8 .. 31 */
-#define LETTER_LAST		'x'
-#define LETTER_VALUE	8
-
-/* What a letter is above where the digits' run would have put it. */
-#define LETTER_GAP		(LETTER_FIRST - LETTER_VALUE - DIGIT_FIRST)
 
 /*
  * The top bit of each lane tells whether the lane is at least n: adding
@@ -145,4 +134,31 @@ sno_portable_decode(const char *text, uint8_t *id)
 	id[8] = (uint8_t) (second >> 8);
 	id[9] = (uint8_t) second;
 	return SNO_TEXT_SIZE;
+}
+
+void
+sno_portable_encode_many(const uint8_t *ids, char *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sno_portable_encode(ids + i * SNO_SIZE, texts + i * SNO_TEXT_SIZE);
+}
+
+size_t
+sno_portable_decode_many(const char *texts, uint8_t *ids, size_t count,
+						 int *offset)
+{
+	size_t		i;
+
+	for (i = 0; i < count; i++)
+	{
+		int			end = sno_portable_decode(texts + i * SNO_TEXT_SIZE,
+											  ids + i * SNO_SIZE);
+
+		if (end != SNO_TEXT_SIZE)
+		{
+			*offset = end;
+			break;
+		}
+	}
+	return i;
 }

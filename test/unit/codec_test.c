@@ -1,16 +1,28 @@
 /*
  * codec_test.c
- *		The codec against an encoder that is too simple to be wrong: one bit
- *		at a time, by the words of the format.  Prints TAP.
+ *		Every codec that this machine supports.  Each is held against an
+ *		encoder that is too simple to be wrong: one bit at a time, by the words
+ *		of the format; and against the portable codec, input by input.  Prints
+ *		TAP.
  */
+#define _DEFAULT_SOURCE
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "simd/codec.h"
 
-#define ROUNDS	2000000
+#define ROUNDS		1000000		/* of random ids beside the naive encoder */
+#define BLOCKS		10000		/* of random ids beside the portable codec */
+#define BLOCK		1000		/* ids in one */
+#define BATCH_MAX	67			/* sixteen of the widest registers, and a rest */
+#define BATCH_SMALL 9			/* two of them, and a rest */
 
 static const char alphabet[] = "23456789abcdefghijklmnopqrstuvwx";
+static const char *subject;		/* what the tests that follow are of */
 static int	tests = 0;
 static int	failures = 0;
 
@@ -19,7 +31,13 @@ ok(bool passed, const char *name)
 {
 	tests++;
 	failures += !passed;
-	printf("%sok %d - %s\n", passed ? "" : "not ", tests, name);
+	printf("%sok %d - %s: %s\n", passed ? "" : "not ", tests, subject, name);
+}
+
+static const SnoCodec *
+portable(void)
+{
+	return &sno_codecs[sno_codec_count - 1];
 }
 
 /* Bit i of the id, counted from the most significant, is bit i of the text. */
@@ -36,22 +54,49 @@ naive_encode(const Sno *id, char *text)
 	}
 }
 
+/* The offset of the first character that is foreign, as the format says. */
+static int
+naive_verdict(const char *text)
+{
+	int			end = 0;
+
+	while (end < SNO_TEXT_SIZE && text[end] != '\0' &&
+		   strchr(alphabet, text[end]) != NULL)
+		end++;
+	return end;
+}
+
 /* Encodes as the naive encoder does, and decodes to where it came from. */
 static bool
 agrees(const Sno *id)
 {
 	char		expected[SNO_TEXT_SIZE];
-	char		text[SNO_TEXT_SIZE + 1] = {0};
+	char		text[SNO_TEXT_SIZE];
 	Sno			back;
 
 	memset(&back, 0xa5, sizeof(back));
-	text[SNO_TEXT_SIZE] = '!';
 	naive_encode(id, expected);
 	sno_encode(id, text);
 	return memcmp(text, expected, SNO_TEXT_SIZE) == 0 &&
-		text[SNO_TEXT_SIZE] == '!' &&
 		sno_decode(text, &back) == SNO_TEXT_SIZE &&
 		memcmp(&back, id, SNO_SIZE) == 0;
+}
+
+/* Any text is refused where it must be, and then leaves the id as it was. */
+static bool
+judges(const char *text)
+{
+	Sno			id;
+	Sno			untouched;
+	Sno			portable_id;
+	int			expected = naive_verdict(text);
+
+	memset(&untouched, 0x5a, SNO_SIZE);
+	id = portable_id = untouched;
+	return sno_decode(text, &id) == expected &&
+		portable()->decode(text, portable_id.byte) == expected &&
+		memcmp(&id, &portable_id, SNO_SIZE) == 0 &&
+		(expected == SNO_TEXT_SIZE || memcmp(&id, &untouched, SNO_SIZE) == 0);
 }
 
 /* splitmix64, by Sebastiano Vigna; public domain. */
@@ -72,9 +117,22 @@ random_id(Sno *id)
 	uint64_t	high = next_random();
 	uint64_t	low = next_random();
 
-	for (int i = 0; i < SNO_SIZE; i++)
-		id->byte[i] = (uint8_t) (i < 8 ? high >> 8 * i : low >> 8 * (i - 8));
+	memcpy(id->byte, &high, 8);
+	memcpy(id->byte + 8, &low, 2);
 }
+
+static char
+random_foreign(void)
+{
+	char		c;
+
+	do
+		c = (char) next_random();
+	while (c != '\0' && strchr(alphabet, c) != NULL);
+	return c;
+}
+
+/* ---------------- single ids ---------------- */
 
 static void
 test_known(void)
@@ -84,11 +142,13 @@ test_known(void)
 
 	memset(&id, 0, sizeof(id));
 	sno_encode(&id, text);
-	ok(memcmp(text, "2222222222222222", SNO_TEXT_SIZE) == 0, "zero");
+	ok(memcmp(text, "2222222222222222", SNO_TEXT_SIZE) == 0 && agrees(&id),
+	   "zero");
 
 	memset(&id, 0xff, sizeof(id));
 	sno_encode(&id, text);
-	ok(memcmp(text, "xxxxxxxxxxxxxxxx", SNO_TEXT_SIZE) == 0, "all ones");
+	ok(memcmp(text, "xxxxxxxxxxxxxxxx", SNO_TEXT_SIZE) == 0 && agrees(&id),
+	   "all ones");
 
 	ok(sno_decode(alphabet, &id) == SNO_TEXT_SIZE &&
 	   sno_decode(alphabet + SNO_TEXT_SIZE, &id) == SNO_TEXT_SIZE,
@@ -99,19 +159,19 @@ static void
 test_bits(void)
 {
 	bool		one = true;
-	bool		none = true;
+	bool		rest = true;
 	bool		two = true;
 
 	for (int i = 0; i < SNO_SIZE * 8; i++)
 	{
 		Sno			id = {{0}};
-		Sno			rest;
+		Sno			inverse;
 
 		id.byte[i / 8] = (uint8_t) (0x80 >> i % 8);
 		one &= agrees(&id);
 		for (int b = 0; b < SNO_SIZE; b++)
-			rest.byte[b] = (uint8_t) ~id.byte[b];
-		none &= agrees(&rest);
+			inverse.byte[b] = (uint8_t) ~id.byte[b];
+		rest &= agrees(&inverse);
 		for (int j = 0; j < i; j++)
 		{
 			Sno			pair = id;
@@ -121,7 +181,7 @@ test_bits(void)
 		}
 	}
 	ok(one, "each bit alone");
-	ok(none, "all bits but one");
+	ok(rest, "all bits but one");
 	ok(two, "each pair of bits");
 }
 
@@ -144,61 +204,65 @@ test_bytes(void)
 	ok(passed, "every byte value at every position");
 }
 
-/* Every byte at every position of a good text: taken or refused, where. */
+/* Every byte at every position: of texts of one character, and of random ones. */
 static void
 test_characters(void)
 {
-	bool		verdicts = true;
-	bool		untouched = true;
+	bool		uniform = true;
+	bool		random = true;
 
 	for (int position = 0; position < SNO_TEXT_SIZE; position++)
 	{
 		for (int value = 0; value < 256; value++)
 		{
-			bool		good = value != 0 && strchr(alphabet, value) != NULL;
 			char		text[SNO_TEXT_SIZE];
-			Sno			id;
-			Sno			before;
 
-			random_id(&id);
-			before = id;
-			sno_encode(&id, text);
-			text[position] = (char) value;
-			verdicts &= sno_decode(text, &id) == (good ? SNO_TEXT_SIZE : position);
-			if (!good)
-				untouched &= memcmp(&id, &before, SNO_SIZE) == 0;
+			for (const char *c = alphabet; *c != '\0'; c++)
+			{
+				memset(text, *c, SNO_TEXT_SIZE);
+				text[position] = (char) value;
+				uniform &= judges(text);
+			}
+			for (int i = 0; i < 32; i++)
+			{
+				Sno			id;
+
+				random_id(&id);
+				naive_encode(&id, text);
+				text[position] = (char) value;
+				random &= judges(text);
+			}
 		}
 	}
-	ok(verdicts, "every character at every position is taken or refused there");
-	ok(untouched, "refused text leaves the id as it was");
+	ok(uniform, "every character at every position of uniform texts");
+	ok(random, "every character at every position of random texts");
 }
 
-/* Of several bad characters the first is reported. */
+/* All sets of positions, the same foreign character or different ones there. */
 static void
 test_first_offender(void)
 {
 	bool		passed = true;
 
-	for (int round = 0; round < 100000; round++)
+	for (unsigned positions = 0; positions < 1 << SNO_TEXT_SIZE; positions++)
 	{
-		unsigned	mask = (unsigned) next_random() & 0xffff;
-		int			first = SNO_TEXT_SIZE;
+		char		same = random_foreign();
 		char		text[SNO_TEXT_SIZE];
+		char		other[SNO_TEXT_SIZE];
 		Sno			id;
 
 		random_id(&id);
-		sno_encode(&id, text);
-		for (int i = SNO_TEXT_SIZE - 1; i >= 0; i--)
+		naive_encode(&id, text);
+		memcpy(other, text, SNO_TEXT_SIZE);
+		for (int i = 0; i < SNO_TEXT_SIZE; i++)
 		{
-			if (mask >> i & 1)
+			if (positions >> i & 1)
 			{
-				do
-					text[i] = (char) next_random();
-				while (text[i] != '\0' && strchr(alphabet, text[i]) != NULL);
-				first = i;
+				text[i] = same;
+				other[i] = random_foreign();
 			}
 		}
-		passed &= sno_decode(text, &id) == first;
+		passed &= judges(text) && judges(other);
 	}
 	ok(passed, "the first of several bad characters is reported");
 }
@@ -209,51 +273,351 @@ test_random(void)
 	bool		round_trip = true;
 	bool		order = true;
 	Sno			last = {{0}};
+	char		last_text[SNO_TEXT_SIZE];
 
+	sno_encode(&last, last_text);
 	for (int round = 0; round < ROUNDS; round++)
 	{
 		char		text[SNO_TEXT_SIZE];
-		char		last_text[SNO_TEXT_SIZE];
 		Sno			id;
 
 		random_id(&id);
 		round_trip &= agrees(&id);
 		sno_encode(&id, text);
-		sno_encode(&last, last_text);
 		order &= (memcmp(&id, &last, SNO_SIZE) < 0) ==
 			(memcmp(text, last_text, SNO_TEXT_SIZE) < 0);
 		last = id;
+		memcpy(last_text, text, SNO_TEXT_SIZE);
 	}
 	ok(round_trip, "random ids");
 	ok(order, "text sorts as bytes do");
 }
 
-/* Neither side needs to be aligned, nor writes outside. */
+/* ---------------- batches ---------------- */
+
+/* Ten million random ids, one by one and in batches, as portable does them. */
 static void
-test_alignment(void)
+test_same_as_portable(void)
+{
+	static Sno	ids[BLOCK];
+	static Sno	one_by_one[BLOCK];
+	static Sno	batch[BLOCK];
+	static char expected[BLOCK * SNO_TEXT_SIZE];
+	static char texts[BLOCK * SNO_TEXT_SIZE];
+	bool		encode = true;
+	bool		decode = true;
+	bool		encode_many = true;
+	bool		decode_many = true;
+
+	for (int block = 0; block < BLOCKS; block++)
+	{
+		int			offset;
+
+		for (int i = 0; i < BLOCK; i++)
+		{
+			random_id(&ids[i]);
+			portable()->encode(ids[i].byte, expected + i * SNO_TEXT_SIZE);
+		}
+
+		for (int i = 0; i < BLOCK; i++)
+		{
+			sno_encode(&ids[i], texts + i * SNO_TEXT_SIZE);
+			decode &= sno_decode(expected + i * SNO_TEXT_SIZE, &one_by_one[i]) ==
+				SNO_TEXT_SIZE;
+		}
+		encode &= memcmp(texts, expected, sizeof(texts)) == 0;
+		decode &= memcmp(one_by_one, ids, sizeof(ids)) == 0;
+
+		memset(texts, 0, sizeof(texts));
+		sno_encode_many(ids, texts, BLOCK);
+		encode_many &= memcmp(texts, expected, sizeof(texts)) == 0;
+
+		memset(batch, 0, sizeof(batch));
+		decode_many &= sno_decode_many(expected, batch, BLOCK, &offset) == BLOCK;
+		decode_many &= memcmp(batch, ids, sizeof(ids)) == 0;
+	}
+	ok(encode, "encodes random ids as portable does");
+	ok(decode, "decodes random ids as portable does");
+	ok(encode_many, "encodes batches as portable does");
+	ok(decode_many, "decodes batches as portable does");
+}
+
+/* Every byte at every position of every text of a small batch. */
+static void
+test_batch_characters(void)
 {
 	bool		passed = true;
 
-	for (int offset = 0; offset < 8; offset++)
+	for (int position = 0; position < BATCH_SMALL * SNO_TEXT_SIZE; position++)
 	{
-		uint8_t		id[SNO_SIZE + 8];
-		uint8_t		back[SNO_SIZE + 9];
-		char		text[SNO_TEXT_SIZE + 9];
-		Sno			source;
+		for (int value = 0; value < 256; value++)
+		{
+			size_t		place = position / SNO_TEXT_SIZE;
+			Sno			ids[BATCH_SMALL];
+			Sno			back[BATCH_SMALL];
+			char		texts[BATCH_SMALL * SNO_TEXT_SIZE];
+			int			verdict;
+			int			offset = SNO_TEXT_SIZE;
+			size_t		good;
 
-		random_id(&source);
-		memcpy(id + offset, &source, SNO_SIZE);
-		memset(back, 0x5a, sizeof(back));
-		memset(text, '!', sizeof(text));
-		sno_portable_encode(id + offset, text + offset);
-		passed &= text[offset + SNO_TEXT_SIZE] == '!';
-		passed &= offset == 0 || text[offset - 1] == '!';
-		passed &= sno_portable_decode(text + offset, back + offset) == SNO_TEXT_SIZE;
-		passed &= memcmp(back + offset, &source, SNO_SIZE) == 0;
-		passed &= back[offset + SNO_SIZE] == 0x5a;
-		passed &= offset == 0 || back[offset - 1] == 0x5a;
+			for (int i = 0; i < BATCH_SMALL; i++)
+			{
+				random_id(&ids[i]);
+				portable()->encode(ids[i].byte, texts + i * SNO_TEXT_SIZE);
+			}
+			texts[position] = (char) value;
+			portable()->decode(texts + place * SNO_TEXT_SIZE, ids[place].byte);
+
+			verdict = naive_verdict(texts + place * SNO_TEXT_SIZE);
+			good = sno_decode_many(texts, back, BATCH_SMALL, &offset);
+			passed &= offset == verdict &&
+				good == (verdict == SNO_TEXT_SIZE ? BATCH_SMALL : place) &&
+				memcmp(back, ids, good * sizeof(Sno)) == 0;
+		}
 	}
-	ok(passed, "any alignment");
+	ok(passed, "every character at every position of a batch");
+}
+
+/* Bad characters in two texts of any batch: where, and what is left alone. */
+static void
+test_batch_offender(void)
+{
+	bool		report = true;
+	bool		before = true;
+	bool		after = true;
+	bool		unreported = true;
+
+	for (int count = 0; count <= BATCH_MAX; count++)
+	{
+		Sno			ids[BATCH_MAX];
+		Sno			back[BATCH_MAX];
+		Sno			untouched[BATCH_MAX];
+		char		texts[BATCH_MAX * SNO_TEXT_SIZE];
+		int			offset = -1;
+
+		for (int i = 0; i < count; i++)
+			random_id(&ids[i]);
+		sno_encode_many(ids, texts, count);
+		unreported &= sno_decode_many(texts, back, count, &offset) == (size_t) count &&
+			offset == -1;
+
+		for (int bad = 0; bad < count; bad++)
+		{
+			int			place = (int) (next_random() % SNO_TEXT_SIZE);
+			int			later = bad + (int) (next_random() % (count - bad));
+
+			sno_encode_many(ids, texts, count);
+			texts[later * SNO_TEXT_SIZE + SNO_TEXT_SIZE - 1] = random_foreign();
+			texts[bad * SNO_TEXT_SIZE + place] = random_foreign();
+
+			memset(untouched, 0x5a, sizeof(untouched));
+			memcpy(back, untouched, sizeof(back));
+			report &= sno_decode_many(texts, back, count, &offset) == (size_t) bad &&
+				offset == place;
+			before &= memcmp(back, ids, bad * sizeof(Sno)) == 0;
+			after &= memcmp(back + bad, untouched, (BATCH_MAX - bad) * sizeof(Sno)) == 0;
+		}
+	}
+	ok(report, "the first bad text of a batch is reported, and the place in it");
+	ok(before, "the ids before it are decoded");
+	ok(after, "it and those after it leave the ids as they were");
+	ok(unreported, "a good batch reports nothing");
+}
+
+/* ---------------- nothing outside is read or written ---------------- */
+
+#define AREA	(BATCH_MAX * SNO_TEXT_SIZE + 64)
+
+/* A page or more that may be used, between two that must not be touched. */
+static uint8_t *
+guarded_pages(size_t *size)
+{
+	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
+	uint8_t    *start;
+
+	*size = (AREA + page - 1) / page * page;
+	start = mmap(NULL, *size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
+	if (start == MAP_FAILED ||
+		mprotect(start + page, *size, PROT_READ | PROT_WRITE) != 0)
+	{
+		perror("guarded_pages");
+		exit(1);
+	}
+	return start + page;
+}
+
+static bool
+all(const uint8_t *from, const uint8_t *to, uint8_t value)
+{
+	for (; from < to; from++)
+	{
+		if (*from != value)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * `count` ids at `id_bytes`, their texts at `text_bytes`, in the first AREA
+ * bytes or the last ones of their pages: what is around them stays as it is.
+ * With one id, the single functions are tested as well.
+ */
+static bool
+stays_inside(uint8_t *id_area, uint8_t *id_bytes,
+			 uint8_t *text_area, uint8_t *text_bytes, int count)
+{
+	Sno		   *ids = (Sno *) id_bytes;
+	char	   *texts = (char *) text_bytes;
+	uint8_t    *id_end = id_bytes + count * SNO_SIZE;
+	uint8_t    *text_end = text_bytes + count * SNO_TEXT_SIZE;
+	char		expected[BATCH_MAX * SNO_TEXT_SIZE];
+	Sno			source[BATCH_MAX];
+	bool		passed = true;
+
+	for (int i = 0; i < count; i++)
+	{
+		random_id(&source[i]);
+		naive_encode(&source[i], expected + i * SNO_TEXT_SIZE);
+	}
+
+	for (int single = 0; single <= (count == 1); single++)
+	{
+		int			offset;
+
+		memset(id_area, 0x5a, AREA);
+		memset(text_area, '!', AREA);
+		memcpy(ids, source, count * SNO_SIZE);
+		if (single)
+			sno_encode(ids, texts);
+		else
+			sno_encode_many(ids, texts, count);
+		passed &= memcmp(texts, expected, count * SNO_TEXT_SIZE) == 0 &&
+			all(text_area, text_bytes, '!') &&
+			all(text_end, text_area + AREA, '!');
+
+		memset(ids, 0x5a, count * SNO_SIZE);
+		if (single)
+			passed &= sno_decode(texts, ids) == SNO_TEXT_SIZE;
+		else
+			passed &= sno_decode_many(texts, ids, count, &offset) == (size_t) count;
+		passed &= memcmp(ids, source, count * SNO_SIZE) == 0 &&
+			all(id_area, id_bytes, 0x5a) &&
+			all(id_end, id_area + AREA, 0x5a);
+	}
+	return passed;
+}
+
+static void
+test_bounds(void)
+{
+	static size_t size = 0;
+	static uint8_t *ids;
+	static uint8_t *texts;
+	bool		end = true;
+	bool		start = true;
+	bool		unaligned = true;
+
+	if (size == 0)
+	{
+		ids = guarded_pages(&size);
+		texts = guarded_pages(&size);
+	}
+
+	for (int count = 0; count <= BATCH_MAX; count++)
+	{
+		uint8_t    *last_ids = ids + size - AREA;
+		uint8_t    *last_texts = texts + size - AREA;
+
+		start &= stays_inside(ids, ids, texts, texts, count);
+		end &= stays_inside(last_ids, last_ids + AREA - count * SNO_SIZE,
+							last_texts, last_texts + AREA - count * SNO_TEXT_SIZE,
+							count);
+		for (int offset = 0; offset < 64; offset++)
+			unaligned &= stays_inside(ids, ids + offset,
+									  texts, texts + (offset * 7 + 1) % 64, count);
+	}
+	ok(start, "right behind a page that must not be touched");
+	ok(end, "right before a page that must not be touched");
+	ok(unaligned, "any alignment");
+}
+
+/* ---------------- which codecs there are ---------------- */
+
+static void
+test_codec(void)
+{
+	subject = sno_codec_active->name;
+	printf("# testing %s\n", subject);
+	test_known();
+	test_bits();
+	test_bytes();
+	test_characters();
+	test_first_offender();
+	test_random();
+	test_same_as_portable();
+	test_batch_characters();
+	test_batch_offender();
+	test_bounds();
+}
+
+/* Test a codec if it can be chosen, which it must be if the machine has it. */
+static void
+test_choice(const char *name, bool expected)
+{
+	const SnoCodec *before = sno_codec_active;
+	bool		chosen = sno_codec_choose(name);
+
+	subject = "dispatch";
+	if (chosen)
+	{
+		ok(expected && strcmp(sno_codec_active->name, name) == 0, name);
+		test_codec();
+	}
+	else
+	{
+		printf("# not supported here: %s\n", name);
+		ok(!expected && sno_codec_active == before, name);
+	}
+}
+
+/*
+ * The names are here again, and the machine is asked again, so that no codec
+ * gets lost between the table and the tests.
+ */
+static void
+test_dispatch(void)
+{
+	int			known = 1;
+	int			best = 0;
+
+	subject = "dispatch";
+	ok(sno_codec_active == portable(), "portable until another is chosen");
+	ok(strcmp(portable()->name, "portable") == 0 && portable()->supported(),
+	   "the last one runs everywhere");
+
+	test_choice("portable", true);
+#if defined(__x86_64__)
+	test_choice("ssse3", __builtin_cpu_supports("ssse3"));
+	test_choice("avx2", __builtin_cpu_supports("avx2"));
+	test_choice("avx512vbmi", __builtin_cpu_supports("avx512bw") &&
+				__builtin_cpu_supports("avx512vl") &&
+				__builtin_cpu_supports("avx512vbmi"));
+	known += 3;
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	test_choice("neon", true);
+	known += 1;
+#endif
+
+	subject = "dispatch";
+	ok(known == sno_codec_count, "there are no others");
+
+	while (!sno_codecs[best].supported())
+		best++;
+	ok(sno_codec_choose("auto") && sno_codec_active == &sno_codecs[best],
+	   "auto is the first that is supported");
+	ok(!sno_codec_choose("abacus") && sno_codec_active == &sno_codecs[best],
+	   "an unknown name changes nothing");
 }
 
 /* The fields against the layout's own words. */
@@ -262,6 +626,7 @@ test_fields(void)
 {
 	bool		passed = true;
 
+	subject = "fields";
 	for (int round = 0; round < 100000; round++)
 	{
 		SnoFields	f;
@@ -280,13 +645,8 @@ test_fields(void)
 int
 main(void)
 {
-	test_known();
-	test_bits();
-	test_bytes();
-	test_characters();
-	test_first_offender();
-	test_random();
-	test_alignment();
+	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);	/* a crash is to tell where */
+	test_dispatch();
 	test_fields();
 	printf("1..%d\n", tests);
 	return failures != 0;

@@ -1,0 +1,135 @@
+/*
+ * ssse3.c
+ *		The codec for x86-64 with SSSE3, which nearly all of it has: an id in
+ *		a register.  kernel.h has the methods, x86.h derives the constants.
+ *
+ * The drawings are of the first half of an id.
+ */
+#include "simd/kernel.h"
+
+#ifdef SNO_X86
+
+#include <immintrin.h>
+
+#include "simd/x86.h"
+
+#define TARGET	__attribute__((target("ssse3")))
+
+/* Straight on from load to store, so that loops can overlap several of it. */
+TARGET static inline void
+encode(const uint8_t *id, char *text)
+{
+	__m128i		bytes;
+	__m128i		pairs;
+	__m128i		first;
+	__m128i		second;
+	__m128i		values;
+	__m128i		letters;
+
+	/* AAAAABBB, BBCCCCCD, DDDDEEEE, EFFFFFGG, GGGHHHHH */
+	bytes = _mm_loadl_epi64((const __m128i *) id);
+	bytes = _mm_insert_epi16(bytes, load16(id + 8), 4);
+
+	/* AAAAABBB BBCCCCCD, BBCCCCCD DDDDEEEE, DDDDEEEE EFFFFFGG, ... */
+	pairs = _mm_shuffle_epi8(bytes, _mm_setr_epi8(PAIR_BYTES));
+
+	/* 00000000 000AAAAA, 00000000 000CCCCC, 00000000 000EEEEE, ... */
+	first = _mm_mulhi_epu16(pairs, _mm_setr_epi16(FIRST_FACTORS));
+	first = _mm_and_si128(first, _mm_set1_epi16(FIRST_MASK));
+
+	/* 000BBBBB 00000000, 000DDDDD 00000000, 000FFFFF 00000000, ... */
+	second = _mm_mullo_epi16(pairs, _mm_setr_epi16(SECOND_FACTORS));
+	second = _mm_and_si128(second, _mm_set1_epi16(SECOND_MASK));
+
+	/* 000AAAAA, 000BBBBB, 000CCCCC, ... */
+	values = _mm_or_si128(first, second);
+
+	/* all as if they were digits, but those from 8 on further up */
+	letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(LETTER_VALUE - 1));
+	letters = _mm_and_si128(letters, _mm_set1_epi8(LETTER_GAP));
+	values = _mm_add_epi8(values, _mm_set1_epi8(DIGIT_FIRST));
+	_mm_storeu_si128((__m128i *) text, _mm_add_epi8(values, letters));
+}
+
+/* The only branch is that for foreign characters, which is not to be taken. */
+TARGET static inline int
+decode(const char *text, uint8_t *id)
+{
+	__m128i		characters = _mm_loadu_si128((const __m128i *) text);
+	__m128i		digits;
+	__m128i		letters;
+	__m128i		no_digit;
+	__m128i		no_letter;
+	__m128i		values;
+	__m128i		bytes;
+	unsigned	foreign;
+
+	/* what is left of digits, and of letters */
+	digits = _mm_sub_epi8(characters, _mm_set1_epi8(DIGIT_FIRST));
+	letters = _mm_sub_epi8(characters, _mm_set1_epi8(LETTER_FIRST));
+
+	/* top bits, gathered with the first character's lowest */
+	no_digit = _mm_adds_epu8(digits, _mm_set1_epi8(DIGIT_MARGIN));
+	no_letter = _mm_adds_epu8(letters, _mm_set1_epi8(LETTER_MARGIN));
+	foreign = (unsigned) _mm_movemask_epi8(_mm_min_epu8(no_digit, no_letter));
+	if (foreign != 0)
+		return __builtin_ctz(foreign);
+
+	/* 000AAAAA, 000BBBBB, 000CCCCC, ... */
+	letters = _mm_adds_epu8(letters, _mm_set1_epi8(LETTER_VALUE));
+	values = _mm_min_epu8(digits, letters);
+
+	/* 000000AA AAABBBBB, 000000CC CCCDDDDD, ... */
+	values = _mm_maddubs_epi16(values, _mm_set1_epi16(VALUE_FACTORS));
+
+	/* 00000000 AAAAABBB BBCCCCCD DDDD0000, 00000000 0000EEEE ... */
+	values = _mm_madd_epi16(values, _mm_setr_epi16(PAIR_FACTORS));
+
+	/* AAAAABBB, BBCCCCCD, DDDD0000 with 0000EEEE, EFFFFFGG, GGGHHHHH */
+	bytes = _mm_or_si128(_mm_shuffle_epi8(values, _mm_setr_epi8(ABCD_BYTES)),
+						 _mm_shuffle_epi8(values, _mm_setr_epi8(EFGH_BYTES)));
+	_mm_storel_epi64((__m128i *) id, bytes);
+	store16(id + 8, (uint16_t) _mm_extract_epi16(bytes, 4));
+	return SNO_TEXT_SIZE;
+}
+
+TARGET void
+sno_ssse3_encode(const uint8_t *id, char *text)
+{
+	encode(id, text);
+}
+
+TARGET int
+sno_ssse3_decode(const char *text, uint8_t *id)
+{
+	return decode(text, id);
+}
+
+TARGET void
+sno_ssse3_encode_many(const uint8_t *ids, char *texts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		encode(ids + i * SNO_SIZE, texts + i * SNO_TEXT_SIZE);
+}
+
+TARGET size_t
+sno_ssse3_decode_many(const char *texts, uint8_t *ids, size_t count,
+					  int *offset)
+{
+	size_t		i;
+
+	for (i = 0; i < count; i++)
+	{
+		int			end = decode(texts + i * SNO_TEXT_SIZE,
+								 ids + i * SNO_SIZE);
+
+		if (end != SNO_TEXT_SIZE)
+		{
+			*offset = end;
+			break;
+		}
+	}
+	return i;
+}
+
+#endif							/* SNO_X86 */
