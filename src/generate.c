@@ -56,7 +56,7 @@ static Oid	table;
 static RelFileNumber table_file;
 static bool recheck = true;
 
-/* Why the call that is under way has to wait. */
+/* What kept this session from issuing since it did so last. */
 static enum
 {
 	NOTHING,					/* it has just to see the unit pass */
@@ -103,19 +103,29 @@ session_begin(void)
 	begun = true;
 }
 
-static void
-own(SnoPartition *p)
-{
-	mine = p;
-	pending_ceiling = 0;
-	attention = 0;
-}
-
 /* Half a lease, in units. */
 static uint64
 half_life(void)
 {
 	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
+}
+
+/* The lease of this session's partition is good up to its ceiling. */
+static void
+lease_stands(void)
+{
+	uint64		ceiling = mine->generator.ceiling;
+
+	attention = ceiling - Min(ceiling, half_life());
+	pending_ceiling = 0;
+}
+
+/* Begin to issue in a partition that this session has come to own. */
+static void
+own(SnoPartition *p)
+{
+	mine = p;
+	lease_stands();
 }
 
 static Relation
@@ -125,6 +135,8 @@ open_table(Oid function)
 
 	if (rel == NULL)
 		obstacle = TABLE_LOCKED;
+	else if (obstacle == TABLE_LOCKED)
+		obstacle = NOTHING;
 	return rel;
 }
 
@@ -151,7 +163,7 @@ write_lease(Oid function, uint64 now)
 	else
 	{
 		sno_partition_abandon(mine);
-		own(NULL);
+		mine = NULL;
 	}
 	sno_lease_close(rel);
 	return true;
@@ -171,8 +183,7 @@ renew(Oid function, uint64 now)
 	XLogFlush(pending_lsn);
 	mine->generator.ceiling = pending_ceiling;
 	mine->file = pending_file;
-	attention = pending_ceiling - half_life();
-	pending_ceiling = 0;
+	lease_stands();
 	return true;
 }
 
@@ -218,7 +229,9 @@ renew_early(Oid function, uint64 now)
 			ReThrowError(error);
 		ereport(LOG,
 				(errmsg("could not renew the lease of partition %d yet: %s",
-						partition, error->message)));
+						partition, error->message),
+				 error->detail ? errdetail_internal("%s", error->detail) : 0,
+				 error->hint ? errhint("%s", error->hint) : 0));
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
@@ -255,6 +268,7 @@ move(Oid function, uint64 now)
 	SnoPartition *p;
 	Relation	rel;
 	SnoBounds	bounds = {0};
+	MemoryContext context;
 	uint64		holder;
 
 	PreventCommandDuringRecovery("sno_generate()");
@@ -275,12 +289,16 @@ move(Oid function, uint64 now)
 		sno_lease_close(rel);
 		return false;
 	}
-	sno_lease_survey(rel, &bounds, &holder);
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
+									ALLOCSET_DEFAULT_SIZES);
+	sno_lease_survey(rel, &bounds, &holder, context);
 	p = sno_partition_reserve(mine, now, &bounds, holder);
 	if (p != NULL)
 		own(p);
 	else
 		obstacle = POOL_USED_UP;
+	MemoryContextDelete(context);
 	sno_lease_close(rel);
 	return p != NULL;
 }
@@ -294,7 +312,7 @@ give_up(void)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
 						SNO_LEASE_TABLE, sno_max_wait),
-				 errdetail("Another session holds a lock on it that conflicts with ROW EXCLUSIVE."),
+				 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE."),
 				 errhint("Look for that session in pg_locks, and end its transaction.")));
 	if (obstacle == POOL_USED_UP)
 		ereport(ERROR,
@@ -370,7 +388,6 @@ next_slowly(Oid function)
 {
 	int64		waiting_since = 0;
 
-	obstacle = NOTHING;
 	session_begin();
 	for (;;)
 	{
@@ -379,7 +396,10 @@ next_slowly(Oid function)
 		SnoStep		step = step_mine(function, now, &issued);
 
 		if (step == SNO_ISSUED)
+		{
+			obstacle = NOTHING;
 			return issued;
+		}
 		if (step == SNO_LEASE_OVER ? renew(function, now) : move(function, now))
 			continue;
 		wait_a_little(&waiting_since);

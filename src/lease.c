@@ -37,7 +37,7 @@
  * null, so a row is a C struct.  Its definition is checked before each use.  A
  * row that was changed by SQL isn't overwritten (it has a transaction's marks):
  * a new one is written from memory, and the other one still counts as a bound,
- * even deleted, until VACUUM removes it.
+ * even deleted, until it is pruned.
  *
  * Whose row is it?  The holder, a random number, is kept beside the system
  * identifier, timeline and database that it was drawn under.  Rows where these
@@ -53,7 +53,9 @@
 #include "access/generic_xlog.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/relation.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am.h"
@@ -144,6 +146,29 @@ sno_lease_table(Oid function, RelFileNumber *file)
 	return relid;
 }
 
+/*
+ * Has this transaction given the table, which it did not create, a new file?
+ * The relation cache of a parallel worker doesn't know.  There, the table's
+ * catalog row has to tell: the file of a table that is new has its oid.
+ */
+static bool
+rewritten_here(Relation rel)
+{
+	HeapTuple	tuple;
+	bool		changed_here;
+
+	if (!IsParallelWorker())
+		return rel->rd_createSubid == InvalidSubTransactionId &&
+			rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(rel));
+	changed_here = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return changed_here && rel->rd_rel->relfilenode != RelationGetRelid(rel);
+}
+
 /* Raise an error unless the table is as the extension's script created it. */
 static void
 check_definition(Relation rel)
@@ -171,8 +196,7 @@ check_definition(Relation rel)
 				 errhint("Undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
 
 	/* What is written to a new file is lost when its transaction rolls back. */
-	if (rel->rd_createSubid == InvalidSubTransactionId &&
-		rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+	if (rewritten_here(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
@@ -195,7 +219,7 @@ sno_lease_open(Oid function)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" of extension \"sno\" does not exist",
 						SNO_LEASE_TABLE),
-				 errhint("DROP EXTENSION sno and CREATE EXTENSION sno bring it back.")));
+				 errhint("If it was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
 	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
 		return NULL;
 	rel = try_relation_open(relid, NoLock);
@@ -232,10 +256,17 @@ holds_row(HeapTupleHeader tuple, Size length)
 		tuple->t_hoff != MAXALIGN(tuple->t_hoff) ||
 		length < tuple->t_hoff + sizeof(LeaseRow))
 		return false;
+	return true;
+}
+
+/* A row with a null can't be in force: NOT NULL was dropped, and set again. */
+static bool
+has_null(HeapTupleHeader tuple)
+{
 	for (int i = 0; i < COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
 		if (att_isnull(i, tuple->t_bits))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /*
@@ -260,7 +291,7 @@ tuple_at(Page page, OffsetNumber offset)
 				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
 						SNO_LEASE_TABLE),
 				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
-	return tuple;
+	return has_null(tuple) ? NULL : tuple;
 }
 
 static bool
@@ -388,15 +419,18 @@ holder_of(const Pass *pass)
 
 /*
  * What the rows say of each partition, added to *bounds, which is empty, in the
- * current memory context; and who we are: the holder of our own rows, or a new
+ * memory context given; and who we are: the holder of our own rows, or a new
  * one.
  */
 void
-sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder)
+sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
+				 MemoryContext context)
 {
 	Pass		pass = {.bounds = bounds};
+	MemoryContext old = MemoryContextSwitchTo(context);
 
 	pass_over(rel, &pass);
+	MemoryContextSwitchTo(old);
 	*holder = holder_of(&pass);
 }
 

@@ -21,13 +21,12 @@
  *	untouched	at rest, and never used since the server started
  *
  * Locking: the header's lock protects the list, the header's other fields, and
- * each partition's owner, next, database and file.  The generator in a
- * partition belongs to the owner, who steps it without any lock; nobody else
- * touches it, but for the atomic loads of its word.  A partition changes hands
- * only under the lock, in exclusive mode, whose release and acquisition order
- * the stores of one owner before the loads of the next.  Nothing raises an
- * error while the lock is held.  The owner's own file field is read by it
- * without the lock, as only the owner changes it.
+ * each partition's owner, next and database.  The generator in a partition, and
+ * file, belong to the owner, who steps and changes them without any lock; while
+ * there is one, nobody else looks at them, but for the atomic loads of the word.
+ * A partition changes hands only under the lock, in exclusive mode, whose
+ * release and acquisition order the stores of one owner before the loads of the
+ * next.  Nothing raises an error while the lock is held.
  */
 #include "postgres.h"
 
@@ -106,11 +105,13 @@ sno_partition_attach(void)
 		memset(h, 0, SNO_HEADER_SIZE);
 	if (h->magic == 0)
 	{
+		/* Each of these may fail, and then be tried again. */
+		if (h->tranche == 0)
+			h->tranche = sno_new_tranche("sno");
 		segment = create_segment();
 		h->layout = SNO_LAYOUT_VERSION;
 		h->handle = dsm_segment_handle(segment);
 		h->parked = LAST_PARKED;
-		h->tranche = sno_new_tranche("sno");
 		LWLockInitialize(&h->lock, h->tranche);
 		h->magic = SNO_MAGIC;
 	}
@@ -170,7 +171,7 @@ pop_parked(int32 *link)
 }
 
 static SnoPartition *
-own(SnoPartition *p, SnoPartition *old)
+hand_over(SnoPartition *p, SnoPartition *old)
 {
 	p->owner = MyProcPid;
 	if (old != NULL)
@@ -197,7 +198,7 @@ sno_partition_exchange(SnoPartition *old, uint64 now)
 			sno_generator_ready(&p->generator, now))
 			break;
 	}
-	p = *link == LAST_PARKED ? NULL : own(pop_parked(link), old);
+	p = *link == LAST_PARKED ? NULL : hand_over(pop_parked(link), old);
 	LWLockRelease(&header->lock);
 	return p;
 }
@@ -231,10 +232,12 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 	{
 		SnoPartition *p = &partitions[i];
-		uint64		floor = known_floor(i, sno_bound(bounds, i));
+		uint64		floor;
 
-		if (floor < lowest && p->owner == 0 &&
-			(at_rest(i) || p->database != MyDatabaseId))
+		if (p->owner != 0 || (!at_rest(i) && p->database == MyDatabaseId))
+			continue;
+		floor = known_floor(i, sno_bound(bounds, i));
+		if (floor < lowest)
 		{
 			lowest = floor;
 			found = i;
@@ -297,7 +300,7 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 				link = &partitions[*link - 1].next;
 			pop_parked(link);
 		}
-		own(p, old);
+		hand_over(p, old);
 		p->database = MyDatabaseId;
 		p->file = InvalidOid;
 		sno_generator_start(&p->generator, known_floor(number, sno_bound(bounds, number)),

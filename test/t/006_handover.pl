@@ -1,0 +1,79 @@
+
+# Partitions that sessions hand on, and parallel workers that lease them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+wal_level = minimal
+max_wal_senders = 0
+sno.lease_duration = 1h
+});
+$node->start;
+
+# All ids of such a query come from workers.
+my $in_worker = q{
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers_per_gather = 2;
+SET LOCAL parallel_leader_participation = off;
+SELECT sno_generate() FROM source};
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE source AS SELECT n FROM generate_series(1, 1000) AS n;
+ALTER TABLE source SET (parallel_workers = 2)});
+
+my @ids = split /\n/,
+  $node->safe_psql('postgres', "BEGIN; CREATE EXTENSION sno; $in_worker; COMMIT");
+is(scalar @ids, 1000,
+	'workers generate in the transaction that creates the extension');
+(my $explain = $in_worker) =~ s/SELECT/EXPLAIN (ANALYZE) SELECT/;
+like($node->safe_psql('postgres', "BEGIN; $explain; COMMIT"),
+	qr/Workers Launched: 2/, 'the query does run in workers');
+
+#
+# What a worker writes to a file that its leader's transaction has not
+# committed would be lost with it.
+#
+$node->append_conf('postgresql.conf', 'wal_level = replica');
+$node->restart;
+my ($status, $out, $err) = $node->psql('postgres',
+	"BEGIN; TRUNCATE sno_snapshot; $in_worker; COMMIT");
+like(
+	$err,
+	qr/ERROR:  table "sno_snapshot" of extension "sno" was rewritten or truncated by this transaction/,
+	'workers refuse a table that its leader truncated');
+is($out, '', 'and generate nothing');
+
+#
+# Sessions that take over a partition take over its lease, too, and have no
+# need to write it: a row that was written only once shows a generator that has
+# not issued anything yet.
+#
+for (1 .. 20)
+{
+	push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
+}
+is($node->safe_psql('postgres', q{
+SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_snapshot}),
+	0, 'no lease is written again before half of its life is over');
+
+my %seen;
+$seen{$_}++ foreach @ids;
+is(scalar(grep { $seen{$_} > 1 } keys %seen), 0, 'no id was issued twice');
+
+$node->stop;
+done_testing();
