@@ -178,7 +178,7 @@ check_definition(Relation rel)
 		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
 		desc->natts >= COLUMNS &&
-		RelationGetIndexList(rel) == NIL;
+		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
 
 	/* A column that was added leaves a trace behind when it is dropped. */
 	for (int i = 0; same && i < desc->natts; i++)
