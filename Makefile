@@ -8,6 +8,7 @@ OBJS = \
 	src/sno.o \
 	src/type.o \
 	src/fields.o \
+	src/range.o \
 	src/clock.o \
 	src/generator.o \
 	src/partition.o \

@@ -79,6 +79,43 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 --
+-- constructors
+--
+
+CREATE FUNCTION sno_make(
+    at timestamptz,
+    meta integer,
+    partition integer,
+    sequence integer DEFAULT 0,
+    tick_tock boolean DEFAULT false) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_with_timestamp(sno, timestamptz) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_with_meta(sno, integer) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_with_partition(sno, integer) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_with_sequence(sno, integer) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_zero() RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_is_zero(sno) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+--
 -- time bounds
 --
 
@@ -88,6 +125,14 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE FUNCTION sno_max(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_min(timestamptz, meta integer) RETURNS sno
+AS 'MODULE_PATHNAME', 'sno_min_meta'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_max(timestamptz, meta integer) RETURNS sno
+AS 'MODULE_PATHNAME', 'sno_max_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
@@ -123,6 +168,18 @@ CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
 CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno);
 CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
+
+--
+-- uuid version 8
+--
+
+CREATE FUNCTION sno_to_uuidv8(sno) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_from_uuidv8(uuid) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 --
 -- operators: comparison
@@ -348,12 +405,34 @@ COMMENT ON FUNCTION sno_sequence(sno) IS
 COMMENT ON FUNCTION sno_parts(sno) IS
     'all five fields of the id';
 
+COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
+    'id of the 4 ms unit that holds the time, with the fields given; error '
+    '22008 or 22003 if one is out of range; no generator knows of it';
+COMMENT ON FUNCTION sno_with_timestamp(sno, timestamptz) IS
+    'the id with another time: the 4 ms unit that holds it';
+COMMENT ON FUNCTION sno_with_meta(sno, integer) IS
+    'the id with another metabyte, 0 to 255';
+COMMENT ON FUNCTION sno_with_partition(sno, integer) IS
+    'the id with another partition, 0 to 65535';
+COMMENT ON FUNCTION sno_with_sequence(sno, integer) IS
+    'the id with another sequence, 0 to 65535';
+COMMENT ON FUNCTION sno_zero() IS
+    'the id of 80 zero bits, the lowest of all';
+COMMENT ON FUNCTION sno_is_zero(sno) IS
+    'whether the id is the one of 80 zero bits';
+
 COMMENT ON FUNCTION sno_min(timestamptz) IS
     'lowest id of the 4 ms unit that holds the time; before 2010 the lowest '
     'of all ids, past the epoch''s end the highest';
 COMMENT ON FUNCTION sno_max(timestamptz) IS
     'highest id of the 4 ms unit that holds the time; before 2010 the '
     'lowest of all ids, past the epoch''s end the highest';
+COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
+    'lowest id with that metabyte in the 4 ms unit that holds the time; '
+    'before 2010 the lowest of all with it, past the epoch''s end the highest';
+COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
+    'highest id with that metabyte in the 4 ms unit that holds the time; '
+    'before 2010 the lowest of all with it, past the epoch''s end the highest';
 COMMENT ON FUNCTION sno_range_min(tstzrange) IS
     'lowest id whose sno_timestamp() is in the range; the highest of all '
     'ids if there is none';
@@ -370,6 +449,12 @@ COMMENT ON FUNCTION sno_to_bytea(sno) IS
     'the 10 bytes of the id; keeps the order';
 COMMENT ON FUNCTION sno_from_bytea(bytea) IS
     'id of the 10 bytes; error 22P03 for another length';
+
+COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
+    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id; '
+    'keeps the order';
+COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
+    'id back from sno_to_uuidv8(); error 22P02 for any other uuid';
 
 COMMENT ON CAST (sno AS uuid) IS
     'the 16 characters of the text as bytes';

@@ -1,29 +1,15 @@
 /*
  * fields.c
- *		What an id holds, as SQL values: its fields, the time bounds of ids,
- *		time ranges, and the casts.
- *
- * An id's time is the start of its unit.  Everything about ranges of time
- * follows from that: it reduces to an interval of units [first, end), and an
- * interval of units is an interval of ids.
+ *		What an id holds, as SQL values: its fields, ids made from fields, and
+ *		the casts.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/stratnum.h"
-#include "catalog/pg_type.h"
 #include "funcapi.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/supportnodes.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
-#include "parser/parse_func.h"
+#include "port/pg_bswap.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/rangetypes.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 #include "compat.h"
@@ -38,17 +24,19 @@ PG_FUNCTION_INFO_V1(sno_meta);
 PG_FUNCTION_INFO_V1(sno_partition);
 PG_FUNCTION_INFO_V1(sno_sequence);
 PG_FUNCTION_INFO_V1(sno_parts);
-PG_FUNCTION_INFO_V1(sno_min);
-PG_FUNCTION_INFO_V1(sno_max);
-PG_FUNCTION_INFO_V1(sno_range_min);
-PG_FUNCTION_INFO_V1(sno_range_max);
-PG_FUNCTION_INFO_V1(sno_contained_by);
-PG_FUNCTION_INFO_V1(sno_range_contains);
-PG_FUNCTION_INFO_V1(sno_range_support);
+PG_FUNCTION_INFO_V1(sno_make);
+PG_FUNCTION_INFO_V1(sno_with_timestamp);
+PG_FUNCTION_INFO_V1(sno_with_meta);
+PG_FUNCTION_INFO_V1(sno_with_partition);
+PG_FUNCTION_INFO_V1(sno_with_sequence);
+PG_FUNCTION_INFO_V1(sno_zero);
+PG_FUNCTION_INFO_V1(sno_is_zero);
 PG_FUNCTION_INFO_V1(sno_to_uuid);
 PG_FUNCTION_INFO_V1(sno_from_uuid);
 PG_FUNCTION_INFO_V1(sno_to_bytea);
 PG_FUNCTION_INFO_V1(sno_from_bytea);
+PG_FUNCTION_INFO_V1(sno_to_uuidv8);
+PG_FUNCTION_INFO_V1(sno_from_uuidv8);
 
 /* ---------------- accessors ---------------- */
 
@@ -104,278 +92,123 @@ sno_parts(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(row, values, nulls)));
 }
 
-/* ---------------- time bounds ---------------- */
+/* ---------------- constructors ---------------- */
 
-/* The lowest or the highest id of a unit. */
-static Sno *
-unit_edge(uint64 unit, bool highest)
+/* Raise 22003 unless a field's value is from 0 to max; else return it. */
+int
+sno_fields_check(const char *name, int32 value, int max)
 {
-	SnoFields	fields = {.unit = unit};
-	Sno		   *id = (Sno *) palloc(sizeof(Sno));
-
-	if (highest)
-	{
-		fields.tick_tock = true;
-		fields.meta = SNO_META_MAX;
-		fields.partition = SNO_PARTITION_MAX;
-		fields.sequence = SNO_SEQUENCE_MAX;
-	}
-	sno_pack(id, fields);
-	return id;
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s %d is out of range", name, value),
+				 errdetail("A %s is from 0 to %d.", name, max)));
+	return value;
 }
 
-/*
- * The lowest or the highest id of the unit that holds an instant.  Before the
- * epoch both are the lowest id there is, past its end both are the highest.
- */
-static Sno *
-instant_edge(TimestampTz at, bool highest)
+static uint8
+check_meta(int32 meta)
+{
+	return sno_fields_check("metabyte", meta, SNO_META_MAX);
+}
+
+static uint16
+check_partition(int32 partition)
+{
+	return sno_fields_check("partition", partition, SNO_PARTITION_MAX);
+}
+
+static uint16
+check_sequence(int32 sequence)
+{
+	return sno_fields_check("sequence", sequence, SNO_SEQUENCE_MAX);
+}
+
+/* The unit that holds an instant; raises 22008 if none does. */
+static uint64
+check_timestamp(TimestampTz at)
 {
 	uint64		unit;
 
 	if (!sno_timestamptz_to_unit(at, &unit))
-		highest = (unit == SNO_UNIT_MAX);
-	return unit_edge(unit, highest);
-}
-
-Datum
-sno_min(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), false));
-}
-
-Datum
-sno_max(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), true));
-}
-
-/* ---------------- time ranges ---------------- */
-
-/*
- * How many units of the epoch start before an instant, or at it if that is
- * to count.
- */
-static uint64
-units_before(TimestampTz at, bool or_at)
-{
-	uint64		last;			/* holds the last instant that counts */
-
-	if (at < SNO_EPOCH_TIMESTAMPTZ || (at == SNO_EPOCH_TIMESTAMPTZ && !or_at))
-		return 0;
-	(void) sno_timestamptz_to_unit(or_at ? at : at - 1, &last);
-	return last + 1;
-}
-
-/*
- * The units that start within a range: [*first, *end), or, if there is none,
- * *first >= *end.
- */
-static void
-range_units(FunctionCallInfo fcinfo, RangeType *range,
-			uint64 *first, uint64 *end)
-{
-	TypeCacheEntry *type = range_get_typcache(fcinfo, RangeTypeGetOid(range));
-	RangeBound	lower;
-	RangeBound	upper;
-	bool		empty;
-
-	range_deserialize(type, range, &lower, &upper, &empty);
-
-	*first = 0;
-	*end = empty ? 0 : SNO_UNIT_MAX + 1;
-	if (!empty && !lower.infinite)
-		*first = units_before(DatumGetTimestampTz(lower.val),
-							  !lower.inclusive);
-	if (!empty && !upper.infinite)
-		*end = units_before(DatumGetTimestampTz(upper.val), upper.inclusive);
-}
-
-/*
- * The bounds of the ids whose time is in a range.  If there are none, the
- * lower bound is the highest id and the upper bound the lowest, so that
- * nothing is between them.
- */
-Datum
-sno_range_min(PG_FUNCTION_ARGS)
-{
-	uint64		first;
-	uint64		end;
-
-	range_units(fcinfo, PG_GETARG_RANGE_P(0), &first, &end);
-	PG_RETURN_SNO_P(first < end ? unit_edge(first, false) :
-					unit_edge(SNO_UNIT_MAX, true));
-}
-
-Datum
-sno_range_max(PG_FUNCTION_ARGS)
-{
-	uint64		first;
-	uint64		end;
-
-	range_units(fcinfo, PG_GETARG_RANGE_P(0), &first, &end);
-	PG_RETURN_SNO_P(first < end ? unit_edge(end - 1, true) :
-					unit_edge(0, false));
-}
-
-/*
- * The containment operators are declared for anyrange, not tstzrange: an
- * operand of just that type would win over the server's own range operators
- * whenever the other is a literal or a parameter without a type, and queries
- * that never heard of ids would break.  So the type is checked here.
- */
-static void
-require_tstzrange(Oid range_type)
-{
-	if (range_type != TSTZRANGEOID)
 		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("a value of type %s cannot contain a sno",
-						format_type_be(range_type)),
-				 errdetail("Only a range of type tstzrange can.")));
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp \"%s\" is out of range for type %s",
+						timestamptz_to_str(at), "sno"),
+				 errdetail("A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.")));
+	return unit;
 }
 
-static bool
-contains(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
+static Datum
+pack(SnoFields fields)
 {
-	uint64		unit = sno_unpack(id).unit;
-	uint64		first;
-	uint64		end;
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
 
-	require_tstzrange(RangeTypeGetOid(range));
-	range_units(fcinfo, range, &first, &end);
-	return first <= unit && unit < end;
-}
-
-Datum
-sno_contained_by(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
+	sno_pack(id, fields);
+	PG_RETURN_SNO_P(id);
 }
 
 Datum
-sno_range_contains(PG_FUNCTION_ARGS)
+sno_make(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(0), PG_GETARG_SNO_P(1)));
+	SnoFields	fields;
+
+	fields.unit = check_timestamp(PG_GETARG_TIMESTAMPTZ(0));
+	fields.meta = check_meta(PG_GETARG_INT32(1));
+	fields.partition = check_partition(PG_GETARG_INT32(2));
+	fields.sequence = check_sequence(PG_GETARG_INT32(3));
+	fields.tick_tock = PG_GETARG_BOOL(4);
+	return pack(fields);
 }
 
-/* ---------------- planning ---------------- */
-
-/*
- * `id operator bound(range)`, where the operator is the given one of the
- * type's own order, and the bound a function in the schema of the containment
- * function.
- */
-static Expr *
-bound_clause(Oid containment, Node *id, StrategyNumber strategy,
-			 char *bound, Node *range)
-{
-	Oid			type = exprType(id);
-	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-	Oid			operator = get_opfamily_member(cache->btree_opf, type, type,
-											   strategy);
-	char	   *schema = get_namespace_name(get_func_namespace(containment));
-	Oid			argument = TSTZRANGEOID;
-	Oid			function = LookupFuncName(list_make2(makeString(schema),
-													 makeString(bound)),
-										  1, &argument, false);
-	Expr	   *value = (Expr *) makeFuncExpr(function, type,
-											  list_make1(copyObject(range)),
-											  InvalidOid, InvalidOid,
-											  COERCE_EXPLICIT_CALL);
-
-	return make_opclause(operator, BOOLOID, false,
-						 (Expr *) copyObject(id), value,
-						 InvalidOid, InvalidOid);
-}
-
-/*
- * `id <@ range` or `range @> id` as two clauses that any index on the id
- * knows: id >= sno_range_min(range), id <= sno_range_max(range).
- */
-static List *
-bound_clauses(Oid containment, List *args)
-{
-	Node	   *id = (Node *) linitial(args);
-	Node	   *range = (Node *) lsecond(args);
-
-	if (type_is_range(exprType(id)))
-	{
-		id = (Node *) lsecond(args);
-		range = (Node *) linitial(args);
-	}
-	require_tstzrange(exprType(range));
-
-	return list_make2(bound_clause(containment, id,
-								   BTGreaterEqualStrategyNumber,
-								   "sno_range_min", range),
-					  bound_clause(containment, id,
-								   BTLessEqualStrategyNumber,
-								   "sno_range_max", range));
-}
-
-/*
- * Replace containment by comparisons wherever it is met, so that indexes,
- * partition pruning and estimates all work.  Both operands come to stand
- * there twice: not if they are volatile, or cost a subquery.
- */
-static Node *
-simplify(SupportRequestSimplify *request)
-{
-	FuncExpr   *call = request->fcall;
-	Node	   *operands = (Node *) call->args;
-	List	   *clauses;
-
-	if (contain_volatile_functions(operands) || contain_subplans(operands))
-		return NULL;
-
-	clauses = bound_clauses(call->funcid, call->args);
-	return eval_const_expressions(request->root,
-								  (Node *) make_andclause(clauses));
-}
-
-/*
- * What was not simplified can still be an index condition: a subquery that
- * gives the range has become a parameter by now.
- */
-static Node *
-index_condition(SupportRequestIndexCondition *request)
-{
-	List	   *args;
-	Node	   *range;
-	List	   *clauses;
-	ListCell   *cell;
-
-	if (!is_opclause(request->node))
-		return NULL;
-	args = ((OpExpr *) request->node)->args;
-	range = (Node *) list_nth(args, 1 - request->indexarg);
-	if (!is_pseudo_constant_for_index(request->root, range, request->index))
-		return NULL;
-
-	clauses = bound_clauses(request->funcid, args);
-	foreach(cell, clauses)
-	{
-		if (!op_in_opfamily(((OpExpr *) lfirst(cell))->opno, request->opfamily))
-			return NULL;
-	}
-	request->lossy = false;
-	return (Node *) clauses;
-}
-
-/* The planner support function of both containment operators. */
 Datum
-sno_range_support(PG_FUNCTION_ARGS)
+sno_with_timestamp(PG_FUNCTION_ARGS)
 {
-	Node	   *request = (Node *) PG_GETARG_POINTER(0);
-	Node	   *answer = NULL;
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
 
-	if (IsA(request, SupportRequestSimplify))
-		answer = simplify((SupportRequestSimplify *) request);
-	else if (IsA(request, SupportRequestIndexCondition))
-		answer = index_condition((SupportRequestIndexCondition *) request);
+	fields.unit = check_timestamp(PG_GETARG_TIMESTAMPTZ(1));
+	return pack(fields);
+}
 
-	PG_RETURN_POINTER(answer);
+Datum
+sno_with_meta(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.meta = check_meta(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_with_partition(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.partition = check_partition(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_with_sequence(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.sequence = check_sequence(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_zero(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(palloc0(sizeof(Sno)));
+}
+
+Datum
+sno_is_zero(PG_FUNCTION_ARGS)
+{
+	const Sno	zero = {{0}};
+
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), &zero) == 0);
 }
 
 /* ---------------- casts ---------------- */
@@ -436,5 +269,72 @@ sno_from_bytea(PG_FUNCTION_ARGS)
 				 errdetail("A sno has %d bytes.", SNO_SIZE)));
 
 	memcpy(id->byte, VARDATA_ANY(bytes), SNO_SIZE);
+	PG_RETURN_SNO_P(id);
+}
+
+/* ---------------- uuid version 8 ---------------- */
+
+/*
+ * RFC 9562 leaves all bits of a version 8 uuid but version and variant to us:
+ * the id comes first, so that the order is kept, then zeros.
+ *
+ *		 bytes 0-5      6, 7             8                       15
+ *		+--------------+----+-----------+--+--------------------+--------------+
+ *		| id bits 0-47 |1000|  bits 48  |10|     bits 60-79     |   42 zeros   |
+ *		|              |    |     -59   |  |                    |              |
+ *		+--------------+----+-----------+--+--------------------+--------------+
+ */
+#define UUID_VERSION		8
+#define UUID_VARIANT		2	/* binary 10 */
+
+Datum
+sno_to_uuidv8(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	uint64		head = sno_head(id);
+	uint64		first = (head >> 16) << 16 | UUID_VERSION << 12 |
+		(head >> 4 & 0xfff);
+	uint64		second = (uint64) UUID_VARIANT << 62 | (head & 0xf) << 58 |
+		(uint64) sno_tail(id) << 42;
+	pg_uuid_t  *uuid = (pg_uuid_t *) palloc(sizeof(pg_uuid_t));
+
+	first = pg_hton64(first);
+	second = pg_hton64(second);
+	memcpy(uuid->data, &first, sizeof(first));
+	memcpy(uuid->data + sizeof(first), &second, sizeof(second));
+	PG_RETURN_UUID_P(uuid);
+}
+
+Datum
+sno_from_uuidv8(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
+	uint64		first;
+	uint64		second;
+	uint64		head;
+	const char *reason = NULL;
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	memcpy(&first, uuid->data, sizeof(first));
+	memcpy(&second, uuid->data + sizeof(first), sizeof(second));
+	first = pg_ntoh64(first);
+	second = pg_ntoh64(second);
+
+	if (second >> 62 != UUID_VARIANT)
+		reason = "Its variant is not that of RFC 9562.";
+	else if ((first >> 12 & 0xf) != UUID_VERSION)
+		reason = "Its version is not 8.";
+	else if ((second & ((UINT64CONST(1) << 42) - 1)) != 0)
+		reason = "Its last 42 bits are not all zero.";
+	if (reason != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("uuid \"%s\" is not the version 8 form of a sno",
+						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))),
+				 errdetail("%s", reason)));
+
+	head = (first >> 16) << 16 | (first & 0xfff) << 4 | (second >> 58 & 0xf);
+	sno_assemble(id, head >> 24, (uint8) (head >> 16), (uint16) head,
+				 (uint16) (second >> 42));
 	PG_RETURN_SNO_P(id);
 }

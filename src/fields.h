@@ -55,4 +55,6 @@ sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)
 	return true;
 }
 
+extern int	sno_fields_check(const char *name, int32 value, int max);
+
 #endif							/* SNO_FIELDS_H */

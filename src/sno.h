@@ -75,20 +75,61 @@ sno_pack(Sno *id, SnoFields f)
 	sno_assemble(id, f.unit << 1 | f.tick_tock, f.meta, f.partition, f.sequence);
 }
 
+/* The first eight bytes as a number: time, tick-tock, meta and partition. */
+static inline uint64_t
+sno_head(const Sno *id)
+{
+	const uint8_t *b = id->byte;
+
+	/* Compilers make one swapped load of these. */
+	return (uint64_t) b[0] << 56 | (uint64_t) b[1] << 48 |
+		(uint64_t) b[2] << 40 | (uint64_t) b[3] << 32 |
+		(uint64_t) b[4] << 24 | (uint64_t) b[5] << 16 |
+		(uint64_t) b[6] << 8 | b[7];
+}
+
+/* The last two bytes as a number: the sequence. */
+static inline uint16_t
+sno_tail(const Sno *id)
+{
+	return (uint16_t) (id->byte[8] << 8 | id->byte[9]);
+}
+
 static inline SnoFields
 sno_unpack(const Sno *id)
 {
-	const uint8_t *b = id->byte;
-	uint64_t	time = (uint64_t) b[0] << 32 | (uint64_t) b[1] << 24 |
-		(uint64_t) b[2] << 16 | (uint64_t) b[3] << 8 | b[4];
+	uint64_t	head = sno_head(id);
 	SnoFields	f;
 
-	f.unit = time >> 1;
-	f.tick_tock = time & 1;
-	f.meta = b[5];
-	f.partition = (uint16_t) (b[6] << 8 | b[7]);
-	f.sequence = (uint16_t) (b[8] << 8 | b[9]);
+	f.unit = head >> 25;
+	f.tick_tock = head >> 24 & 1;
+	f.meta = (uint8_t) (head >> 16);
+	f.partition = (uint16_t) head;
+	f.sequence = sno_tail(id);
 	return f;
+}
+
+/*
+ * The order of ids, that of memcmp() over the ten bytes: negative, zero or
+ * positive.  Ids of one unit and partition tie in the head.
+ */
+static inline int
+sno_compare(const Sno *a, const Sno *b)
+{
+	uint64_t	a_head = sno_head(a);
+	uint64_t	b_head = sno_head(b);
+
+	if (a_head != b_head)
+		return a_head < b_head ? -1 : 1;
+	return (int) sno_tail(a) - (int) sno_tail(b);
+}
+
+/* How far `b`, which is not below `a`, is above it; zero if they are equal. */
+static inline double
+sno_distance(const Sno *a, const Sno *b)
+{
+	return (double) (sno_head(b) - sno_head(a)) * (SNO_SEQUENCE_MAX + 1) +
+		(sno_tail(b) - sno_tail(a));
 }
 
 #endif							/* SNO_H */
