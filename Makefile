@@ -9,6 +9,8 @@ OBJS = \
 	src/type.o \
 	src/fields.o \
 	src/range.o \
+	src/opclass.o \
+	src/gist.o \
 	src/clock.o \
 	src/generator.o \
 	src/partition.o \

@@ -327,6 +327,54 @@ CREATE FUNCTION sno_hash_extended(sno, bigint) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
+CREATE FUNCTION sno_sort_support(internal) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_skip_support(internal) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_brin_distance(internal, internal) RETURNS double precision
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_union(internal, internal) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_compress(internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_fetch(internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_penalty(internal, internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_picksplit(internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_same(bytea, bytea, internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_gist_sort_support(internal) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING btree AS
     OPERATOR 1 <,
@@ -334,13 +382,87 @@ DEFAULT FOR TYPE sno USING btree AS
     OPERATOR 3 =,
     OPERATOR 4 >=,
     OPERATOR 5 >,
-    FUNCTION 1 sno_cmp(sno, sno);
+    FUNCTION 1 sno_cmp(sno, sno),
+    FUNCTION 2 sno_sort_support(internal),
+    FUNCTION 3 (sno, interval) sno_in_range(sno, sno, interval, boolean, boolean),
+    FUNCTION 4 pg_catalog.btequalimage(oid);
 
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING hash AS
     OPERATOR 1 =,
     FUNCTION 1 sno_hash(sno),
     FUNCTION 2 sno_hash_extended(sno, bigint);
+
+CREATE OPERATOR CLASS sno_minmax_ops
+DEFAULT FOR TYPE sno USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 pg_catalog.brin_minmax_opcinfo(internal),
+    FUNCTION 2 pg_catalog.brin_minmax_add_value(internal, internal, internal, internal),
+    FUNCTION 3 pg_catalog.brin_minmax_consistent(internal, internal, internal),
+    FUNCTION 4 pg_catalog.brin_minmax_union(internal, internal, internal);
+
+CREATE OPERATOR CLASS sno_minmax_multi_ops
+FOR TYPE sno USING brin AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 pg_catalog.brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 pg_catalog.brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 pg_catalog.brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 pg_catalog.brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 pg_catalog.brin_minmax_multi_options(internal),
+    FUNCTION 11 sno_brin_distance(internal, internal);
+
+CREATE OPERATOR CLASS sno_bloom_ops
+FOR TYPE sno USING brin AS
+    OPERATOR 1 =,
+    FUNCTION 1 pg_catalog.brin_bloom_opcinfo(internal),
+    FUNCTION 2 pg_catalog.brin_bloom_add_value(internal, internal, internal, internal),
+    FUNCTION 3 pg_catalog.brin_bloom_consistent(internal, internal, internal, integer),
+    FUNCTION 4 pg_catalog.brin_bloom_union(internal, internal, internal),
+    FUNCTION 5 pg_catalog.brin_bloom_options(internal),
+    FUNCTION 11 sno_hash(sno);
+
+-- The numbers are those of stratnum.h for = <> < <= > >= in GiST.
+CREATE OPERATOR CLASS sno_ops
+DEFAULT FOR TYPE sno USING gist AS
+    OPERATOR 18 =,
+    OPERATOR 19 <>,
+    OPERATOR 20 <,
+    OPERATOR 21 <=,
+    OPERATOR 22 >,
+    OPERATOR 23 >=,
+    FUNCTION 1 sno_gist_consistent(internal, sno, smallint, oid, internal),
+    FUNCTION 2 sno_gist_union(internal, internal),
+    FUNCTION 3 sno_gist_compress(internal),
+    FUNCTION 5 sno_gist_penalty(internal, internal, internal),
+    FUNCTION 6 sno_gist_picksplit(internal, internal),
+    FUNCTION 7 sno_gist_same(bytea, bytea, internal),
+    FUNCTION 9 sno_gist_fetch(internal),
+    FUNCTION 11 sno_gist_sort_support(internal),
+    STORAGE bytea;
+
+-- What the families have since 18: skip scans of btrees, and GiST for keys
+-- WITHOUT OVERLAPS.  The helper's text is not looked at before it is run.
+CREATE FUNCTION sno_extend_families() RETURNS void
+LANGUAGE sql AS $$
+    ALTER OPERATOR FAMILY @extschema@.sno_ops USING btree
+        ADD FUNCTION 6 (@extschema@.sno, @extschema@.sno) @extschema@.sno_skip_support(internal);
+    ALTER OPERATOR FAMILY @extschema@.sno_ops USING gist
+        ADD FUNCTION 12 ("any", "any") pg_catalog.gist_translate_cmptype_common(integer);
+$$;
+
+SELECT CASE
+    WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 180000
+    THEN @extschema@.sno_extend_families() END;
+
+DROP FUNCTION sno_extend_families();
 
 --
 -- aggregates
@@ -512,6 +634,31 @@ COMMENT ON FUNCTION sno_hash(sno) IS
     'hash';
 COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS
     'hash with a seed';
+COMMENT ON FUNCTION sno_sort_support(internal) IS
+    'sort support, with abbreviated keys';
+COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
+    'window RANGE support: compares sno_timestamp() of the first id with that '
+    'of the second plus or minus the interval';
+COMMENT ON FUNCTION sno_skip_support(internal) IS
+    'skip support, for PostgreSQL 18 and up';
+COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
+    'BRIN minmax-multi support: distance of two ids';
+COMMENT ON FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_union(internal, internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_compress(internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_fetch(internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_penalty(internal, internal, internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_picksplit(internal, internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_same(bytea, bytea, internal) IS
+    'GiST support';
+COMMENT ON FUNCTION sno_gist_sort_support(internal) IS
+    'GiST support: order in which an index is built at once';
 COMMENT ON OPERATOR CLASS sno_ops USING btree IS
     'order of ids: time, tick-tock, meta, partition, sequence';
 COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
@@ -520,6 +667,24 @@ COMMENT ON OPERATOR CLASS sno_ops USING hash IS
     'hashing of ids';
 COMMENT ON OPERATOR FAMILY sno_ops USING hash IS
     'hashing of ids';
+COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
+    'lowest and highest id of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
+    'lowest and highest id of a range of pages';
+COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS
+    'several spans of ids of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
+    'several spans of ids of a range of pages';
+COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
+    'Bloom filter of the ids of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
+    'Bloom filter of the ids of a range of pages';
+COMMENT ON OPERATOR CLASS sno_ops USING gist IS
+    'ids beside ranges, in exclusion constraints and keys '
+    'WITHOUT OVERLAPS';
+COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
+    'ids beside ranges, in exclusion constraints and keys '
+    'WITHOUT OVERLAPS';
 
 COMMENT ON FUNCTION sno_smaller(sno, sno) IS
     'smaller of two ids';

@@ -22,6 +22,11 @@
 	} while (0)
 #endif
 
+/* 16 moved the access to values of variable length out of postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* 16 renamed what names a relation's file. */
 #if PG_VERSION_NUM < 160000
 typedef Oid RelFileNumber;
@@ -39,6 +44,21 @@ typedef Oid RelFileNumber;
 #define sno_wait_event(name) WaitEventExtensionNew(name)
 #else
 #define sno_wait_event(name) PG_WAIT_EXTENSION
+#endif
+
+/* 18 has skip scans in btrees; before, nobody asks a class for its support. */
+#if PG_VERSION_NUM >= 180000
+#include "utils/skipsupport.h"
+#else
+#include "utils/relcache.h"
+typedef Datum (*SkipSupportIncDec) (Relation rel, Datum existing, bool *overflow);
+typedef struct SkipSupportData
+{
+	Datum		low_elem;
+	Datum		high_elem;
+	SkipSupportIncDec decrement;
+	SkipSupportIncDec increment;
+}		   *SkipSupport;
 #endif
 
 /* 19 names a lock's tranche where it is made, before, each process did. */

@@ -33,6 +33,7 @@ SELECT oprcode::oid AS oid FROM member_operator
 UNION
 SELECT a.amproc::oid
 FROM pg_amproc a JOIN member m ON m.classid = 'pg_opfamily'::regclass AND m.objid = a.amprocfamily
+WHERE a.amproclefttype = a.amprocrighttype
 UNION
 SELECT castfunc FROM pg_cast c JOIN member m ON m.classid = 'pg_cast'::regclass AND m.objid = c.oid
 UNION
@@ -43,7 +44,8 @@ SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend]::oid[]) FROM pg_ty
 
 SELECT is_empty($$
     SELECT name FROM member WHERE obj_description(objid, classid::regclass::name) IS NULL
-$$, 'every object of the extension has a comment');
+    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typrelid <> 0 OR typelem <> 0))
+$$, 'every object of the extension has a comment, but types of rows and arrays');
 
 SELECT is_empty($$
     SELECT f.name FROM member_function f JOIN pg_extension e ON e.extname = 'sno'
@@ -54,6 +56,11 @@ SELECT is_empty($$
     SELECT f.name FROM member_function f JOIN relied_on USING (oid)
     WHERE provolatile <> 'i' OR proparallel <> 's' OR NOT proisstrict
 $$, 'functions behind operators, classes, casts, aggregates and I/O are immutable, strict and parallel safe');
+
+SELECT results_eq($$
+    SELECT DISTINCT f.proname FROM pg_amproc a JOIN member_function f ON f.oid = a.amproc
+    WHERE f.provolatile = 's' AND f.proparallel = 's' AND f.proisstrict
+$$, $$VALUES ('sno_in_range'::name)$$, 'window frames by interval depend on the time zone, and on nothing else');
 
 SELECT is_empty($$
     SELECT name FROM member_function WHERE provolatile = 'i' AND proparallel <> 's'
@@ -111,8 +118,8 @@ $$, 'every operator class is valid');
 
 SELECT results_eq($$
     SELECT a.amname FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod
-    WHERE o.opcintype = 'sno'::regtype AND o.opcdefault AND a.amname IN ('btree', 'hash') ORDER BY 1
-$$, $$VALUES ('btree'::name), ('hash')$$, 'btree and hash have a default class');
+    WHERE o.opcintype = 'sno'::regtype AND o.opcdefault ORDER BY 1
+$$, $$VALUES ('brin'::name), ('btree'), ('gist'), ('hash')$$, 'the access methods of core that can have a default class');
 
 SELECT is_empty($$
     SELECT name FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid

@@ -69,8 +69,18 @@ PREPARE between(timestamptz, timestamptz) AS SELECT count(*) FROM event WHERE id
 EXPLAIN (COSTS OFF) EXECUTE between('2026-01-02 00:00', '2026-01-02 01:00');
 EXECUTE between('2026-01-02 00:00', '2026-01-02 01:00');
 RESET plan_cache_mode;
--- joined ranges,
-EXPLAIN (COSTS OFF) SELECT s.name, count(*) FROM shift s JOIN event e ON e.id <@ s.during GROUP BY s.name;
+-- joined ranges (the plan without what only some versions say),
+CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        IF line !~ '^ *(Disabled|Replaces):' THEN
+            RETURN NEXT line;
+        END IF;
+    END LOOP;
+END $$;
+SELECT pg_temp.plan('SELECT s.name, e.id FROM shift s JOIN event e ON e.id <@ s.during');
 SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON e.id <@ s.during GROUP BY s.name ORDER BY s.name;
 SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON s.during @> e.id GROUP BY s.name ORDER BY s.name;
 -- and subqueries, run once.
@@ -80,7 +90,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         IF line ~ 'Index Cond' THEN
-            RETURN NEXT regexp_replace(line, '\$0|\(InitPlan 1\).col1', 'subquery', 'g');
+            RETURN NEXT regexp_replace(line, '\$0|\(InitPlan \w+\).col1', 'subquery', 'g');
         END IF;
     END LOOP;
 END $$;
@@ -88,7 +98,7 @@ SELECT pg_temp.conditions($$SELECT * FROM event WHERE id <@ (SELECT during FROM 
 SELECT count(*), min(n), max(n) FROM event WHERE id <@ (SELECT during FROM shift WHERE name = '1');
 
 -- A volatile range is evaluated for each row, and once.
-EXPLAIN (COSTS OFF) SELECT * FROM event WHERE id <@ tstzrange(NULL, clock_timestamp());
+SELECT pg_temp.plan('SELECT * FROM event WHERE id <@ tstzrange(NULL, clock_timestamp())');
 SELECT count(*) FROM event WHERE id <@ tstzrange('2026-01-01 00:00', timestamptz '2026-01-01 01:00' + random() * interval '0');
 
 -- Partitions by time are pruned, when planning or when starting.
@@ -100,7 +110,7 @@ INSERT INTO log SELECT sno_min(t) FROM generate_series(timestamptz '2025-12-01',
 SELECT tableoid::regclass, count(*), min(id::timestamptz), max(id::timestamptz) FROM log GROUP BY 1 ORDER BY 1;
 EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange('2026-01-01', '2027-01-01');
 EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange('2026-01-01', '2027-01-01', '[]');
-EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ 'empty'::tstzrange;
+SELECT pg_temp.plan($$SELECT id FROM log WHERE id <@ 'empty'::tstzrange$$);
 EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange(current_date - 100000, current_date - 90000);
 
 -- A check of rows, and an index of some

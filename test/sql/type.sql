@@ -7,15 +7,6 @@ RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
--- Every operator class of the extension is sound.
-SELECT a.amname, c.opcname, c.opcdefault, amvalidate(c.oid)
-FROM pg_opclass c
-JOIN pg_am a ON a.oid = c.opcmethod
-JOIN pg_depend d ON d.classid = 'pg_opclass'::regclass AND d.objid = c.oid
-JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'sno'
-ORDER BY a.amname COLLATE "C", c.opcname COLLATE "C";
-
 SELECT typlen, typbyval, typalign, typstorage, typcategory, typcollation
 FROM pg_type WHERE oid = 'sno'::regtype;
 
