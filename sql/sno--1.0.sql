@@ -44,6 +44,10 @@ CREATE FUNCTION sno_codec() RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
+CREATE FUNCTION sno_is_valid(text) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
 --
 -- accessors
 --
@@ -511,6 +515,9 @@ COMMENT ON FUNCTION sno_send(sno) IS
 COMMENT ON FUNCTION sno_codec() IS
     'name of the code that converts ids to text and back in this session; '
     'sno.codec selects it';
+
+COMMENT ON FUNCTION sno_is_valid(text) IS
+    'whether the text is that of an id: exactly 16 characters of 2-9 and a-x';
 
 COMMENT ON FUNCTION sno_timestamp(sno) IS
     'start of the 4 ms unit the id was made in, from 2010-01-01 00:00:00 '

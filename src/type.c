@@ -11,7 +11,6 @@
 #include "common/hashfn.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
-#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 
 #include "compat.h"
@@ -23,6 +22,7 @@ PG_FUNCTION_INFO_V1(sno_out);
 PG_FUNCTION_INFO_V1(sno_recv);
 PG_FUNCTION_INFO_V1(sno_send);
 PG_FUNCTION_INFO_V1(sno_codec);
+PG_FUNCTION_INFO_V1(sno_is_valid);
 PG_FUNCTION_INFO_V1(sno_eq);
 PG_FUNCTION_INFO_V1(sno_ne);
 PG_FUNCTION_INFO_V1(sno_lt);
@@ -121,70 +121,59 @@ sno_codec(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(sno_codec_active->name));
 }
 
-/* ---------------- comparison ---------------- */
-
-/*
- * As memcmp() over the ten bytes: eight, and then, since ids of one unit and
- * partition tie in them, the two of the sequence.
- */
-static inline int
-compare(const Sno *a, const Sno *b)
+/* Would sno_in() take the text? */
+Datum
+sno_is_valid(PG_FUNCTION_ARGS)
 {
-	uint64		a_high;
-	uint64		b_high;
-	uint16		a_low;
-	uint16		b_low;
+	text	   *input = PG_GETARG_TEXT_PP(0);
+	Sno			scratch;
 
-	memcpy(&a_high, a->byte, sizeof(a_high));
-	memcpy(&b_high, b->byte, sizeof(b_high));
-	if (a_high != b_high)
-		return pg_ntoh64(a_high) < pg_ntoh64(b_high) ? -1 : 1;
-
-	memcpy(&a_low, a->byte + sizeof(a_high), sizeof(a_low));
-	memcpy(&b_low, b->byte + sizeof(b_high), sizeof(b_low));
-	return (int) pg_ntoh16(a_low) - (int) pg_ntoh16(b_low);
+	PG_RETURN_BOOL(VARSIZE_ANY_EXHDR(input) == SNO_TEXT_SIZE &&
+				   sno_decode(VARDATA_ANY(input), &scratch) == SNO_TEXT_SIZE);
 }
+
+/* ---------------- comparison ---------------- */
 
 Datum
 sno_eq(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) == 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) == 0);
 }
 
 Datum
 sno_ne(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) != 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) != 0);
 }
 
 Datum
 sno_lt(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) < 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) < 0);
 }
 
 Datum
 sno_le(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) <= 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) <= 0);
 }
 
 Datum
 sno_gt(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) > 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) > 0);
 }
 
 Datum
 sno_ge(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) >= 0);
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) >= 0);
 }
 
 Datum
 sno_cmp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
+	PG_RETURN_INT32(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
 }
 
 Datum
@@ -193,7 +182,7 @@ sno_smaller(PG_FUNCTION_ARGS)
 	Sno		   *a = PG_GETARG_SNO_P(0);
 	Sno		   *b = PG_GETARG_SNO_P(1);
 
-	PG_RETURN_SNO_P(compare(a, b) <= 0 ? a : b);
+	PG_RETURN_SNO_P(sno_compare(a, b) <= 0 ? a : b);
 }
 
 Datum
@@ -202,7 +191,7 @@ sno_larger(PG_FUNCTION_ARGS)
 	Sno		   *a = PG_GETARG_SNO_P(0);
 	Sno		   *b = PG_GETARG_SNO_P(1);
 
-	PG_RETURN_SNO_P(compare(a, b) >= 0 ? a : b);
+	PG_RETURN_SNO_P(sno_compare(a, b) >= 0 ? a : b);
 }
 
 /* ---------------- hashing ---------------- */
