@@ -4,7 +4,8 @@
 # user, a copy of the tree, and servers that live and die in a folder of ours.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-pg_bin=/usr/lib/postgresql/15/bin
+pg_version=${PG_VERSION:-15}
+pg_bin=/usr/lib/postgresql/$pg_version/bin
 
 # Nothing of the caller's environment is to steer our servers and clients.
 unset "${!PG@}"
@@ -81,11 +82,12 @@ copy_tree() {
 # already has stays out of it.
 private_postgres() {
     as_user mkdir -p "$work/lib/postgresql" "$work/share/postgresql"
-    as_user cp -a /usr/lib/postgresql/15 "$work/lib/postgresql"
-    as_user cp -a /usr/share/postgresql/15 "$work/share/postgresql"
+    pg_share=$work/share/postgresql/$pg_version
+    as_user cp -a "/usr/lib/postgresql/$pg_version" "$work/lib/postgresql"
+    as_user cp -a "/usr/share/postgresql/$pg_version" "$work/share/postgresql"
     as_user ln -s /usr/include "$work/include"
-    pg_bin=$work/lib/postgresql/15/bin
-    as_user rm -rf "$pg_bin"/../lib/{sno.so,bitcode/sno*} "$work"/share/postgresql/15/extension/sno*
+    pg_bin=$work/lib/postgresql/$pg_version/bin
+    as_user rm -rf "$pg_bin"/../lib/{sno.so,bitcode/sno*} "$pg_share"/extension/sno*
 }
 
 # create_server FOLDER: reached through the socket in that folder alone.
