@@ -43,6 +43,7 @@ VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-
 
 -- Everybody else may generate, and neither see nor change what that leaves.
 SET SESSION AUTHORIZATION regress_sno_user;
+SELECT clock_timestamp() AS before \gset
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM sno_snapshot;
 INSERT INTO sno_snapshot DEFAULT VALUES;
@@ -77,7 +78,7 @@ SELECT holder <> 0 AS holder,
 FROM sno_snapshot;
 SELECT taken_at <= clock_timestamp() AS taken_at,
     lease_until > sno_timestamp(:'id') AS covers_the_id,
-    lease_until > taken_at + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
+    lease_until > :'before'::timestamptz + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
     lease_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
     wall_hi <= taken_at AS wall_hi, wall_safe <= wall_hi AS wall_safe, drifts
 FROM sno_snapshot;
