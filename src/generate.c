@@ -169,6 +169,16 @@ write_lease(Oid function, uint64 now)
 	return true;
 }
 
+/* Make use of the renewal that is written. */
+static void
+publish(void)
+{
+	XLogFlush(pending_lsn);
+	mine->generator.ceiling = pending_ceiling;
+	mine->file = pending_file;
+	lease_stands();
+}
+
 /* Renew the lease now, flushed and published; results are write_lease()'s. */
 static bool
 renew(Oid function, uint64 now)
@@ -180,10 +190,7 @@ renew(Oid function, uint64 now)
 		if (mine == NULL)
 			return true;
 	}
-	XLogFlush(pending_lsn);
-	mine->generator.ceiling = pending_ceiling;
-	mine->file = pending_file;
-	lease_stands();
+	publish();
 	return true;
 }
 
@@ -272,6 +279,11 @@ move(Oid function, uint64 now)
 	uint64		holder;
 
 	PreventCommandDuringRecovery("sno_generate()");
+
+	/* What we leave behind is to come back with the lease that is written. */
+	if (mine != NULL && pending_ceiling != 0 && pending_file == mine->file)
+		publish();
+
 	p = sno_partition_exchange(mine, now);
 	if (p != NULL)
 	{
