@@ -16,6 +16,7 @@ OBJS = \
 	src/partition.o \
 	src/lease.o \
 	src/generate.o \
+	src/many.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \

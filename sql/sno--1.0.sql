@@ -714,6 +714,21 @@ COMMENT ON FUNCTION sno_generate(integer) IS
     'a new id, unlike any other of this database, with a metabyte from 0 to '
     '255; waits at most sno.max_wait';
 
+CREATE FUNCTION sno_many_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_many_support;
+
+COMMENT ON FUNCTION sno_many_support(internal) IS
+    'the planner''s helper for sno_generate_many: how many rows';
+COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
+    'so many new ids, as sno_generate makes them; memory does not grow with '
+    'their number if it is called in a select list';
+
 --
 -- catalog
 --

@@ -34,4 +34,23 @@ sno_clock_unit(void)
 	return unit;
 }
 
+/*
+ * A number that changes when the wall clock does, but only every few
+ * milliseconds, at each tick of the kernel, or when somebody sets the clock;
+ * cheaper to have than the current unit.  Where there is no such clock, it is
+ * never twice the same.
+ */
+static inline int64
+sno_clock_tick(void)
+{
+	struct timespec t;
+
+#ifdef CLOCK_REALTIME_COARSE
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+#else
+	clock_gettime(CLOCK_REALTIME, &t);
+#endif
+	return (int64) t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 #endif							/* SNO_CLOCK_H */

@@ -437,6 +437,14 @@ next(Oid function)
 	return next_slowly(function);
 }
 
+/* The partition that issued it, which this session owns until its next call. */
+SnoPartition *
+sno_generate_next(Oid function, uint64 *issued)
+{
+	*issued = next(function);
+	return mine;
+}
+
 PG_FUNCTION_INFO_V1(sno_generate);
 Datum
 sno_generate(PG_FUNCTION_ARGS)

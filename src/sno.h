@@ -46,6 +46,13 @@ typedef struct SnoFields
 	uint16_t	sequence;
 } SnoFields;
 
+static inline void
+sno_set_sequence(Sno *id, uint16_t sequence)
+{
+	id->byte[8] = (uint8_t) (sequence >> 8);
+	id->byte[9] = (uint8_t) sequence;
+}
+
 /*
  * Put an id together.  `time` is the unit, at most SNO_UNIT_MAX, and the
  * tick-tock bit below it, as they stand in the first five bytes.
@@ -65,8 +72,7 @@ sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
 	id->byte[5] = (uint8_t) (head >> 16);
 	id->byte[6] = (uint8_t) (head >> 8);
 	id->byte[7] = (uint8_t) head;
-	id->byte[8] = (uint8_t) (sequence >> 8);
-	id->byte[9] = (uint8_t) sequence;
+	sno_set_sequence(id, sequence);
 }
 
 static inline void
