@@ -17,6 +17,7 @@ OBJS = \
 	src/lease.o \
 	src/generate.o \
 	src/many.o \
+	src/at.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \

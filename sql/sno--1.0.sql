@@ -723,8 +723,15 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_many_support;
 
+CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
 COMMENT ON FUNCTION sno_many_support(internal) IS
     'the planner''s helper for sno_generate_many: how many rows';
+COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
+    'a new id that bears a given time, unlike any other of this database; '
+    'uses partitions up, one for 65536 times that are earlier than one before';
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'so many new ids, as sno_generate makes them; memory does not grow with '
     'their number if it is called in a select list';
@@ -795,3 +802,8 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
 -- What pg_dump and pg_restore need where the database's owner runs them.
 -- Everybody else sees nothing: EXECUTE on a generator is the privilege.
 GRANT SELECT, INSERT ON TABLE sno_snapshot TO @extowner@;
+
+-- What uses partitions up for good is for the installing role, and whom it
+-- grants it.
+REVOKE EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer) TO @extowner@ WITH GRANT OPTION;

@@ -125,8 +125,8 @@ check_sequence(int32 sequence)
 }
 
 /* The unit that holds an instant; raises 22008 if none does. */
-static uint64
-check_timestamp(TimestampTz at)
+uint64
+sno_fields_unit(TimestampTz at)
 {
 	uint64		unit;
 
@@ -153,7 +153,7 @@ sno_make(PG_FUNCTION_ARGS)
 {
 	SnoFields	fields;
 
-	fields.unit = check_timestamp(PG_GETARG_TIMESTAMPTZ(0));
+	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(0));
 	fields.meta = check_meta(PG_GETARG_INT32(1));
 	fields.partition = check_partition(PG_GETARG_INT32(2));
 	fields.sequence = check_sequence(PG_GETARG_INT32(3));
@@ -166,7 +166,7 @@ sno_with_timestamp(PG_FUNCTION_ARGS)
 {
 	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
 
-	fields.unit = check_timestamp(PG_GETARG_TIMESTAMPTZ(1));
+	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(1));
 	return pack(fields);
 }
 

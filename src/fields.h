@@ -56,5 +56,6 @@ sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)
 }
 
 extern int	sno_fields_check(const char *name, int32 value, int max);
+extern uint64 sno_fields_unit(TimestampTz at);
 
 #endif							/* SNO_FIELDS_H */

@@ -90,8 +90,8 @@ session_end(int code, Datum arg)
 }
 
 /* At the first id of a session. */
-static void
-session_begin(void)
+void
+sno_generate_begin(void)
 {
 	static bool begun = false;
 
@@ -128,8 +128,9 @@ own(SnoPartition *p)
 	lease_stands();
 }
 
-static Relation
-open_table(Oid function)
+/* Open the table as sno_lease_open() does, and remember what is in the way. */
+Relation
+sno_generate_open_table(Oid function)
 {
 	Relation	rel = sno_lease_open(function);
 
@@ -149,7 +150,7 @@ open_table(Oid function)
 static bool
 write_lease(Oid function, uint64 now)
 {
-	Relation	rel = open_table(function);
+	Relation	rel = sno_generate_open_table(function);
 	uint64		ceiling = Min(now + 2 * half_life(), SNO_UNIT_MAX);
 
 	ceiling = Max(ceiling, mine->generator.ceiling);
@@ -264,6 +265,22 @@ may_lease(void)
 	return true;
 }
 
+/* Reserve a partition for a new lease, as sno_partition_reserve() does. */
+SnoPartition *
+sno_generate_reserve(Relation rel, SnoPartition *old, uint64 now, bool given)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
+												  ALLOCSET_DEFAULT_SIZES);
+	SnoBounds	bounds = {0};
+	uint64		holder;
+	SnoPartition *p;
+
+	sno_lease_survey(rel, &bounds, &holder, context);
+	p = sno_partition_reserve(old, now, &bounds, holder, given);
+	MemoryContextDelete(context);
+	return p;
+}
+
 /*
  * Move to another partition, one that can issue now or one that is reserved
  * for a new lease, and park the one we have.  False, and no change, if there is
@@ -274,9 +291,6 @@ move(Oid function, uint64 now)
 {
 	SnoPartition *p;
 	Relation	rel;
-	SnoBounds	bounds = {0};
-	MemoryContext context;
-	uint64		holder;
 
 	PreventCommandDuringRecovery("sno_generate()");
 
@@ -284,13 +298,13 @@ move(Oid function, uint64 now)
 	if (mine != NULL && pending_ceiling != 0 && pending_file == mine->file)
 		publish();
 
-	p = sno_partition_exchange(mine, now);
+	p = sno_partition_exchange(mine, now, false);
 	if (p != NULL)
 	{
 		own(p);
 		return true;
 	}
-	rel = open_table(function);
+	rel = sno_generate_open_table(function);
 	if (rel == NULL)
 		return false;
 	if (!may_lease())
@@ -302,15 +316,11 @@ move(Oid function, uint64 now)
 		return false;
 	}
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
-									ALLOCSET_DEFAULT_SIZES);
-	sno_lease_survey(rel, &bounds, &holder, context);
-	p = sno_partition_reserve(mine, now, &bounds, holder);
+	p = sno_generate_reserve(rel, mine, now, false);
 	if (p != NULL)
 		own(p);
 	else
 		obstacle = POOL_USED_UP;
-	MemoryContextDelete(context);
 	sno_lease_close(rel);
 	return p != NULL;
 }
@@ -345,8 +355,8 @@ give_up(void)
  * back, a lock is released.  *since is the monotonic µs when this call began to
  * wait, 0 if it didn't yet.  Raises an error after sno.max_wait.
  */
-static void
-wait_a_little(int64 *since)
+void
+sno_generate_wait(int64 *since)
 {
 	int64		now = sno_clock_monotonic();
 
@@ -361,6 +371,18 @@ wait_a_little(int64 *since)
 	CHECK_FOR_INTERRUPTS();
 }
 
+/* Is the lease of p in the table that there is now, if there is one? */
+bool
+sno_generate_lease_in_place(Oid function, const SnoPartition *p)
+{
+	if (recheck || !OidIsValid(table))
+	{
+		recheck = false;
+		table = sno_lease_table(function, &table_file);
+	}
+	return !OidIsValid(table) || p->file == table_file;
+}
+
 /* Step this session's partition, if it has one, under a lease that holds now. */
 static SnoStep
 step_mine(Oid function, uint64 now, uint64 *issued)
@@ -373,13 +395,7 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > 1)
 		sno_clock_watch();
 
-	/* The lease must be in the table that there is now, if there is one. */
-	if (recheck || !OidIsValid(table))
-	{
-		recheck = false;
-		table = sno_lease_table(function, &table_file);
-	}
-	if (OidIsValid(table) && mine->file != table_file)
+	if (!sno_generate_lease_in_place(function, mine))
 		return SNO_LEASE_OVER;
 
 	if (now >= attention && now <= mine->generator.ceiling)
@@ -400,7 +416,7 @@ next_slowly(Oid function)
 {
 	int64		waiting_since = 0;
 
-	session_begin();
+	sno_generate_begin();
 	for (;;)
 	{
 		uint64		now = sno_clock_unit();
@@ -414,7 +430,7 @@ next_slowly(Oid function)
 		}
 		if (step == SNO_LEASE_OVER ? renew(function, now) : move(function, now))
 			continue;
-		wait_a_little(&waiting_since);
+		sno_generate_wait(&waiting_since);
 	}
 }
 
@@ -437,7 +453,10 @@ next(Oid function)
 	return next_slowly(function);
 }
 
-/* The partition that issued it, which this session owns until its next call. */
+/*
+ * The next id's word, for other generators of this session, and the partition
+ * that issued it.
+ */
 SnoPartition *
 sno_generate_next(Oid function, uint64 *issued)
 {

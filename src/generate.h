@@ -1,15 +1,23 @@
 /*
  * generate.h
- *		Settings of the generators, and the session's next id.
+ *		Settings of the generators, and what they share.
  */
 #ifndef SNO_GENERATE_H
 #define SNO_GENERATE_H
 
 #include "partition.h"
+#include "utils/rel.h"
 
 extern int	sno_lease_duration; /* s */
 extern int	sno_max_wait;		/* ms */
 
+/* What other generators of this session need of it. */
+extern void sno_generate_begin(void);
+extern bool sno_generate_lease_in_place(Oid function, const SnoPartition *p);
+extern Relation sno_generate_open_table(Oid function);
+extern SnoPartition *sno_generate_reserve(Relation rel, SnoPartition *old,
+										  uint64 now, bool given);
+extern void sno_generate_wait(int64 *since);
 extern SnoPartition *sno_generate_next(Oid function, uint64 *issued);
 
 #endif							/* SNO_GENERATE_H */

@@ -22,6 +22,7 @@ sno_generator_start(SnoGenerator *g, uint64_t floor,
 	g->drifts = 0;
 	g->sequence_min = sequence_min;
 	g->sequence_max = sequence_max;
+	g->given = false;
 }
 
 /* Would a step at `now` issue, given a lease that covers it? */
@@ -61,5 +62,52 @@ sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued)
 
 	*issued = SNO_WORD(now, g->drifts & 1, g->sequence_min);
 	__atomic_store_n(&g->word, *issued + 1, __ATOMIC_RELAXED);
+	return SNO_ISSUED;
+}
+
+/* Begin a generator for given times, in a partition that was never used. */
+void
+sno_generator_start_given(SnoGenerator *g, uint16_t sequence_min,
+						  uint16_t sequence_max)
+{
+	sno_generator_start(g, 0, sequence_min, sequence_max);
+	__atomic_store_n(&g->word, SNO_WORD(0, false, sequence_min), __ATOMIC_RELAXED);
+	g->spare = sequence_min;
+	g->given = true;
+}
+
+/* Would a step issue in this unit, given a lease? */
+bool
+sno_generator_ready_given(const SnoGenerator *g, uint64_t unit)
+{
+	uint64_t	word = sno_generator_word(g);
+
+	if (unit == SNO_WORD_UNIT(word))
+		return SNO_WORD_SEQUENCE(word) <= g->sequence_max;
+	return unit > SNO_WORD_UNIT(word) || g->spare <= g->sequence_max;
+}
+
+/* Issue the next id of a given unit, as sno_generator_step() does of the clock's. */
+SnoStep
+sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued)
+{
+	uint64_t	word = sno_generator_word(g);
+
+	if (unit > g->ceiling)
+		return SNO_LEASE_OVER;
+	if (!sno_generator_ready_given(g, unit))
+		return SNO_EXHAUSTED;
+
+	if (unit < SNO_WORD_UNIT(word))
+		*issued = SNO_WORD(unit, false, g->spare++);
+	else
+	{
+		if (unit > SNO_WORD_UNIT(word))
+			word = SNO_WORD(unit, false, g->sequence_min);
+		__atomic_store_n(&g->word, word + 1, __ATOMIC_RELAXED);
+		*issued = word;
+		if (g->spare <= SNO_WORD_SEQUENCE(word))
+			g->spare = SNO_WORD_SEQUENCE(word) + 1;
+	}
 	return SNO_ISSUED;
 }

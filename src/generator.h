@@ -26,6 +26,18 @@
  * it is unused there; the one that is left was used up to the word's unit,
  * which becomes wall_safe.  Any other step back issues nothing.
  *
+ * A generator for given times is another machine, for a partition that was never
+ * used.  Its units are given in any order, all in one timeline:
+ *
+ *	G1	Nothing was issued in units after the word's, nor in the word's unit at
+ *		or above its next sequence.
+ *	G2	In no unit was anything issued at or above the spare sequence.
+ *
+ * A later unit than the word's begins with a sequence of its own, as G1 allows;
+ * an earlier one takes the spare sequence, as G2 allows.  So ascending units use
+ * no sequences up but their own, and in whatever order units are given, no
+ * sequence is issued twice in any.
+ *
  * One owner at a time may step or change a generator.  Others may look at the
  * word meanwhile, which is therefore loaded and stored atomically.
  */
@@ -51,6 +63,8 @@ typedef struct SnoGenerator
 	uint32_t	drifts;			/* steps back so far; its LSB is tick-tock */
 	uint16_t	sequence_min;	/* bounds of the sequence, both inclusive */
 	uint16_t	sequence_max;
+	uint32_t	spare;			/* sequence, for given times only, see G2 */
+	bool		given;			/* is it for given times? */
 } SnoGenerator;
 
 typedef enum SnoStep
@@ -64,6 +78,10 @@ typedef enum SnoStep
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
 								uint16_t sequence_min, uint16_t sequence_max);
 extern bool sno_generator_ready(const SnoGenerator *g, uint64_t now);
+extern void sno_generator_start_given(SnoGenerator *g, uint16_t sequence_min,
+									  uint16_t sequence_max);
+extern bool sno_generator_ready_given(const SnoGenerator *g, uint64_t unit);
+extern SnoStep sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued);
 extern SnoStep sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued);
 
 static inline uint64_t

@@ -12,7 +12,7 @@
  * A partition is in one of these states:
  *
  *	owned		by a live session (owner is its pid), never taken from it
- *	parked		given back with its state, in the list that begins in the header,
+ *	parked		given back with its state, in a list that begins in the header,
  *				most recently parked first, so that few partitions serve many
  *				short sessions; a session of the same database goes on with the
  *				exact state
@@ -20,10 +20,14 @@
  *				memory and any row of sno_snapshot know of it
  *	untouched	at rest, and never used since the server started
  *
- * Locking: the header's lock protects the list, the header's other fields, and
- * each partition's owner, next and database.  The generator in a partition, and
- * file, belong to the owner, who steps and changes them without any lock; while
- * there is one, nobody else looks at them, but for the atomic loads of the word.
+ * Partitions for given times (at.c) have a list of their own.  With a ceiling at
+ * the end of all time they never are at rest in a way that they could be leased
+ * anew.
+ *
+ * Locking: the header's lock protects the lists, the header's other fields, and
+ * each partition's owner, next and database.  The generator in a
+ * partition, and file, belong to the owner, who steps and changes them without
+ * any lock; while there is one, nobody else looks at them, but for the atomic loads of the word.
  * A partition changes hands only under the lock, in exclusive mode, whose
  * release and acquisition order the stores of one owner before the loads of the
  * next.  Nothing raises an error while the lock is held.
@@ -50,7 +54,8 @@ typedef struct SnoHeader
 	uint32		layout;
 	int			tranche;
 	dsm_handle	handle;
-	int32		parked;			/* number + 1 of the first one, or LAST_PARKED */
+	int32		parked[2];		/* number + 1 of the first one, or LAST_PARKED,
+								 * of those for the clock and for given times */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
 	LWLock		lock;
@@ -111,7 +116,7 @@ sno_partition_attach(void)
 		segment = create_segment();
 		h->layout = SNO_LAYOUT_VERSION;
 		h->handle = dsm_segment_handle(segment);
-		h->parked = LAST_PARKED;
+		h->parked[false] = h->parked[true] = LAST_PARKED;
 		LWLockInitialize(&h->lock, h->tranche);
 		h->magic = SNO_MAGIC;
 	}
@@ -154,9 +159,11 @@ sno_partition_usable(const SnoPartition *p)
 static void
 push_parked(SnoPartition *p)
 {
+	int32	   *first = &header->parked[p->generator.given];
+
 	p->owner = 0;
-	p->next = header->parked;
-	header->parked = sno_partition_number(p) + 1;
+	p->next = *first;
+	*first = sno_partition_number(p) + 1;
 }
 
 /* Unlink the partition that `link` leads to. */
@@ -180,22 +187,24 @@ hand_over(SnoPartition *p, SnoPartition *old)
 }
 
 /*
- * Take a parked partition of this database where a step at `now` would issue,
- * the one parked last if there are several, and park `old` (NULL for none) in
- * its stead.  NULL, and no change, if there is none.
+ * Take a parked partition of this database, for given times or not, where a
+ * step would issue in `unit`, the one parked last if there are several, and
+ * park `old` (NULL for none) in its stead.  NULL, and no change, if there is
+ * none.
  */
 SnoPartition *
-sno_partition_exchange(SnoPartition *old, uint64 now)
+sno_partition_exchange(SnoPartition *old, uint64 unit, bool given)
 {
 	SnoPartition *p = NULL;
 	int32	   *link;
 
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	for (link = &header->parked; *link != LAST_PARKED; link = &partitions[*link - 1].next)
+	for (link = &header->parked[given]; *link != LAST_PARKED; link = &partitions[*link - 1].next)
 	{
 		p = &partitions[*link - 1];
 		if (p->database == MyDatabaseId && sno_partition_usable(p) &&
-			sno_generator_ready(&p->generator, now))
+			(given ? sno_generator_ready_given(&p->generator, unit) :
+			 sno_generator_ready(&p->generator, unit)))
 			break;
 	}
 	p = *link == LAST_PARKED ? NULL : hand_over(pop_parked(link), old);
@@ -207,6 +216,12 @@ static bool
 at_rest(int number)
 {
 	return partitions[number].owner == 0 && partitions[number].next == NOT_PARKED;
+}
+
+static int
+range_count(void)
+{
+	return sno_partition_range.last - sno_partition_range.first + 1;
 }
 
 /* The highest unit that memory or any row knows to be used in a partition. */
@@ -247,6 +262,43 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 }
 
 /*
+ * A partition that was never leased, as far as memory and rows know, the first
+ * one from a start that the holder gives; -1 if there is none.
+ */
+static int
+find_untouched(const SnoBounds *bounds, uint64 holder)
+{
+	int			count = range_count();
+
+	for (int i = 0; i < count; i++)
+	{
+		int			number = sno_partition_range.first + (int) ((holder % count + i) % count);
+
+		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
+			partitions[number].database == InvalidOid)
+			return number;
+	}
+	return -1;
+}
+
+/*
+ * Choose a partition for given times, which is never used again: -1 if none is
+ * left, or if half of the range went that way already.  The other half is for
+ * the clock's.
+ */
+static int
+choose_given(const SnoBounds *bounds, uint64 holder)
+{
+	int			gone = 1;
+
+	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
+		if (sno_bound(bounds, i) != 0 &&
+			SNO_BOUND_CEILING(sno_bound(bounds, i)) == SNO_UNIT_MAX)
+			gone++;
+	return gone > range_count() / 2 ? -1 : find_untouched(bounds, holder);
+}
+
+/*
  * Choose a partition to lease anew; -1 if the pool is used up.  Our own lapsed
  * ones come first; then those never leased, consecutively from a start that
  * the holder gives; then what others leased.
@@ -254,47 +306,38 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 static int
 choose(uint64 now, const SnoBounds *bounds, uint64 holder)
 {
-	int			first = sno_partition_range.first;
-	int			count = sno_partition_range.last - first + 1;
+	int			number;
 
-	for (int i = first; i < first + count; i++)
+	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && at_rest(i) &&
 			known_floor(i, sno_bound(bounds, i)) < now)
 			return i;
 
-	for (int i = 0; i < count; i++)
-	{
-		int			number = first + (int) ((holder % count + i) % count);
-
-		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
-			partitions[number].database == InvalidOid)
-			return number;
-	}
-
-	return find_foreign(now, bounds);
+	number = find_untouched(bounds, holder);
+	return number >= 0 ? number : find_foreign(now, bounds);
 }
 
 /*
- * Reserve a partition for a new lease, and park `old` (NULL for none) in its
- * stead.  `bounds` is what the rows say of all partitions.  It comes without a
- * lease: the caller writes one before it issues anything.  NULL, and no
- * change, if the pool is used up.
+ * Reserve a partition for a new lease, for given times or not, and park `old`
+ * (NULL for none) in its stead.  `bounds` is what the rows say of all
+ * partitions.  It comes without a lease: the caller writes one before it issues
+ * anything.  NULL, and no change, if the pool is used up.
  */
 SnoPartition *
 sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
-					  uint64 holder)
+					  uint64 holder, bool given)
 {
 	SnoPartition *p = NULL;
 	int			number;
 
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	number = choose(now, bounds, holder);
+	number = given ? choose_given(bounds, holder) : choose(now, bounds, holder);
 	if (number >= 0)
 	{
 		p = &partitions[number];
 		if (p->next != NOT_PARKED)
 		{
-			int32	   *link = &header->parked;
+			int32	   *link = &header->parked[p->generator.given];
 
 			while (*link != number + 1)
 				link = &partitions[*link - 1].next;
@@ -303,8 +346,11 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 		hand_over(p, old);
 		p->database = MyDatabaseId;
 		p->file = InvalidOid;
-		sno_generator_start(&p->generator, known_floor(number, sno_bound(bounds, number)),
-							0, SNO_SEQUENCE_MAX);
+		if (given)
+			sno_generator_start_given(&p->generator, 0, SNO_SEQUENCE_MAX);
+		else
+			sno_generator_start(&p->generator, known_floor(number, sno_bound(bounds, number)),
+								0, SNO_SEQUENCE_MAX);
 	}
 	LWLockRelease(&header->lock);
 	return p;

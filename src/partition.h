@@ -22,7 +22,6 @@ typedef struct SnoPartition
 	RelFileNumber file;			/* the sno_snapshot file that has the lease */
 	int32		owner;			/* pid of the session that owns it, or 0 */
 	int32		next;			/* link of the parked ones */
-	uint64		pad;
 } SnoPartition;
 
 /*
@@ -60,9 +59,10 @@ extern SnoPartitionRange sno_partition_range;
 extern void sno_partition_attach(void);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
-extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 now);
+extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, bool given);
 extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
-										   const SnoBounds *bounds, uint64 holder);
+										   const SnoBounds *bounds, uint64 holder,
+										   bool given);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern bool sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before);

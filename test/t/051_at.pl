@@ -1,0 +1,170 @@
+
+# Ids for given times: no other session, database, restarted server, promoted
+# standby or restored dump ever makes one of them again.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', "log_statement = none\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $notes = SnoTest->new;
+
+# Have a session make ids for times that are the same in each call, ascending or
+# in any order, which are noted; returns the partitions they are of.
+sub generate_at
+{
+	my ($session, $count, $order) = @_;
+	my $ids = ask($session,
+			"SELECT sno_generate_at(timestamptz '2020-01-01' + "
+		  . '(' . ($order // 'n')
+		  . ")::float8 * interval '4 ms', (n % 256)::int) FROM generate_series(1::bigint, $count) AS n"
+	);
+	my %partitions;
+	$notes->add($session, $ids);
+	$partitions{ (decode_id($_))[3] } = 1 foreach split /\n/, $ids;
+	return sort { $a <=> $b } keys %partitions;
+}
+
+sub in_session
+{
+	my ($server, $dbname, @arguments) = @_;
+	my $session    = open_session($server, $dbname);
+	my @partitions = generate_at($session, @arguments);
+	close_session($session);
+	return @partitions;
+}
+
+#
+# Sessions, and databases
+#
+my %used;
+my @sessions = map { open_session($node, 'postgres') } 1 .. 3;
+for (1 .. 3)
+{
+	$used{"@{[generate_at($_, 1000)]}"} = 1 foreach @sessions;
+}
+is(scalar keys %used, 3, 'each of three sessions has a partition of its own');
+close_session($_) foreach @sessions;
+wait_until(
+	'the partitions are handed on',
+	sub {
+		my ($partition) = in_session($node, 'postgres', 10);
+		return exists $used{$partition};
+	});
+pass('which others go on with');
+
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other',    'CREATE EXTENSION sno');
+my ($other) = in_session($node, 'other', 1000);
+ok(!exists $used{$other}, 'another database takes another one');
+cmp_ok(scalar(in_session($node, 'postgres', 100_000, 'n * 7919 % 100003')),
+	'>', 1, 'one is not enough for times in any order');
+$notes->check('one server');
+
+# With ids of the clock's at the same time
+my $clients = $notes->start_clients($node, 'postgres', clients => 2);
+$notes->wait_for_notes($clients);
+in_session($node, 'postgres', 10_000);
+$notes->stop_clients($node, $clients);
+$notes->check('beside live generators');
+
+#
+# Whoever goes on with the database takes other partitions.
+#
+sub partitions_known
+{
+	my ($server, $dbname) = @_;
+	return map { $_ => 1 } split /\n/,
+	  $server->safe_psql($dbname, 'SELECT partition FROM sno_snapshot');
+}
+
+sub others_are_taken
+{
+	my ($what, $server, $dbname, %known) = @_;
+	%known = partitions_known($server, $dbname) unless %known;
+	$notes->next_phase;
+	my @partitions = in_session($server, $dbname, 1000);
+	is(scalar(grep { exists $known{$_} } @partitions),
+		0, "$what takes others");
+	$notes->add($what, $server->safe_psql($dbname, ids_of(1000)));
+	return;
+}
+
+foreach my $mode ('fast', 'immediate')
+{
+	$node->stop($mode);
+	start_again($node);
+	others_are_taken("a server after a stop that was $mode",
+		$node, 'postgres');
+}
+
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+in_session($node, 'postgres', 1000);
+my %known = partitions_known($node, 'postgres');
+$node->wait_for_catchup($standby);
+my $session = open_session($standby, 'postgres');
+like(
+	ask_error($session, "SELECT sno_generate_at('2020-01-01')"),
+	qr/^ERROR:  25006: cannot execute sno_generate_at\(\) during recovery$/m,
+	'a standby does not generate');
+close_session($session);
+$node->stop('immediate');
+$standby->promote;
+others_are_taken('a promoted standby', $standby, 'postgres', %known);
+
+my $file = PostgreSQL::Test::Utils::tempdir('dump') . '/dump';
+$standby->command_ok(
+	[ 'pg_dump', '-Fc', '-f', $file, '-d', $standby->connstr('postgres') ],
+	'a database is dumped');
+$standby->safe_psql('postgres', 'CREATE DATABASE restored');
+$standby->command_ok(
+	[ 'pg_restore', '-e', '-d', $standby->connstr('restored'), $file ],
+	'and restored');
+others_are_taken('a restored database', $standby, 'restored');
+$notes->check('successors');
+
+#
+# Half of the range is for others.
+#
+$standby->append_conf('postgresql.conf', "sno.partitions = '60000-60007'");
+$standby->reload;
+$session = open_session($standby, 'postgres');
+is( ask($session, 'SHOW sno.partitions'),
+	'60000-60007', 'a session in a small range');
+my @half = generate_at($session, 200_000, '-n');
+is(scalar @half, 4, 'half of it is for given times');
+my $error =
+  ask_error($session,
+	"SELECT count(sno_generate_at('2019-01-01')) FROM generate_series(1, 100000)"
+  );
+like(
+	$error,
+	qr/^ERROR:  53400: no partition is left for a sno of a given time$/m,
+	'and no more');
+like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
+is(ask($session, 'SELECT count(sno_generate())'),
+	1, 'the others are for live ids');
+close_session($session);
+$notes->check('all');
+
+unlike(
+	slurp_file($standby->logfile),
+	qr/PANIC|TRAP|was terminated by signal/,
+	'nothing crashed');
+$standby->stop;
+done_testing();
