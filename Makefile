@@ -18,6 +18,7 @@ OBJS = \
 	src/generate.o \
 	src/many.o \
 	src/at.o \
+	src/reseed.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \

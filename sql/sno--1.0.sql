@@ -727,11 +727,18 @@ CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS 
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
+CREATE FUNCTION sno_reseed() RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
 COMMENT ON FUNCTION sno_many_support(internal) IS
     'the planner''s helper for sno_generate_many: how many rows';
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
     'a new id that bears a given time, unlike any other of this database; '
     'uses partitions up, one for 65536 times that are earlier than one before';
+COMMENT ON FUNCTION sno_reseed() IS
+    'for a copy of a server: from now on, generators of this database use '
+    'other partitions than any that were leased until now; not undone by ROLLBACK';
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'so many new ids, as sno_generate makes them; memory does not grow with '
     'their number if it is called in a select list';
@@ -805,5 +812,6 @@ GRANT SELECT, INSERT ON TABLE sno_snapshot TO @extowner@;
 
 -- What uses partitions up for good is for the installing role, and whom it
 -- grants it.
-REVOKE EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer) TO @extowner@ WITH GRANT OPTION;
+REVOKE EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed()
+TO @extowner@ WITH GRANT OPTION;

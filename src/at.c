@@ -29,7 +29,6 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
@@ -138,7 +137,7 @@ next_at(Oid function, uint64 unit)
 	{
 		bool		done;
 
-		if (mine == NULL || !sno_partition_usable(mine))
+		if (mine == NULL || !sno_partition_owned(mine) || !sno_partition_usable(mine))
 		{
 			begin();
 			done = take(function, unit);

@@ -387,8 +387,8 @@ sno_generate_lease_in_place(Oid function, const SnoPartition *p)
 static SnoStep
 step_mine(Oid function, uint64 now, uint64 *issued)
 {
-	/* A setting may have changed since it was taken. */
-	if (mine == NULL || !sno_partition_usable(mine))
+	/* It may have been revoked since it was taken, or the setting changed. */
+	if (mine == NULL || !sno_partition_owned(mine) || !sno_partition_usable(mine))
 		return SNO_EXHAUSTED;
 
 	/* Units were left out, or the clock went back. */
@@ -441,7 +441,7 @@ next_slowly(Oid function)
 static inline uint64
 next(Oid function)
 {
-	if (likely(mine != NULL))
+	if (likely(mine != NULL && sno_partition_owned(mine)))
 	{
 		uint64		unit = SNO_WORD_UNIT(sno_generator_word(&mine->generator));
 		uint64		issued;

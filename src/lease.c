@@ -46,7 +46,9 @@
  * or by logical replication.  Their partitions are the last to be chosen, and
  * one that another holder leases as well is given up.  Sessions that find no
  * row of their own at the same time may each draw a holder; all of these are
- * the server's own, and the first row's is used from then on.
+ * the server's own, and the first row's is used from then on.  A server that
+ * was copied has these three, too: sno_reseed() makes it another holder, by
+ * setting the system identifier of its rows to 0, which no server has.
  */
 #include "postgres.h"
 
@@ -204,15 +206,11 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids.")));
 }
 
-/*
- * Open the table for the other functions here.  NULL if somebody else's lock
- * is in the way.  Raises an error if it is missing or isn't as it should be.
- */
-Relation
-sno_lease_open(Oid function)
+/* The table, or an error if it is missing. */
+static Oid
+require_table(Oid function)
 {
 	Oid			relid = find_table(function);
-	Relation	rel;
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
@@ -220,6 +218,19 @@ sno_lease_open(Oid function)
 				 errmsg("table \"%s\" of extension \"sno\" does not exist",
 						SNO_LEASE_TABLE),
 				 errhint("If it was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
+	return relid;
+}
+
+/*
+ * Open the table for the other functions here.  NULL if somebody else's lock
+ * is in the way.  Raises an error if it is missing or isn't as it should be.
+ */
+Relation
+sno_lease_open(Oid function)
+{
+	Oid			relid = require_table(function);
+	Relation	rel;
+
 	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
 		return NULL;
 	rel = try_relation_open(relid, NoLock);
@@ -569,4 +580,51 @@ sno_lease_write(Relation rel, const SnoPartition *p, uint64 ceiling, XLogRecPtr 
 		drawn_holder = 0;
 		return true;
 	}
+}
+
+/* Disown the rows on a page; returns the end of what was logged, if anything. */
+static XLogRecPtr
+disown_page(Relation rel, BlockNumber block)
+{
+	Buffer		buffer = ReadBuffer(rel, block);
+	GenericXLogState *state;
+	Page		page;
+	XLogRecPtr	lsn;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(rel);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	for (OffsetNumber o = FirstOffsetNumber;
+		 !PageIsNew(page) && o <= PageGetMaxOffsetNumber(page); o++)
+	{
+		HeapTupleHeader tuple = tuple_at(page, o);
+
+		if (tuple != NULL && is_own(row_of(tuple)))
+			row_of(tuple)->system_identifier = 0;
+	}
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return lsn;
+}
+
+/*
+ * Become another holder: all rows of our own are nobody's from now on, flushed,
+ * and no session issues in their partitions any more.  As rows are written, and
+ * partitions reserved after a look at all rows, only by who holds the table in
+ * ROW EXCLUSIVE mode, none comes in between.
+ */
+void
+sno_lease_disown(Oid function)
+{
+	Oid			relid = require_table(function);
+	Relation	rel = relation_open(relid, ShareRowExclusiveLock);
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+	check_definition(rel);
+	sno_partition_revoke();
+	for (BlockNumber block = 0; block < blocks; block++)
+		lsn = disown_page(rel, block);
+	XLogFlush(lsn);
+	relation_close(rel, ShareRowExclusiveLock);
 }

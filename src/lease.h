@@ -16,6 +16,7 @@
 extern Oid	sno_lease_table(Oid function, RelFileNumber *file);
 extern Relation sno_lease_open(Oid function);
 extern void sno_lease_close(Relation rel);
+extern void sno_lease_disown(Oid function);
 extern void sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 							 MemoryContext context);
 extern bool sno_lease_write(Relation rel, const SnoPartition *p, uint64 ceiling,

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
@@ -74,7 +73,7 @@ go_on(Run *run, int64 tick)
 {
 	uint64		word;
 
-	if (tick != run->tick || run->p == NULL || run->p->owner != MyProcPid)
+	if (tick != run->tick || run->p == NULL || !sno_partition_owned(run->p))
 		return false;
 	word = sno_generator_word(&run->p->generator);
 	if (SNO_WORD_TIME(word) != run->time ||

@@ -12,6 +12,8 @@
  * A partition is in one of these states:
  *
  *	owned		by a live session (owner is its pid), never taken from it
+ *	revoked		as owned, but the session isn't to issue in it any more, and lays
+ *				it to rest when it would give it back
  *	parked		given back with its state, in a list that begins in the header,
  *				most recently parked first, so that few partitions serve many
  *				short sessions; a session of the same database goes on with the
@@ -20,21 +22,20 @@
  *				memory and any row of sno_snapshot know of it
  *	untouched	at rest, and never used since the server started
  *
- * Partitions for given times (at.c) have a list of their own.  With a ceiling at
- * the end of all time they never are at rest in a way that they could be leased
- * anew.
+ * Partitions for given times (at.c) have a list of their own.  As their ceiling is
+ * the end of the epoch, the clock is never past it.
  *
  * Locking: the header's lock protects the lists, the header's other fields, and
- * each partition's owner, next and database.  The generator in a
- * partition, and file, belong to the owner, who steps and changes them without
- * any lock; while there is one, nobody else looks at them, but for the atomic loads of the word.
- * A partition changes hands only under the lock, in exclusive mode, whose
+ * each partition's owner, next and database; without it a session may see if a
+ * partition that it didn't give back was revoked.  The generator in a partition,
+ * and file, belong to the owner, who steps and changes them without any lock;
+ * while there is one, nobody else looks at them, but for the atomic loads of the
+ * word.  A partition changes hands only under the lock, in exclusive mode, whose
  * release and acquisition order the stores of one owner before the loads of the
  * next.  Nothing raises an error while the lock is held.
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "partition.h"
 #include "storage/dsm.h"
 #include "storage/dsm_impl.h"
@@ -43,6 +44,9 @@
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
 #define SNO_LAYOUT_VERSION	1
+
+/* The owner of a partition that was revoked. */
+#define REVOKED				(-1)
 
 /* Ends of the list of parked partitions, and a partition that isn't in it. */
 #define NOT_PARKED			0
@@ -157,13 +161,16 @@ sno_partition_usable(const SnoPartition *p)
 /* These three are called with the lock held. */
 
 static void
-push_parked(SnoPartition *p)
+give_back(SnoPartition *p)
 {
 	int32	   *first = &header->parked[p->generator.given];
 
+	if (p->owner != REVOKED)
+	{
+		p->next = *first;
+		*first = sno_partition_number(p) + 1;
+	}
 	p->owner = 0;
-	p->next = *first;
-	*first = sno_partition_number(p) + 1;
 }
 
 /* Unlink the partition that `link` leads to. */
@@ -182,7 +189,7 @@ hand_over(SnoPartition *p, SnoPartition *old)
 {
 	p->owner = MyProcPid;
 	if (old != NULL)
-		push_parked(old);
+		give_back(old);
 	return p;
 }
 
@@ -199,7 +206,8 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, bool given)
 	int32	   *link;
 
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	for (link = &header->parked[given]; *link != LAST_PARKED; link = &partitions[*link - 1].next)
+	for (link = &header->parked[given]; *link != LAST_PARKED;
+		 link = &partitions[*link - 1].next)
 	{
 		p = &partitions[*link - 1];
 		if (p->database == MyDatabaseId && sno_partition_usable(p) &&
@@ -269,10 +277,11 @@ static int
 find_untouched(const SnoBounds *bounds, uint64 holder)
 {
 	int			count = range_count();
+	int			start = (int) (holder % count);
 
 	for (int i = 0; i < count; i++)
 	{
-		int			number = sno_partition_range.first + (int) ((holder % count + i) % count);
+		int			number = sno_partition_range.first + (start + i) % count;
 
 		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
 			partitions[number].database == InvalidOid)
@@ -282,9 +291,8 @@ find_untouched(const SnoBounds *bounds, uint64 holder)
 }
 
 /*
- * Choose a partition for given times, which is never used again: -1 if none is
- * left, or if half of the range went that way already.  The other half is for
- * the clock's.
+ * Choose a partition for given times, which is never leased again; -1 if none is
+ * left, or if half of the range went that way: the other half is for the clock.
  */
 static int
 choose_given(const SnoBounds *bounds, uint64 holder)
@@ -349,7 +357,8 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 		if (given)
 			sno_generator_start_given(&p->generator, 0, SNO_SEQUENCE_MAX);
 		else
-			sno_generator_start(&p->generator, known_floor(number, sno_bound(bounds, number)),
+			sno_generator_start(&p->generator,
+								known_floor(number, sno_bound(bounds, number)),
 								0, SNO_SEQUENCE_MAX);
 	}
 	LWLockRelease(&header->lock);
@@ -361,7 +370,7 @@ void
 sno_partition_park(SnoPartition *p)
 {
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	push_parked(p);
+	give_back(p);
 	LWLockRelease(&header->lock);
 }
 
@@ -371,6 +380,35 @@ sno_partition_abandon(SnoPartition *p)
 {
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
 	p->owner = 0;
+	LWLockRelease(&header->lock);
+}
+
+/*
+ * Revoke all partitions of this database: those that are parked are at rest at
+ * once, the others when their sessions see it, which is before they begin to
+ * make another id.
+ */
+void
+sno_partition_revoke(void)
+{
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < (int) lengthof(header->parked); i++)
+	{
+		int32	   *link = &header->parked[i];
+
+		while (*link != LAST_PARKED)
+		{
+			SnoPartition *p = &partitions[*link - 1];
+
+			if (p->database == MyDatabaseId)
+				pop_parked(link);
+			else
+				link = &p->next;
+		}
+	}
+	for (int i = 0; i < SNO_PARTITIONS; i++)
+		if (partitions[i].owner != 0 && partitions[i].database == MyDatabaseId)
+			__atomic_store_n(&partitions[i].owner, REVOKED, __ATOMIC_RELAXED);
 	LWLockRelease(&header->lock);
 }
 

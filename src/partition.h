@@ -10,6 +10,7 @@
 #include "common/relpath.h"
 #include "compat.h"
 #include "generator.h"
+#include "miscadmin.h"
 #include "storage/lwlock.h"
 
 #define SNO_PARTITIONS	(SNO_PARTITION_MAX + 1)
@@ -20,7 +21,8 @@ typedef struct SnoPartition
 	SnoGenerator generator;
 	Oid			database;		/* whose lease it is, InvalidOid if nobody's */
 	RelFileNumber file;			/* the sno_snapshot file that has the lease */
-	int32		owner;			/* pid of the session that owns it, or 0 */
+	int32		owner;			/* pid of the session that owns it, 0, or -1 if
+								 * it was revoked and isn't given back yet */
 	int32		next;			/* link of the parked ones */
 } SnoPartition;
 
@@ -56,6 +58,13 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
+/* May this session, which has not given p back, issue in it? */
+static inline bool
+sno_partition_owned(const SnoPartition *p)
+{
+	return __atomic_load_n(&p->owner, __ATOMIC_RELAXED) == MyProcPid;
+}
+
 extern void sno_partition_attach(void);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
@@ -65,6 +74,7 @@ extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
 										   bool given);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
+extern void sno_partition_revoke(void);
 extern bool sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before);
 
 #endif							/* SNO_PARTITION_H */

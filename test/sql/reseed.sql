@@ -1,0 +1,79 @@
+--
+-- Another holder: partitions that were leased are left alone from then on
+--
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS regress_sno_reseed;
+DROP ROLE IF EXISTS regress_sno_owner, regress_sno_user;
+RESET client_min_messages;
+SELECT current_database() AS db \gset
+CREATE ROLE regress_sno_owner;
+CREATE ROLE regress_sno_user;
+CREATE DATABASE regress_sno_reseed OWNER regress_sno_owner;
+\c regress_sno_reseed
+SET SESSION AUTHORIZATION regress_sno_owner;
+CREATE EXTENSION sno;
+RESET SESSION AUTHORIZATION;
+
+-- Own rows, and those of nobody
+CREATE VIEW rows AS
+SELECT count(*) FILTER (WHERE system_identifier <> 0) AS own, count(DISTINCT holder) FILTER (WHERE system_identifier <> 0) AS holders,
+    count(*) FILTER (WHERE system_identifier = 0) AS disowned
+FROM sno_snapshot;
+SELECT * FROM rows;
+SELECT sno_reseed();
+SELECT * FROM rows;
+
+-- This session moves with its next id, whatever it is made by.
+SELECT sno_partition(sno_generate()) AS live, sno_partition(sno_generate_at('2020-01-01')) AS given \gset
+SELECT * FROM rows;
+SELECT holder FROM sno_snapshot LIMIT 1 \gset
+BEGIN;
+DECLARE c CURSOR FOR SELECT sno_partition(sno_generate_many(1000)) AS partition;
+FETCH c \gset
+SELECT :partition = :live AS before;
+SELECT sno_reseed();
+SELECT * FROM rows;
+FETCH c \gset
+SELECT :partition = :live AS after;
+SELECT sno_partition(sno_generate()) = :partition AS same, sno_partition(sno_generate_at('2020-01-01')) IN (:live, :given) AS given;
+SELECT * FROM rows;
+SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0 AND holder = :holder;
+ROLLBACK;
+-- A rollback doesn't bring them back, nor does a hand-over to other sessions.
+SELECT * FROM rows;
+\c
+SELECT count(*) FROM (SELECT sno_partition(sno_generate()) UNION ALL SELECT sno_partition(sno_generate_at('2020-01-01'))) AS s (partition)
+WHERE partition IN (SELECT partition FROM sno_snapshot WHERE system_identifier = 0);
+
+-- The rows stay what they are to those who know best.
+CREATE EXTENSION amcheck;
+CREATE EXTENSION pg_visibility;
+SELECT blkno, msg FROM verify_heapam('sno_snapshot');
+SELECT * FROM pg_check_frozen('sno_snapshot');
+SELECT * FROM pg_check_visible('sno_snapshot');
+
+-- It can't be where it could not last.
+BEGIN;
+TRUNCATE sno_snapshot;
+SELECT sno_reseed();
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+BEGIN TRANSACTION READ ONLY;
+SELECT sno_reseed();
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+
+-- Who may
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_reseed();
+\echo :LAST_ERROR_SQLSTATE
+SET SESSION AUTHORIZATION regress_sno_owner;
+SELECT sno_reseed();
+GRANT EXECUTE ON FUNCTION sno_reseed TO regress_sno_user;
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_reseed();
+RESET SESSION AUTHORIZATION;
+
+\c :db
+DROP DATABASE regress_sno_reseed;
+DROP ROLE regress_sno_owner, regress_sno_user;

@@ -1,0 +1,167 @@
+
+# A server that is started from a copy of another one's files, beside it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $original = PostgreSQL::Test::Cluster->new('original');
+$original->init(allows_streaming => 1);
+$original->append_conf('postgresql.conf', "log_statement = none\n");
+$original->start;
+$original->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE t (id sno PRIMARY KEY)});
+
+my $notes   = SnoTest->new;
+my $clients = $notes->start_clients(
+	$original, 'postgres',
+	clients => 4,
+	table   => 't');
+$notes->wait_for_notes($clients);
+$notes->stop_clients($original, $clients);
+my $at = "SELECT sno_generate_at(timestamptz '2020-01-01') AS id";
+$notes->add('at', $original->safe_psql('postgres', $at));
+
+$original->stop;
+$original->backup_fs_cold('copy');
+my $clone = PostgreSQL::Test::Cluster->new('clone');
+$clone->init_from_backup($original, 'copy');
+$original->start;
+$clone->start;
+
+sub partition_of { return (decode_id($_[0]))[3]; }
+
+sub in_partitions
+{
+	my ($server, $condition) = @_;
+	return map { $_ => 1 } split /\n/,
+	  $server->safe_psql('postgres',
+		"SELECT partition FROM sno_snapshot WHERE $condition");
+}
+
+#
+# What it is good for: these two ids aren't noted.
+#
+is( partition_of($clone->safe_psql('postgres', $at)),
+	partition_of($original->safe_psql('postgres', $at)),
+	'a copy does what the original does');
+
+#
+# Sessions that generate, or could any moment, when it happens
+#
+my $idle    = open_session($clone, 'postgres');
+my $at_idle = open_session($clone, 'postgres');
+my $fetches = open_session($clone, 'postgres');
+ask($idle,    'SELECT sno_generate()');
+ask($at_idle, $at);
+ask($fetches,
+	'BEGIN; DECLARE c CURSOR FOR SELECT sno_generate_many(1000000) AS id; FETCH 10 FROM c'
+);
+my $busy = $notes->start_clients($clone, 'postgres', table => 't');
+$notes->wait_for_notes($busy);
+
+my %before = in_partitions($clone, 'true');
+$clone->safe_psql('postgres', 'SELECT sno_reseed()');
+my $reseeded =
+  $clone->safe_psql('postgres', 'SELECT ' . unit_of('clock_timestamp()'));
+$notes->next_phase;
+
+my @ids = (
+	ask($idle,    ids_of(1000)),
+	ask($at_idle, $at),
+	ask($fetches, 'FETCH 100000 FROM c'));
+$notes->add('idle sessions', join("\n", @ids));
+my %after = map { partition_of($_) => 1 } map { split /\n/ } @ids;
+is(join(',', grep { exists $before{$_} } keys %after),
+	'', 'no session that waited goes on in a partition that had a row');
+
+# The busy ones: their ids of units that began after it had returned
+$notes->wait_for_notes($busy);
+$notes->stop_clients($clone, $busy);
+my ($late, $known) = (0, 0);
+foreach my $note (@{ $notes->{notes} })
+{
+	my ($unit, undef, undef, $partition) = decode_id($note->[0]);
+	next if $note->[1] !~ /client/ || $unit <= $reseeded;
+	$late++;
+	$known++ if exists $before{$partition};
+}
+cmp_ok($late, '>', 0, 'busy sessions go on');
+is($known, 0, 'and in no partition that had a row');
+my %own = in_partitions($clone, 'system_identifier <> 0');
+is(join(',', grep { !exists $own{$_} } keys %after),
+	'', 'but where there are rows of the new holder');
+close_session($_) foreach ($idle, $at_idle, $fetches);
+
+#
+# Both at the same time, and after a restart of the copy
+#
+# The clone's ids from before the change may meet the original's: forget them.
+$notes = SnoTest->new;
+my %phase = (original => 1, clone => 2);
+
+sub both_generate
+{
+	my %running;
+	foreach my $server ($original, $clone)
+	{
+		$notes->{phase} = $phase{ $server->name };
+		$notes->add($server->name . ' at', $server->safe_psql('postgres', $at));
+		$running{ $server->name } = $notes->start_clients(
+			$server, 'postgres',
+			clients => 2,
+			table   => 't');
+	}
+	$notes->wait_for_notes($_) foreach values %running;
+	foreach my $server ($original, $clone)
+	{
+		$notes->{phase} = $phase{ $server->name };
+		my (undef, $complaints) =
+		  $notes->stop_clients($server, $running{ $server->name });
+		unlike($complaints, qr/ERROR/, $server->name . ' generates');
+	}
+	return;
+}
+
+both_generate();
+$clone->stop('immediate');
+start_again($clone);
+$phase{clone} = 3;
+both_generate();
+$notes->check('the original and a copy beside it');
+is( $clone->safe_psql('postgres',
+		'SELECT count(DISTINCT holder) FROM sno_snapshot WHERE system_identifier <> 0'
+	),
+	1,
+	'the copy is one other holder');
+
+# A standby can't become another holder without being promoted.
+$clone->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($clone, 'base', has_streaming => 1);
+$standby->start;
+my $session = open_session($standby, 'postgres');
+like(
+	ask_error($session, 'SELECT sno_reseed()'),
+	qr/^ERROR:  25006: cannot execute sno_reseed\(\) /m,
+	'a standby is refused');
+close_session($session);
+
+foreach my $server ($original, $clone)
+{
+	unlike(
+		slurp_file($server->logfile),
+		qr/PANIC|TRAP|was terminated by signal/,
+		'nothing crashed');
+	$server->stop;
+}
+done_testing();
