@@ -119,9 +119,9 @@ begin(void)
 	static bool begun = false;
 
 	PreventCommandDuringRecovery("sno_generate_at()");
+	sno_generate_begin();
 	if (begun)
 		return;
-	sno_generate_begin();
 	before_shmem_exit(session_end, (Datum) 0);
 	begun = true;
 }

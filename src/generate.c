@@ -89,12 +89,22 @@ session_end(int code, Datum arg)
 	mine = NULL;
 }
 
-/* At the first id of a session. */
+/*
+ * At the first id of a session, at least.  Raises an error if the setting of
+ * the partitions that it may use could not be applied.
+ */
 void
 sno_generate_begin(void)
 {
 	static bool begun = false;
 
+	if (sno_partition_refused != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
+						"sno.partitions", sno_partition_refused),
+				 errdetail("No id is made while it is unknown which partitions this server may use."),
+				 errhint("Set a valid range in the configuration file, for all roles and databases, and reload it.")));
 	if (begun)
 		return;
 	sno_partition_attach();

@@ -75,6 +75,7 @@ StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
 StaticAssertDecl(sizeof(SnoPartition) == 64, "a partition is not a cache line");
 
 SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
+const char *sno_partition_refused;
 
 static SnoHeader *header;
 static SnoPartition *partitions;

@@ -58,6 +58,9 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
+/* A value of sno.partitions that can't be applied, while there is no other. */
+extern const char *sno_partition_refused;
+
 /* May this session, which has not given p back, issue in it? */
 static inline bool
 sno_partition_owned(const SnoPartition *p)

@@ -57,6 +57,33 @@ static void
 assign_partitions(const char *newval, void *extra)
 {
 	sno_partition_range = *(SnoPartitionRange *) extra;
+	sno_partition_refused = NULL;
+}
+
+/*
+ * Define the setting.  A value that it was given before this library was loaded
+ * is refused by a warning only, and the default taken: all partitions, which
+ * may be another server's.
+ */
+static void
+define_partitions(void)
+{
+	const char *given = GetConfigOption("sno.partitions", true, false);
+
+	if (given != NULL)
+		given = MemoryContextStrdup(TopMemoryContext, given);
+	DefineCustomStringVariable("sno.partitions",
+							   "Sets the range of partitions that this server may issue ids in.",
+							   "Servers that generate at the same time need ranges that don't overlap.",
+							   &partitions_setting,
+							   "0-65535",
+							   PGC_SIGHUP,
+							   0,
+							   check_partitions,
+							   assign_partitions,
+							   NULL);
+	if (given != NULL && strcmp(given, partitions_setting) != 0)
+		sno_partition_refused = given;
 }
 
 /*
@@ -106,16 +133,7 @@ _PG_init(void)
 							 assign_codec,
 							 NULL);
 
-	DefineCustomStringVariable("sno.partitions",
-							   "Sets the range of partitions that this server may issue ids in.",
-							   "Servers that generate at the same time need ranges that don't overlap.",
-							   &partitions_setting,
-							   "0-65535",
-							   PGC_SIGHUP,
-							   0,
-							   check_partitions,
-							   assign_partitions,
-							   NULL);
+	define_partitions();
 
 	DefineCustomIntVariable("sno.lease_duration",
 							"Sets how far ahead of the clock a session reserves the right to issue ids.",

@@ -1,0 +1,166 @@
+
+# sno.partitions, changed by reload under sessions that generate.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+log_statement = none
+sno.lease_duration = 1h
+sno.partitions = '100-107'
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $notes = SnoTest->new;
+
+# The partition of a session's ids, which are noted.
+sub generate
+{
+	my ($session, $query) = @_;
+	my $ids = ask($session, $query // ids_of(100));
+	$notes->add($session, $ids);
+	my %partitions = map { (decode_id($_))[3] => 1 } split /\n/, $ids;
+	return join ',', sort { $a <=> $b } keys %partitions;
+}
+
+# Change the setting, and wait until the sessions know.
+sub set_partitions
+{
+	my ($range, @sessions) = @_;
+	$node->adjust_conf('postgresql.conf', 'sno.partitions', "'$range'");
+	$node->reload;
+	foreach my $session (@sessions)
+	{
+		wait_until('the setting is known',
+			sub { ask($session, 'SHOW sno.partitions') eq $range });
+	}
+	return;
+}
+
+sub leases
+{
+	return $node->safe_psql('postgres',
+		'SELECT partition, taken_at FROM sno_snapshot ORDER BY 1');
+}
+
+my $at = "SELECT sno_generate_at('2020-01-01')";
+my $session  = open_session($node, 'postgres');
+my $at_first = generate($session, $at);
+my $first    = generate($session);
+like("$first $at_first", qr/^10[0-7] 10[0-7]$/, 'a session in its range');
+
+#
+# Narrowed, so that what the session owns is outside: it moves with its next id
+#
+# Those of the partitions that aren't in a range.
+sub outside
+{
+	my ($range, @partitions) = @_;
+	my ($first, $last) = split /-/, $range;
+	return grep { $_ < $first || $_ > $last } @partitions;
+}
+
+my ($narrow) =
+  grep { outside($_, $first, $at_first) == 2 }
+  ('100-101', '102-103', '104-105', '106-107');
+set_partitions($narrow, $session);
+is(scalar(outside($narrow, generate($session))),
+	0, 'it moves into a narrower range with its next id');
+is(scalar(outside($narrow, generate($session, $at))),
+	0, 'and with its next one of a given time');
+
+# What it gave back can be had by others, with its state: no lease is written.
+set_partitions('100-107', $session);
+my $leases = leases();
+my $other = open_session($node, 'postgres');
+is(generate($other), $first, 'widened: the partition given back is taken');
+is(generate($other, $at),
+	$at_first, 'and the one for given times');
+is(leases(), $leases, 'with their leases');
+
+# A range that shares none with the one before, while others generate
+my $clients = $notes->start_clients($node, 'postgres', max_wait => 1000);
+$notes->wait_for_notes($clients);
+set_partitions('200-207', $session, $other);
+like(generate($_), qr/^20[0-7]$/, 'a disjoint range') foreach $session, $other;
+like(generate($session, $at), qr/^20[0-7]$/, 'for given times, too');
+$notes->wait_for_notes($clients);
+$notes->stop_clients($node, $clients);
+my (%moved, %back);
+foreach my $note (@{ $notes->{notes} })
+{
+	my ($id, $client) = @$note;
+	next if $client !~ /client/;
+	if ((decode_id($id))[3] >= 200) { $moved{$client} = 1; }
+	elsif ($moved{$client})         { $back{$client}  = 1; }
+}
+is(scalar keys %moved, 4, 'all clients have moved');
+is(scalar keys %back,  0, 'none of them back');
+
+#
+# An invalid range: who has a valid one goes on, nobody falls back on all
+#
+$node->adjust_conf('postgresql.conf', 'sno.partitions', "'7-3'");
+$node->append_conf('postgresql.conf', 'work_mem = 1234kB');
+$node->reload;
+wait_until('the session has read the file',
+	sub { ask($session, 'SHOW work_mem') eq '1234kB' });
+is( ask($session,
+		"SELECT applied, error FROM pg_file_settings WHERE name = 'sno.partitions' AND setting = '7-3'"
+	),
+	'f|setting could not be applied',
+	'an invalid range is refused');
+like(generate($session), qr/^20[0-7]$/, 'a session goes on in its range');
+my $late = open_session($node, 'postgres');
+foreach my $query ('SELECT sno_generate()', $at, 'SELECT sno_reseed()')
+{
+	like(
+		ask_error($late, $query),
+		qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "7-3"$/m,
+		'one that begins now has none');
+}
+set_partitions('300-303', $session, $late);
+like(generate($_), qr/^30[0-3]$/, 'corrected: all go on')
+  foreach $session, $late;
+
+# Nor may a role, or a database, have a range of its own.
+$node->safe_psql('postgres', 'CREATE ROLE r LOGIN');
+$node->safe_psql('postgres', "ALTER ROLE r SET sno.partitions = '5-6'");
+my (undef, undef, $error) =
+  $node->psql('postgres', 'SELECT sno_generate()',
+	connstr => $node->connstr('postgres') . ' user=r');
+like(
+	$error,
+	qr/ERROR:  parameter "sno.partitions" cannot be set to "5-6"$/m,
+	'a role with a range of its own makes no ids');
+
+# So it is when the server is started with it.
+$node->adjust_conf('postgresql.conf', 'sno.partitions', "'70000'");
+$node->restart;
+$notes->next_phase;
+$late = open_session($node, 'postgres');
+like(
+	ask_error($late, 'SELECT sno_generate_many(1)'),
+	qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "70000"$/m,
+	'a server that starts with an invalid range makes no ids');
+set_partitions('0-65535', $late);
+wait_until('ids are made',
+	sub { ask_error($late, 'SELECT sno_generate_many(1)') eq '' });
+pass('until it is corrected');
+
+close_session($late);
+$notes->check('sno.partitions changed');
+$node->stop;
+done_testing();
