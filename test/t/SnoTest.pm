@@ -271,6 +271,9 @@ sub collect
 	my ($self,  $clients) = @_;
 	my ($noted, $errors)  = (0, '');
 
+	# They got their ids in the phase that they were started in.
+	local $self->{phase} = $clients->{phase};
+
 	$_->finish foreach @{ $clients->{runs} };
 	foreach my $file (@{ $clients->{files} })
 	{
