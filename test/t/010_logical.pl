@@ -1,0 +1,297 @@
+
+# Logical replication of everything, the extension's own table included: the
+# leases of a server that were there when the subscription began are another
+# holder's at the subscriber, and bounds; no later one is ever sent.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+# Leases outlive the whole test.
+my %node;
+foreach my $name ('publisher', 'subscriber')
+{
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(allows_streaming => 'logical');
+	$node->append_conf('postgresql.conf',
+		"log_statement = none\nautovacuum = off\nsno.lease_duration = 1h\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	$node{$name} = $node;
+}
+my ($publisher, $subscriber) = @node{qw(publisher subscriber)};
+my ($version) =
+  $publisher->safe_psql('postgres', 'SHOW server_version_num') =~
+  /^(\d+)\d{4}$/;
+my $notes = SnoTest->new;
+
+my $mine =
+  'system_identifier = (SELECT system_identifier FROM pg_control_system())';
+
+# A table's columns that both servers have, condensed.
+sub digest
+{
+	my ($node, $table) = @_;
+	my $n = $table eq 't' ? 'n' : '0';
+	return $node->safe_psql('postgres',
+		"SELECT count(*), md5(string_agg(id || ' ' || $n, ',' ORDER BY id)) FROM $table"
+	);
+}
+
+sub leases
+{
+	my ($node, $condition, $columns) = @_;
+	$columns //= '*';
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM sno_snapshot WHERE $condition ORDER BY partition, taken_at"
+	);
+}
+
+# Partitions that two servers lease both, as far as each one's table knows.
+sub shared
+{
+	my %leased = map { $_ => 1 } split /\n/,
+	  leases($publisher, $mine, 'partition');
+	return join ',', grep { $leased{$_} } split /\n/,
+	  leases($subscriber, $mine, 'partition');
+}
+
+#
+# The publisher generates before the subscription begins
+#
+my $publisher_phase = $notes->{phase};
+my $clients = $notes->start_clients($publisher, 'postgres', clients => 8);
+$notes->wait_for_notes($clients);
+$notes->stop_clients($publisher, $clients);
+$publisher->safe_psql('postgres',
+	"SELECT pg_create_logical_replication_slot('decoder', 'test_decoding')");
+$publisher->safe_psql('postgres',
+	'CREATE PUBLICATION everything FOR ALL TABLES');
+is( $publisher->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM pg_publication_tables WHERE tablename = 'sno_snapshot'"
+	),
+	1,
+	'everything includes the leases');
+
+$notes->next_phase;
+my $subscriber_phase = $notes->{phase};
+my $connection       = $publisher->connstr . ' dbname=postgres';
+$subscriber->safe_psql('postgres',
+	"CREATE SUBSCRIPTION sub CONNECTION '$connection' PUBLICATION everything"
+);
+$subscriber->wait_for_subscription_sync($publisher, 'sub');
+
+my $received = leases($subscriber, "NOT $mine");
+is( $received,
+	leases($publisher, 'true'),
+	'its leases are copied, as another holder\'s');
+# The subscriber adds ids of its own to the rows that it receives, and has a
+# table of its own.
+$subscriber->safe_psql(
+	'postgres', q{
+CREATE TABLE t (id sno PRIMARY KEY, n integer NOT NULL DEFAULT 0, received sno UNIQUE DEFAULT sno_generate(2));
+CREATE TABLE own (id sno PRIMARY KEY)});
+$publisher->safe_psql(
+	'postgres', q{
+CREATE TABLE t (id sno PRIMARY KEY, n integer NOT NULL DEFAULT 0);
+INSERT INTO t SELECT sno_generate(n % 256), n FROM generate_series(1, 1000) AS n}
+);
+$subscriber->safe_psql('postgres',
+	'ALTER SUBSCRIPTION sub REFRESH PUBLICATION');
+$subscriber->wait_for_subscription_sync($publisher, 'sub');
+is($subscriber->safe_psql('postgres', 'SELECT count(received) FROM t'),
+	1000, 'the worker that copies a table generates');
+
+#
+# Both generate
+#
+my %running;
+foreach my $name ('publisher', 'subscriber')
+{
+	local $notes->{phase} =
+	  $name eq 'publisher' ? $publisher_phase : $subscriber_phase;
+	$running{$name} = $notes->start_clients($node{$name}, 'postgres',
+		table => $name eq 'publisher' ? 't' : 'own');
+}
+$notes->wait_for_notes($running{$_}) foreach keys %running;
+foreach my $name (keys %running)
+{
+	my (undef, $errors) = $notes->stop_clients($node{$name}, $running{$name});
+	unlike($errors, qr/ERROR/, "$name generates");
+}
+$publisher->wait_for_catchup('sub');
+is(shared(), '', 'no partition is leased by both');
+is( leases(
+		$subscriber,
+		"$mine AND partition IN (SELECT partition FROM sno_snapshot WHERE NOT $mine)"
+	),
+	'',
+	'the subscriber keeps away from those that it knows of');
+is(digest($subscriber, 't'), digest($publisher, 't'), 'all rows are there');
+$notes->add(
+	'workers',
+	$subscriber->safe_psql(
+		'postgres', 'SELECT received FROM t ORDER BY received'));
+$notes->check('publisher and subscriber');
+
+# Rows are found by their ids.
+my @steps = (
+	[ 'an update', 'UPDATE t SET n = sno_sequence(id)' ],
+	[
+		'a changed metabyte',
+		'UPDATE t SET id = sno_with_meta(id, 255) WHERE sno_sequence(id) % 3 = 0'
+	],
+	[ 'a deletion', 'DELETE FROM t WHERE sno_sequence(id) % 5 = 0' ]);
+foreach my $step (@steps)
+{
+	my ($what, $command) = @$step;
+	$publisher->safe_psql('postgres', $command);
+	$publisher->wait_for_catchup('sub');
+	is(digest($subscriber, 't'), digest($publisher, 't'), "$what arrives");
+}
+
+#
+# What happens to the table of leases
+#
+
+# Neither a lease that is written, to another file or not, nor what VACUUM FULL
+# does is ever decoded.
+my $before = leases($publisher, 'true', 'taken_at');
+$publisher->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+$notes->{phase} = $publisher_phase;
+$notes->add('after VACUUM FULL',
+	$publisher->safe_psql('postgres', ids_of(100)));
+isnt(leases($publisher, 'true', 'taken_at'), $before, 'a lease was written');
+is( $publisher->safe_psql(
+		'postgres',
+		"SELECT count(*) FILTER (WHERE data ~ 'table public.t:') > 1000, count(*) FILTER (WHERE data ~ 'sno_snapshot') FROM pg_logical_slot_get_changes('decoder', NULL, NULL)"
+	),
+	't|0',
+	'rows are decoded, and no lease');
+$publisher->wait_for_catchup('sub');
+is(leases($subscriber, "NOT $mine"), $received, 'nor does one arrive');
+
+# Without a replica identity, a change by hand is refused where it is tried, and
+# troubles no generator.
+my $delete = "DELETE FROM sno_snapshot WHERE NOT $mine";
+my ($status, undef, $error) =
+  $publisher->psql('postgres', "\\set VERBOSITY verbose\n$delete");
+like(
+	$error,
+	qr/ERROR:  55000: cannot delete from table "sno_snapshot" because it does not have a replica identity/,
+	'a deletion needs a replica identity');
+$publisher->safe_psql('postgres',
+	"ALTER TABLE sno_snapshot REPLICA IDENTITY FULL; $delete");
+$publisher->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+is( $notes->add(
+		'with a replica identity',
+		$publisher->safe_psql('postgres', ids_of(100))),
+	100,
+	'generators don\'t mind it if there is one');
+$publisher->safe_psql('postgres',
+	'ALTER TABLE sno_snapshot REPLICA IDENTITY DEFAULT');
+
+# A dump that is restored at the publisher brings leases of a third holder: the
+# subscriber has them too, and gives up a partition that they name.
+$notes->{phase} = $subscriber_phase;
+my $session   = open_session($subscriber, 'postgres');
+my $id        = ask($session, 'SELECT sno_generate()');
+my $partition = (decode_id($id))[3];
+$publisher->safe_psql('postgres',
+	"INSERT INTO sno_snapshot VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), now(), 0, now(), '2079-01-01')"
+);
+$publisher->wait_for_catchup('sub');
+is(leases($subscriber, 'holder = 1', 'partition'),
+	$partition, 'a lease that SQL inserts at the publisher arrives');
+$subscriber->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+wait_until(
+	'the unit of the last id has passed',
+	sub {
+		ask($session,
+			"SELECT clock_timestamp() > sno_timestamp('$id') + interval '4 ms'"
+		) eq 't';
+	});
+$notes->add($session,
+	join("\n", $id, my $next = ask($session, 'SELECT sno_generate()')));
+isnt((decode_id($next))[3],
+	$partition, 'and the partition that it names is given up');
+close_session($session);
+
+#
+# Both ways, kept apart for certain by sno.partitions.  Since 16, everything can
+# go both ways, if rows are sent where they come from only; before, each table
+# goes one way.
+#
+my %range   = (publisher => '0-29999', subscriber => '30000-59999');
+my $options = 'copy_data = false';
+if ($version >= 16)
+{
+	$options .= ', origin = none';
+	$publisher->safe_psql('postgres',
+		'ALTER TABLE t ADD COLUMN received sno');
+	$subscriber->safe_psql('postgres',
+		'CREATE PUBLICATION everything FOR ALL TABLES');
+	$subscriber->safe_psql('postgres',
+		'ALTER SUBSCRIPTION sub SET (origin = none)');
+}
+else
+{
+	$subscriber->safe_psql('postgres',
+		'CREATE PUBLICATION everything FOR TABLE own');
+	$publisher->safe_psql('postgres',
+		'DROP PUBLICATION everything; CREATE PUBLICATION everything FOR TABLE t'
+	);
+	$subscriber->safe_psql('postgres',
+		'ALTER SUBSCRIPTION sub REFRESH PUBLICATION');
+}
+$publisher->safe_psql('postgres', 'CREATE TABLE own (id sno PRIMARY KEY)');
+$subscriber->safe_psql('postgres', 'TRUNCATE own');
+$connection = $subscriber->connstr . ' dbname=postgres';
+$publisher->safe_psql('postgres',
+	"CREATE SUBSCRIPTION bus CONNECTION '$connection' PUBLICATION everything WITH ($options, binary = true)"
+);
+foreach my $name ('publisher', 'subscriber')
+{
+	$node{$name}
+	  ->append_conf('postgresql.conf', "sno.partitions = '$range{$name}'");
+	$node{$name}->restart;
+}
+foreach my $name ('publisher', 'subscriber')
+{
+	$notes->next_phase;
+	$running{$name} = $notes->start_clients($node{$name}, 'postgres',
+		table => $version >= 16 || $name eq 'publisher' ? 't' : 'own');
+}
+$notes->wait_for_notes($running{$_}) foreach keys %running;
+foreach my $name (keys %running)
+{
+	my (undef, $errors) = $notes->stop_clients($node{$name}, $running{$name});
+	unlike($errors, qr/ERROR/, "$name generates");
+}
+$publisher->wait_for_catchup('sub');
+$subscriber->wait_for_catchup('bus');
+is(digest($publisher, $_), digest($subscriber, $_), "table $_ is the same")
+  foreach ('t', 'own');
+is(shared(), '', 'no partition is leased by both');
+is(leases($subscriber, "NOT $mine AND holder <> 1"),
+	$received, 'no lease went to the one');
+is(leases($publisher, "NOT $mine AND holder <> 1"), '', 'nor to the other');
+$notes->check('both ways');
+
+foreach my $node (values %node)
+{
+	unlike(
+		slurp_file($node->logfile),
+		qr/PANIC|TRAP|was terminated by signal/,
+		$node->name . ' did not crash');
+	$node->stop;
+}
+done_testing();
