@@ -1,0 +1,287 @@
+
+# Dump and restore in every format, by the owner of a database who is no
+# superuser, into a server whose clock is behind: the leases come along as
+# another holder's, and nothing that the first server issued is issued again.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
+plan skip_all => 'libfaketime is not installed' unless defined $faketime;
+
+my $notes = SnoTest->new;
+my $dir   = PostgreSQL::Test::Utils::tempdir('dump');
+
+sub new_server
+{
+	my ($name, $partitions) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf',
+		"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '$partitions'\n"
+	);
+	return $node;
+}
+
+# Start a server whose clock is so many seconds off.
+sub start_at
+{
+	my ($node, $seconds) = @_;
+	local $ENV{LD_PRELOAD}                   = $faketime;
+	local $ENV{FAKETIME}                     = sprintf('%+d', $seconds);
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	$node->start;
+	return;
+}
+
+sub connection
+{
+	my ($node, $dbname, $user) = @_;
+	return $node->connstr($dbname) . ' user=' . ($user // 'owner');
+}
+
+# The first server uses all of its partitions.
+my $source = new_server('source', '100-107');
+$source->start;
+$source->safe_psql('postgres',
+	'CREATE ROLE owner LOGIN; CREATE DATABASE app OWNER owner');
+
+# What a dump must bring back in the right order, with an empty search path:
+# the extension is in a schema apart, and all that can refer to it does.
+$source->safe_psql(
+	'app', q{
+ALTER DATABASE app SET search_path = public, ids;
+CREATE SCHEMA ids;
+CREATE EXTENSION sno SCHEMA ids;
+SET search_path = public, ids;
+CREATE TABLE t (
+	id sno PRIMARY KEY DEFAULT sno_generate(1) CHECK (id <@ tstzrange('2020-01-01', NULL)),
+	made_at timestamptz GENERATED ALWAYS AS (sno_timestamp(id)) STORED,
+	parent sno REFERENCES t,
+	n integer);
+CREATE INDEX t_hash ON t USING hash (id);
+CREATE INDEX t_gist ON t USING gist (id);
+CREATE INDEX t_multi ON t USING brin (id sno_minmax_multi_ops);
+CREATE INDEX t_late ON t (sno_meta(id)) WHERE id > sno_min('2026-01-01');
+CREATE TABLE log (id sno PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE log_old PARTITION OF log FOR VALUES FROM (MINVALUE) TO (sno_min('2026-01-01'));
+CREATE TABLE log_new PARTITION OF log FOR VALUES FROM (sno_min('2026-01-01')) TO (MAXVALUE) PARTITION BY HASH (id);
+CREATE TABLE log_new_0 PARTITION OF log_new FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE log_new_1 PARTITION OF log_new FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE MATERIALIZED VIEW recent AS SELECT min(id), max(id) FROM t WHERE id <@ tstzrange('2026-01-01', NULL);
+CREATE FUNCTION make() RETURNS sno LANGUAGE sql BEGIN ATOMIC SELECT sno_generate(7); END;
+CREATE DOMAIN person_id AS sno CHECK (sno_meta(VALUE) < 8)},
+	connstr => connection($source, 'app'));
+my @sessions = map { open_session($source, 'app') } 1 .. 8;
+foreach my $session (@sessions)
+{
+	$notes->add(
+		$session,
+		ask($session,
+			'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id'));
+}
+ask($sessions[0], 'INSERT INTO log SELECT id FROM t');
+ask($sessions[0], 'UPDATE t SET parent = (SELECT min(id) FROM t)');
+close_session($_) foreach @sessions;
+
+# All rows but those of this server, condensed; the leases of others
+my $content =
+  q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
+	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
+	(SELECT count(*) FROM log)};
+my $foreign = q{SELECT * FROM ids.sno_snapshot
+	WHERE system_identifier <> (SELECT system_identifier FROM pg_control_system()) ORDER BY partition};
+my $expected = $source->safe_psql('app',
+	"$content; SELECT * FROM ids.sno_snapshot ORDER BY partition");
+my %leased = map { $_ => 1 } split /\n/,
+  $source->safe_psql('app', 'SELECT partition FROM ids.sno_snapshot');
+is(scalar keys %leased, 8, 'eight partitions are leased');
+
+#
+# Into a server whose clock is half an hour behind
+#
+my $target = new_server('target', '100-163');
+start_at($target, -1800);
+$target->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
+
+# Dump the first server's database into a file.
+sub dump_as
+{
+	my ($file, $user, @options) = @_;
+	$source->command_ok(
+		[
+			'pg_dump', '-f', "$dir/$file", @options,
+			'-d',      connection($source, 'app', $user)
+		],
+		"pg_dump @options by $user");
+	return;
+}
+
+sub restore
+{
+	my ($node, $dbname, $file, $user, @options) = @_;
+	my @command =
+	  $file =~ /\.sql$/
+	  ? ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$file")
+	  : ('pg_restore', '-e', @options, "$dir/$file");
+	$node->command_ok([ @command, '-d', connection($node, $dbname, $user) ],
+		"$file is restored by $user @options");
+	return;
+}
+
+# Everything is there, and new ids are made in partitions of their own.
+sub check_restored
+{
+	my ($dbname) = @_;
+	is($target->safe_psql($dbname, "$content; $foreign"),
+		$expected, 'rows are as they were, and the leases another holder\'s');
+	my $ids = $target->safe_psql(
+		$dbname,
+		'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id',
+		connstr => connection($target, $dbname));
+	$notes->add($dbname, $ids);
+	is(scalar(grep { $leased{ (decode_id($_))[3] } } split /\n/, $ids),
+		0, 'new ids are in other partitions');
+	return;
+}
+
+# An id, or why there is none
+sub generate
+{
+	my ($dbname) = @_;
+	return $target->psql($dbname,
+		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+	);
+}
+
+$notes->next_phase;
+my %formats = (
+	plain     => ['plain.sql'],
+	inserts   => [ 'inserts.sql', '--inserts' ],
+	custom    => [ 'custom',      '-Fc' ],
+	directory => [ 'directory',   '-Fd', '-j2' ],
+	tar       => [ 'tar',         '-Ft' ]);
+my %restore_options = (directory => ['-j2']);
+foreach my $format (sort keys %formats)
+{
+	my ($file, @options) = @{ $formats{$format} };
+	$target->safe_psql('postgres', "CREATE DATABASE $format OWNER owner");
+	dump_as($file, 'owner', @options);
+	restore($target, $format, $file, 'owner',
+		@{ $restore_options{$format} // [] });
+	check_restored($format);
+}
+
+# Over what is there already, but for the partitioned table: pg_restore tries to
+# drop the keys of its partitions, which PostgreSQL refuses.
+$target->safe_psql('custom', 'DROP TABLE log');
+restore($target, 'custom', 'custom', 'owner', '--clean', '--if-exists');
+check_restored('custom');
+
+# By a superuser, for the owner
+$target->safe_psql('postgres', 'CREATE DATABASE super');
+dump_as('super', 'postgres', '-Fc');
+restore($target, 'super', 'super', 'postgres');
+check_restored('super');
+
+# First the one half, then the other, which brings leases of partitions that may
+# be in use by then: they are given up when their leases are written again.
+$target->safe_psql('postgres', 'CREATE DATABASE halves OWNER owner');
+dump_as('schema.sql', 'owner', '--schema-only');
+dump_as('data.sql',   'owner', '--data-only');
+restore($target, 'halves', 'schema.sql', 'owner');
+my $session = open_session($target, 'halves');
+$notes->add($session,
+	ask($session, 'SELECT ids.sno_generate() FROM generate_series(1, 100)'));
+restore($target, 'halves', 'data.sql', 'owner');
+$target->safe_psql('halves', 'VACUUM FULL ids.sno_snapshot');
+close_session($session);
+check_restored('halves');
+$notes->check('restored');
+
+# While others generate: each id that is in the dump is below a bound in it.
+my $clients;
+{
+	local $notes->{phase} = 0;
+	$clients = $notes->start_clients($source, 'app', table => 't');
+}
+$notes->wait_for_notes($clients);
+$target->safe_psql('postgres', 'CREATE DATABASE busy OWNER owner');
+dump_as('busy', 'owner', '-Fd', '-j2');
+$notes->wait_for_notes($clients);
+$notes->stop_clients($source, $clients);
+restore($target, 'busy', 'busy', 'owner', '-j2');
+is( $target->safe_psql(
+		'busy', q{
+SELECT count(*) > 800, count(*) FILTER (WHERE NOT EXISTS (
+	SELECT FROM ids.sno_snapshot
+	WHERE partition = ids.sno_partition(id) AND lease_until >= ids.sno_timestamp(id)))
+FROM t}),
+	't|0',
+	'bounds in a dump cover all ids in it');
+
+#
+# If there are no partitions but those of the first server, the clock must be
+# past its leases.
+#
+my @restored = (sort keys %formats, 'super', 'halves', 'busy');
+$target->append_conf('postgresql.conf', "sno.partitions = '100-107'");
+$target->reload;
+foreach my $dbname (@restored)
+{
+	wait_until(
+		'the setting is known',
+		sub {
+			$target->safe_psql($dbname, 'LOAD \'sno\'; SHOW sno.partitions')
+			  eq '100-107';
+		});
+	my (undef, undef, $error) = generate($dbname);
+	like(
+		$error,
+		qr/ERROR:  53400: no partition was free/,
+		"$dbname: none is free while the first server's leases last");
+}
+$target->stop;
+start_at($target, 7200);
+$notes->next_phase;
+foreach my $dbname (@restored)
+{
+	my (undef, $id) = generate($dbname);
+	ok($leased{ (decode_id($id))[3] }, "$dbname: all are free after that");
+	$notes->add($dbname, $id);
+}
+$target->stop;
+
+#
+# Into the first server's own database, over what was made since: its own rows,
+# restored, bound it as they did.
+#
+$source->safe_psql('app', 'DROP TABLE log');
+restore($source, 'app', 'custom', 'owner', '--clean', '--if-exists');
+$notes->{phase} = 0;
+$notes->add(
+	'restored over',
+	$source->safe_psql(
+		'app',
+		'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id'));
+kill_postmaster($source);
+start_again($source);
+my (undef, undef, $error) = $source->psql('app',
+	"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+);
+like(
+	$error,
+	qr/ERROR:  53400: no partition was free/,
+	'after a crash the restored rows keep their partitions');
+$source->stop;
+
+$notes->check('all');
+done_testing();
