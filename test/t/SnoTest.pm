@@ -208,8 +208,9 @@ sub start_clients
 {
 	my ($self, $node, $dbname, %params) = @_;
 	my $clients = { phase => $self->{phase}, files => [], runs => [] };
-	my $batch   = $params{batch}  // 5;
-	my $rounds  = $params{rounds} // 20_000;
+	my $connstr = $params{connstr} // $node->connstr($dbname);
+	my $batch   = $params{batch}   // 5;
+	my $rounds  = $params{rounds}  // 20_000;
 	my $source  = ids_of($batch);
 	my $statement =
 	  defined $params{table}
@@ -238,7 +239,7 @@ sub start_clients
 				'ON_ERROR_STOP=' . ($params{bear_errors} ? 0 : 1),
 				'-f',
 				"$file.sql",
-				$node->connstr($dbname) . ' application_name=client'
+				"$connstr application_name=client"
 			],
 			'<',
 			'/dev/null',

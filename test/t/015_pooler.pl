@@ -1,0 +1,151 @@
+
+# Many clients over few connections, as a pooler that hands these on after each
+# transaction makes them: the sessions that generate are the pooler's.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my ($pgbouncer) =
+  grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
+plan skip_all => 'pgbouncer is not installed' unless defined $pgbouncer;
+my ($minor) = qx($pgbouncer --version) =~ /^PgBouncer 1\.(\d+)/;
+
+my $pool_size = 3;
+my $node      = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"log_statement = none\nsno.lease_duration = 2s\n");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE t (id sno PRIMARY KEY);
+CREATE TABLE bench (id sno PRIMARY KEY DEFAULT sno_generate(5), client integer)}
+);
+
+my $dir    = PostgreSQL::Test::Utils::tempdir_short();
+my $port   = PostgreSQL::Test::Cluster::get_free_port();
+my $user   = getpwuid($<);
+my $server = $node->connstr('postgres') . " user=$user";
+append_to_file(
+	"$dir/pgbouncer.ini", qq{
+[databases]
+postgres = $server
+
+[pgbouncer]
+unix_socket_dir = $dir
+listen_addr =
+listen_port = $port
+auth_type = any
+admin_users = $user
+pool_mode = transaction
+default_pool_size = $pool_size
+max_client_conn = 100
+pidfile = $dir/pid
+logfile = $dir/log
+});
+
+# Since 1.21 it knows the protocol's prepared statements.
+append_to_file("$dir/pgbouncer.ini", "max_prepared_statements = 100\n")
+  if $minor >= 21;
+
+my $pooler = IPC::Run::start([ $pgbouncer, '-q', "$dir/pgbouncer.ini" ],
+	'<', '/dev/null', '&>', "$dir/output");
+my $connection = "host=$dir port=$port user=$user";
+
+sub ask_pooler
+{
+	my ($query, $dbname) = @_;
+	my $output = '';
+	IPC::Run::run(
+		[
+			'psql', '-XqAt', '-c', $query,
+			"$connection dbname=" . ($dbname // 'postgres')
+		],
+		'<',
+		'/dev/null',
+		'>&',
+		\$output);
+	return $output;
+}
+wait_until('the pooler answers', sub { ask_pooler('SELECT 1') eq "1\n" });
+
+#
+# More clients than connections
+#
+my $notes   = SnoTest->new;
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	clients => 24,
+	rounds  => 600,
+	connstr => "$connection dbname=postgres",
+	table   => 't');
+$notes->wait_for_notes($clients);
+is( $node->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client'"
+	),
+	$pool_size,
+	"24 clients share $pool_size connections");
+cmp_ok(
+	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+	'<=',
+	$pool_size + 1,
+	'and not many more partitions');
+
+# Connections are made anew under way.
+ask_pooler('RECONNECT', 'pgbouncer');
+my $prepared = 0;
+foreach my $n (1 .. 20)
+{
+	my $ids = ask_pooler(
+		'BEGIN; PREPARE p AS SELECT sno_generate($1); EXECUTE p(1); EXECUTE p(2); DEALLOCATE p; COMMIT'
+	);
+	$prepared += $notes->add("prepared $n", $ids);
+}
+is($prepared, 40, 'statements prepared within a transaction');
+my ($noted, $errors) = $notes->collect($clients);
+is($noted,  24 * 600 * 5, 'all clients got all their ids');
+is($errors, '',           'and no errors');
+
+# A pooler's session is no client: clients take turns in its partition.
+$notes->check('pooler', 1);
+$notes->check_rows($node, 'postgres', 't');
+
+#
+# The extended protocol
+#
+my @protocols = ('extended');
+push @protocols, 'prepared' if $minor >= 21;
+append_to_file("$dir/bench.sql",
+	'INSERT INTO bench (client) VALUES (:client_id);');
+foreach my $protocol (@protocols)
+{
+	command_ok(
+		[
+			'pgbench', '-n', '-M', $protocol, '-c', 16, '-t', 200, '-f',
+			"$dir/bench.sql", "$connection dbname=postgres"
+		],
+		"pgbench, protocol $protocol");
+}
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*), count(DISTINCT client) FROM bench'),
+	@protocols * 16 * 200 . '|16',
+	'each of its clients got all its ids');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM bench JOIN t USING (id)'),
+	0,
+	'none of which is another\'s');
+
+$pooler->signal('TERM');
+$pooler->finish;
+$node->stop;
+done_testing();
