@@ -1,0 +1,114 @@
+
+# Tables that are written anew while generators run: one that is keyed by ids,
+# by pg_repack, and the table of leases, by VACUUM FULL and CLUSTER.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+# Leases so short that each of them is renewed while the table is written anew.
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"log_statement = none\nsno.lease_duration = 1s\n");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE EXTENSION amcheck;
+CREATE TABLE t (id sno PRIMARY KEY);
+CREATE INDEX t_hash ON t USING hash (id)});
+
+my $notes   = SnoTest->new;
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	table    => 't',
+	max_wait => 100_000);
+$notes->wait_for_notes($clients);
+
+#
+# The table of leases
+#
+my $cluster =
+  'BEGIN; CREATE INDEX i ON sno_snapshot (lease_until); CLUSTER sno_snapshot USING i; DROP INDEX i; COMMIT';
+my %files;
+foreach my $n (1 .. 6)
+{
+	foreach my $command ('VACUUM FULL sno_snapshot', $cluster)
+	{
+		$node->safe_psql('postgres', $command);
+		$files{
+			$node->safe_psql('postgres',
+				"SELECT pg_relation_filenode('sno_snapshot')")
+		} = 1;
+		$notes->wait_for_notes($clients) if $n % 3 == 0;
+	}
+}
+is(scalar keys %files, 12, 'the leases are written anew 12 times');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+	'<=', 8, 'four sessions go on in few partitions');
+is( $node->safe_psql(
+		'postgres', "SELECT count(*) FROM verify_heapam('sno_snapshot')"),
+	0,
+	'nothing is wrong with their table');
+
+#
+# A table keyed by ids
+#
+SKIP:
+{
+	my $available = $node->safe_psql('postgres',
+		"SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_repack'"
+	);
+	skip 'pg_repack is not installed', 6 if !$available;
+
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_repack');
+	my $file =
+	  $node->safe_psql('postgres', "SELECT pg_relation_filenode('t')");
+	$node->command_ok([ 'pg_repack', '-d', 'postgres', '-t', 't' ],
+		'pg_repack, while others insert');
+	isnt($node->safe_psql('postgres', "SELECT pg_relation_filenode('t')"),
+		$file, 'writes the table anew');
+	$notes->wait_for_notes($clients);
+	$node->command_ok([ 'pg_repack', '-d', 'postgres', '-t', 't', '-x' ],
+		'or its indexes');
+	$node->safe_psql('postgres', "SELECT bt_index_check('t_pkey', true)");
+	$node->command_checks_all(
+		[ 'pg_repack', '-d', 'postgres', '-t', 'sno_snapshot' ],
+		0,
+		[qr/^$/],
+		[qr/"public\.sno_snapshot" must have a primary key/],
+		'which the table of leases is not for');
+}
+
+my (undef, $errors) = $notes->stop_clients($node, $clients);
+unlike($errors, qr/ERROR/, 'no session met an error');
+$notes->check('written anew');
+$notes->check_rows($node, 'postgres', 't');
+
+#
+# After a crash
+#
+$clients =
+  $notes->start_clients($node, 'postgres', table => 't', max_wait => 100_000);
+$notes->wait_for_notes($clients);
+$node->safe_psql('postgres', $_)
+  foreach ('VACUUM FULL sno_snapshot', $cluster);
+$notes->wait_for_notes($clients);
+kill_postmaster($node);
+$notes->collect($clients);
+start_again($node);
+$notes->check_leases($node, 'postgres', 'a crash after all that');
+$notes->next_phase;
+$notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
+$notes->check('all');
+
+$node->stop;
+done_testing();
