@@ -1,0 +1,128 @@
+
+# The way from each version of the extension to the next: what ALTER EXTENSION
+# UPDATE leaves in the catalogs must be what CREATE EXTENSION puts there.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoInstall;
+use Test::More;
+
+my ($installation, undef, $scripts) = copy_installation();
+my $node =
+  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
+$node->init;
+$node->start;
+my $databases = 0;
+
+# The catalog of a new database in which some commands were run.
+sub catalog_after
+{
+	my (@commands) = @_;
+	my $dbname = 'db' . $databases++;
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
+	$node->safe_psql($dbname,    $_) foreach @commands;
+	return catalog_of($node, $dbname);
+}
+
+#
+# Every version that was released
+#
+my $default = $node->safe_psql('postgres',
+	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
+my @released =
+  map { /sno--([^-]+)\.sql$/ ? $1 : () } glob("$scripts/sno--*.sql");
+my $fresh = catalog_after('CREATE EXTENSION sno');
+
+ok((grep { $_ eq $default } @released),
+	"the default, $default, has a script");
+cmp_ok(scalar(split /\n/, $fresh), '>', 500, 'a catalog tells of much');
+is( differences(
+		$fresh,
+		catalog_after(
+			'CREATE TABLE other (n integer)',
+			'CREATE EXTENSION sno')),
+	'',
+	'and the same in each database');
+foreach my $version (grep { $_ ne $default } @released)
+{
+	is( differences(
+			$fresh,
+			catalog_after(
+				"CREATE EXTENSION sno VERSION '$version'",
+				'ALTER EXTENSION sno UPDATE')),
+		'',
+		"an update from $version leaves what $default creates");
+}
+
+#
+# A made-up next version: of an update to it that forgets a statement, something
+# must be seen.
+#
+my @statements = (
+	'CREATE FUNCTION sno_next(sno, n integer DEFAULT 1) RETURNS sno LANGUAGE sql IMMUTABLE RETURN sno_with_sequence($1, sno_sequence($1) + n)',
+	'ALTER FUNCTION sno_meta(sno) COST 2',
+	q{COMMENT ON FUNCTION sno_zero() IS 'another comment'},
+	q{COMMENT ON COLUMN sno_snapshot.holder IS 'another comment'},
+	'REVOKE EXECUTE ON FUNCTION sno_partition(sno) FROM PUBLIC',
+	'GRANT SELECT (holder) ON sno_snapshot TO PUBLIC',
+	'CREATE OPERATOR <<< (FUNCTION = sno_lt, LEFTARG = sno, RIGHTARG = sno)',
+	'ALTER OPERATOR <= (sno, sno) SET (JOIN = neqjoinsel)',
+	'ALTER OPERATOR FAMILY sno_ops USING hash ADD FUNCTION 1 (text, text) pg_catalog.hashtext(text)',
+	'CREATE CAST (sno AS text) WITH INOUT',
+	'ALTER TYPE sno SET (ANALYZE = pg_catalog.array_typanalyze)',
+	'CREATE OR REPLACE AGGREGATE min(sno) (SFUNC = sno_smaller, STYPE = sno, SORTOP = <, PARALLEL = SAFE)',
+	'CREATE TABLE sno_more (id sno PRIMARY KEY, n integer DEFAULT 7)',
+	q{SELECT pg_catalog.pg_extension_config_dump('sno_snapshot', 'WHERE partition > 0')},
+	'ALTER TABLE sno_snapshot ADD CHECK (timeline > 0)',
+	'ALTER TABLE sno_snapshot ALTER COLUMN drifts SET DEFAULT 0',
+	'ALTER TABLE sno_snapshot ADD COLUMN more integer',
+	'ALTER TABLE sno_snapshot SET (fillfactor = 50)');
+
+sub write_script
+{
+	my ($name, @lines) = @_;
+	append_to_file("$scripts/sno--$name.sql", join '',
+		map { "$_;\n" } @lines);
+	return;
+}
+
+append_to_file("$scripts/sno--next.sql",
+	slurp_file("$scripts/sno--$default.sql"));
+write_script('next',           @statements);
+write_script("$default--next", @statements);
+my $next = catalog_after(q{CREATE EXTENSION sno VERSION 'next'});
+isnt(differences($fresh, $next), '', 'the next version differs');
+is( differences(
+		$next,
+		catalog_after(
+			'CREATE EXTENSION sno',
+			q{ALTER EXTENSION sno UPDATE TO 'next'})),
+	'',
+	'an update to it leaves what it creates');
+
+foreach my $n (0 .. $#statements)
+{
+	write_script("$default--without$n",
+		@statements[ grep { $_ != $n } 0 .. $#statements ]);
+	my $forgetful = catalog_after('CREATE EXTENSION sno',
+		"ALTER EXTENSION sno UPDATE TO 'without$n'");
+	isnt(differences($next, $forgetful),
+		'', "seen if forgotten: $statements[$n]");
+}
+my $lost = catalog_after(
+	'CREATE EXTENSION sno',
+	q{ALTER EXTENSION sno UPDATE TO 'next'},
+	'ALTER EXTENSION sno DROP FUNCTION sno_is_zero(sno)');
+like(
+	differences($next, $lost),
+	qr/^- function public\.sno_is_zero/m,
+	'seen if it is no member any more');
+
+$node->stop;
+done_testing();
