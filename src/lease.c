@@ -195,7 +195,7 @@ check_definition(Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was altered",
 						SNO_LEASE_TABLE),
-				 errhint("Undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
+				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
 
 	/* What is written to a new file is lost when its transaction rolls back. */
 	if (rewritten_here(rel))
