@@ -1,0 +1,216 @@
+
+# The library and the catalog at different versions, and a library that is
+# replaced while the server runs: normal service, or a clear error.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoInstall;
+use SnoTest;
+use Test::More;
+
+foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
+{
+	plan
+	  skip_all => "$tool is not installed"
+	  if !grep { -x "$_/$tool" } '',
+	  split /:/, $ENV{PATH};
+}
+
+my ($installation, $libraries, $scripts) = copy_installation();
+my $sources = PostgreSQL::Test::Utils::tempdir('sources');
+
+# Build the library with one of its source files changed; returns where it is.
+sub build
+{
+	my ($name, $file, $change) = @_;
+	my $dir = "$sources/$name";
+
+	mkdir $dir or die "could not create $dir: $!";
+	system_or_bail('cp', '-pR', 'Makefile', 'sno.control', 'sql', 'src',
+		$dir);
+	my $text = slurp_file("$dir/$file");
+	unlink "$dir/$file";
+	append_to_file("$dir/$file", $change->($text));
+	system_or_bail('make', '-s', '-C', $dir, 'with_llvm=no', 'sno.so');
+	return "$dir/sno.so";
+}
+
+# Put a library in the place of the one that is installed, as installing does:
+# processes that have loaded that one keep it.
+sub replace_library
+{
+	my ($file) = @_;
+	system_or_bail('cp', $file, "$libraries/new");
+	rename "$libraries/new", "$libraries/sno.so"
+	  or die "could not replace the library: $!";
+	return;
+}
+
+my $released = pg_config('pkglibdir') . '/sno.so';
+my $next     = build(
+	'next',
+	'src/fields.c',
+	sub {
+		return $_[0] . q{
+PG_FUNCTION_INFO_V1(sno_next);
+Datum
+sno_next(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(2);
+}
+};
+	});
+my $other_layout = build(
+	'layout',
+	'src/partition.c',
+	sub {
+		my ($text) = @_;
+		$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
+		  or die 'partition.c defines no layout version';
+		return $text;
+	});
+
+my $node =
+  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
+$node->init;
+$node->append_conf('postgresql.conf',
+	"log_statement = none\nsno.lease_duration = 1h\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $version = $node->safe_psql('postgres',
+	q{SELECT extversion FROM pg_extension WHERE extname = 'sno'});
+append_to_file("$scripts/sno--$version--next.sql",
+	q{CREATE FUNCTION sno_next() RETURNS integer AS 'MODULE_PATHNAME' LANGUAGE C;}
+);
+append_to_file("$scripts/sno--next--later.sql",
+	'ALTER TABLE sno_snapshot ADD COLUMN more integer NOT NULL DEFAULT 0;');
+
+my $notes = SnoTest->new;
+
+# Sessions go on, and none gets what another one got.
+sub generates
+{
+	my ($session, $what) = @_;
+	my ($noted) = $notes->add($session, ask($session, ids_of(100)));
+	is($noted, 100, $what);
+	return;
+}
+
+my $missing =
+  qr/^ERROR:  42883: could not find function "sno_next" in file ".*sno\.so"$/m;
+my $foreign_memory =
+  qr/^ERROR:  55000: shared memory of extension "sno" belongs to another version of its library$/m;
+
+#
+# A catalog that is newer than the library
+#
+my $old = open_session($node, 'postgres');
+generates($old, 'a session generates');
+like(ask_error($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
+	$missing, 'an update needs its library');
+is(ask($old, q{SELECT extversion FROM pg_extension WHERE extname = 'sno'}),
+	$version, 'and changes nothing without');
+
+#
+# A newer library under a running server, with the same layout of shared memory
+#
+replace_library($next);
+my $new = open_session($node, 'postgres');
+generates($new, 'a session with a newer library generates');
+generates($old, 'beside one that has the older');
+like(ask_error($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
+	$missing, 'this can\'t update the extension');
+ask($new, q{ALTER EXTENSION sno UPDATE TO 'next'});
+is(ask($new, 'SELECT sno_next()'), 2, 'that can');
+like(ask_error($old, 'SELECT sno_next()'),
+	$missing, 'what is new is missing in the older library');
+generates($_, 'all else works') foreach ($old, $new);
+close_session($new);
+
+# And back
+replace_library($released);
+$new = open_session($node, 'postgres');
+like(ask_error($new, 'SELECT sno_next()'),
+	$missing, 'what was new is missing in an older library');
+generates($_, 'all else works') foreach ($old, $new);
+close_session($new);
+
+# A table of leases that the library doesn't know
+$node->safe_psql('postgres', 'CREATE DATABASE later');
+replace_library($next);
+$new = open_session($node, 'later');
+ask($new, 'CREATE EXTENSION sno');
+generates($new, 'another database');
+ask($new, q{ALTER EXTENSION sno UPDATE TO 'later'});
+ask($new, 'VACUUM FULL sno_snapshot');
+my $error;
+wait_until('the session looks at the table',
+	sub { $error = ask_error($new, 'SELECT sno_generate()') });
+like(
+	$error,
+	qr/^ERROR:  55000: table "sno_snapshot" of extension "sno" was altered$/m,
+	'a table of another version is not written to');
+like(
+	$error,
+	qr/^HINT:  If the extension was updated, install its library of the same version, and reconnect\./m,
+	'with a hint at versions');
+close_session($new);
+
+#
+# A library with another layout of shared memory
+#
+replace_library($other_layout);
+$new = open_session($node, 'postgres');
+for (1 .. 3)
+{
+	$error = ask_error($new, 'SELECT sno_generate()');
+	like($error, $foreign_memory, 'another layout of shared memory');
+	like(
+		$error,
+		qr/^HINT:  The library was replaced while the server was running: restart the server\.$/m,
+		'with a hint');
+}
+is(ask($new, q{SELECT sno_meta('brpk4q72xwf2m63l')}), 255, 'ids can be read');
+generates($old, 'who has the older library goes on');
+close_session($_) foreach ($old, $new);
+
+$node->restart;
+$notes->next_phase;
+$new = open_session($node, 'postgres');
+generates($new, 'after a restart all is well');
+replace_library($released);
+$old = open_session($node, 'postgres');
+like(ask_error($old, 'SELECT sno_generate()'),
+	$foreign_memory, 'the same the other way round');
+generates($new, 'who has the newer library goes on');
+close_session($_) foreach ($old, $new);
+$node->restart;
+$notes->next_phase;
+$old = open_session($node, 'postgres');
+generates($old, 'after a restart all is well');
+
+#
+# No library at all
+#
+unlink "$libraries/sno.so";
+like(
+	(   $node->psql(
+			'postgres', "\\set VERBOSITY verbose\nSELECT sno_generate()"))[2],
+	qr/ERROR:  58P01: could not access file "sno": No such file or directory/,
+	'a library that is gone');
+generates($old, 'who has it goes on');
+close_session($old);
+
+$notes->check('all libraries');
+unlike(
+	slurp_file($node->logfile),
+	qr/PANIC|TRAP|was terminated by signal/,
+	'nothing crashed');
+$node->stop;
+done_testing();
