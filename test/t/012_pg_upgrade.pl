@@ -1,0 +1,235 @@
+
+# pg_upgrade from an older PostgreSQL, whose installation the environment names
+# as PostgreSQL's own tests do: oldinstall=/usr/lib/postgresql/15, say.  Both
+# must have the extension.
+
+use strict;
+use warnings;
+
+use Cwd;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoInstall;
+use SnoTest;
+use Test::More;
+
+plan skip_all => 'oldinstall names no installation to upgrade from'
+  unless $ENV{oldinstall};
+
+my $notes = SnoTest->new;
+
+sub new_server
+{
+	my ($name, $partitions, @options) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name, @options);
+	$node->init(extra => [ '--data-checksums', '--locale=C' ]);
+	$node->append_conf('postgresql.conf',
+		"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '$partitions'\n"
+	);
+	return $node;
+}
+
+# The owner of the database does, who is no superuser.
+sub create_extension
+{
+	my ($node, $dbname) = @_;
+	$node->safe_psql(
+		$dbname,
+		'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
+		connstr => $node->connstr($dbname) . ' user=owner');
+	return;
+}
+
+# Set the range of partitions, and wait until new sessions know it.
+sub set_partitions
+{
+	my ($node, $dbname, $range) = @_;
+	$node->append_conf('postgresql.conf', "sno.partitions = '$range'");
+	$node->reload;
+	wait_until(
+		'the setting is known',
+		sub {
+			$node->safe_psql($dbname, q{LOAD 'sno'; SHOW sno.partitions}) eq
+			  $range;
+		});
+	return;
+}
+
+# An id, or why there is none
+sub generate
+{
+	my ($node, $dbname) = @_;
+	return $node->psql($dbname,
+		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+	);
+}
+
+#
+# The old server: two databases that have what can be built on ids, each with
+# its own partitions, all of them leased
+#
+my %partitions = (app => '100-103', postgres => '104-107');
+my @databases  = sort keys %partitions;
+my $old        = new_server('old', '0', install_path => $ENV{oldinstall});
+$old->start;
+$old->safe_psql('postgres',
+	'CREATE ROLE owner LOGIN; ALTER DATABASE postgres OWNER TO owner');
+foreach my $dbname (@databases)
+{
+	$old->safe_psql('postgres', "CREATE DATABASE $dbname OWNER owner")
+	  if $dbname ne 'postgres';
+	create_extension($old, $dbname);
+	$old->safe_psql(
+		$dbname, qq{
+ALTER DATABASE $dbname SET search_path = public, ids;
+SET search_path = public, ids;
+CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(1), made_at timestamptz GENERATED ALWAYS AS (sno_timestamp(id)) STORED);
+CREATE INDEX t_hash ON t USING hash (id);
+CREATE INDEX t_gist ON t USING gist (id);
+CREATE INDEX t_minmax ON t USING brin (id) WITH (pages_per_range = 1);
+CREATE INDEX t_multi ON t USING brin (id sno_minmax_multi_ops) WITH (pages_per_range = 1);
+CREATE INDEX t_bloom ON t USING brin (id sno_bloom_ops) WITH (pages_per_range = 1);
+CREATE TABLE log (id sno PRIMARY KEY) PARTITION BY HASH (id);
+CREATE TABLE log_0 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE log_1 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE VIEW recent AS SELECT id FROM t WHERE id <@ tstzrange('2026-01-01', NULL)}
+	);
+	set_partitions($old, $dbname, $partitions{$dbname});
+	my @sessions = map { open_session($old, $dbname) } 1 .. 4;
+	foreach my $session (@sessions)
+	{
+		$notes->add(
+			$session,
+			ask($session,
+				'INSERT INTO t SELECT sno_generate(n % 256) FROM generate_series(1, 5000) AS n RETURNING id'
+			));
+	}
+	close_session($_) foreach @sessions;
+	$old->safe_psql($dbname,
+		'INSERT INTO log SELECT id FROM t; VACUUM ANALYZE');
+}
+
+my $content = q{
+SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
+	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
+	(SELECT count(*) FROM recent);
+SELECT * FROM ids.sno_snapshot
+WHERE system_identifier = (SELECT min(system_identifier) FROM ids.sno_snapshot WHERE partition BETWEEN 100 AND 107)
+ORDER BY partition};
+my %expected = map { $_ => $old->safe_psql($_, $content) } @databases;
+my $leases   = 0;
+$leases += $old->safe_psql($_, 'SELECT count(*) FROM ids.sno_snapshot')
+  foreach @databases;
+is($leases, 8, 'the old server has leased all its partitions');
+$old->stop;
+
+#
+# The upgrade
+#
+my $new    = new_server('new', '100-163');
+my $folder = getcwd();
+chdir PostgreSQL::Test::Utils::tempdir('upgrade');
+command_ok(
+	[
+		'pg_upgrade', '--no-sync',
+		'-d',         $old->data_dir,
+		'-D',         $new->data_dir,
+		'-b',         "$ENV{oldinstall}/bin",
+		'-B',         pg_config('bindir'),
+		'-s',         $new->host,
+		'-p',         $old->port,
+		'-P',         $new->port
+	],
+	'pg_upgrade');
+chdir $folder;
+$new->start;
+$notes->next_phase;
+
+foreach my $dbname (@databases)
+{
+	is($new->safe_psql($dbname, $content),
+		$expected{$dbname}, "$dbname: rows and leases are as they were");
+	is( $new->safe_psql(
+			$dbname, q{SELECT count(*) FROM ids.sno_snapshot
+		WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())}
+		),
+		0,
+		'the leases are another holder\'s');
+
+	# What is on disk is read by the new server's code.
+	$new->safe_psql($dbname, 'CREATE EXTENSION amcheck');
+	is( $new->safe_psql(
+			$dbname,
+			q{SELECT string_agg(bt_index_check(c.oid, true)::text, '')
+		FROM pg_class AS c JOIN pg_am AS a ON a.oid = relam JOIN pg_index ON indexrelid = c.oid
+		WHERE amname = 'btree' AND relkind = 'i' AND relname ~ '^(t|log_.)_pkey'}),
+		'',
+		'btrees are right');
+	my @indexes = qw(t_pkey t_hash t_gist t_minmax t_multi t_bloom);
+	foreach my $index (@indexes)
+	{
+		my $others = join '; ', map {
+			$_ eq 't_pkey'
+			  ? 'ALTER TABLE t DROP CONSTRAINT t_pkey'
+			  : "DROP INDEX $_"
+		} grep { $_ ne $index } @indexes;
+		my $lookups =
+		  'SELECT count(*) FROM (SELECT id FROM log LIMIT 300) AS s, LATERAL (SELECT FROM t WHERE t.id = s.id) AS l';
+		like(
+			$new->safe_psql(
+				$dbname, qq{
+BEGIN;
+$others;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+EXPLAIN $lookups;
+$lookups;
+ROLLBACK}),
+			qr/Scan (using|on) $index.*^300$/ms,
+			"ids are found by index $index");
+	}
+
+	my ($status, $id) = generate($new, $dbname);
+	my $partition = (decode_id($id))[3];
+	my ($first, $last) = split /-/, $partitions{$dbname};
+	ok( $partition < $first || $partition > $last,
+		'a new id is in another partition');
+	$notes->add($dbname, $id);
+}
+$notes->check('upgraded');
+
+# The extension is what a new database has, but for its owner, whom pg_upgrade
+# doesn't keep, and for what only the new server knows: a superuser adds that.
+$new->safe_psql('postgres', 'CREATE DATABASE fresh OWNER owner');
+create_extension($new, 'fresh');
+$new->safe_psql('app',
+	q{UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname = 'sno'}
+);
+my $fresh = catalog_of($new, 'fresh');
+if ($old->pg_version < 18 && $new->pg_version >= 18)
+{
+	my $lacking = differences($fresh, catalog_of($new, 'app'));
+	like($lacking, qr/^- .*\b$_\b/m, "$_ is missing")
+	  foreach ('sno_skip_support', 'gist_translate_cmptype_common');
+	$new->safe_psql(
+		'app', q{
+ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
+ALTER OPERATOR FAMILY sno_ops USING gist ADD FUNCTION 12 ("any", "any") gist_translate_cmptype_common(integer)}
+	);
+}
+is(differences($fresh, catalog_of($new, 'app')),
+	'', 'the extension is as in a new database');
+
+# If there are no partitions but the old server's, its leases must be over.
+foreach my $dbname (@databases)
+{
+	set_partitions($new, $dbname, $partitions{$dbname});
+	like(
+		(generate($new, $dbname))[2],
+		qr/ERROR:  53400: no partition was free/,
+		"$dbname: none is free while the old server's leases last");
+}
+$new->stop;
+done_testing();
