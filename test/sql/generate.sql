@@ -187,12 +187,17 @@ SET sno.partitions = '1-2';
 SET sno.lease_duration = '2s';
 SET sno.max_wait = '2s';
 SHOW sno.max_wait;
-SET sno.max_wait = -1;
 SET sno.max_wait = 'long';
 RESET sno.max_wait;
 SET sno.nonsense = 1;
+SELECT name, unit, boot_val, min_val, max_val, context FROM pg_settings
+WHERE name LIKE 'sno.%' AND vartype = 'integer' ORDER BY name;
+-- 17 tells the bounds with their units.
+\set VERBOSITY sqlstate
+SET sno.max_wait = -1;
 ALTER SYSTEM SET sno.lease_duration = 0;
 ALTER SYSTEM SET sno.lease_duration = '2d';
+\set VERBOSITY default
 ALTER SYSTEM SET sno.partitions = '';
 ALTER SYSTEM SET sno.partitions = '5-4';
 ALTER SYSTEM SET sno.partitions = '0-65536';
