@@ -1,0 +1,340 @@
+/*
+ * clients.c
+ *		Clients that generate, and note each id the moment they receive it.
+ *
+ * clients CONTROL NOTES CONNECTION KIND ...
+ *
+ * One client for each KIND, a process of its own, does the same over and over
+ * until it is told to stop by the file CONTROL.  The file CONNECTION has what
+ * to connect to; it is read again after each loss of the connection, which is
+ * no failure.  A client notes runs of ids in NOTES.N, and in NOTES.N.errors the
+ * errors it met, each with the fault that was on.
+ *
+ *	bulk		has many ids copied out at a time
+ *	commit		inserts a few ids, and commits
+ *	rollback	inserts a few ids, and rolls back
+ *	brief		generates a few ids in a session that lasts no longer, and
+ *				every other time ends in the midst of an answer
+ *	sequence	takes values of PostgreSQL's sequence s, in transactions
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+
+#include "notes.h"
+
+#define COPY(query)		"COPY (" query ") TO STDOUT (FORMAT binary)"
+#define GENERATE(count) \
+	"SELECT sno_generate(n % 256) FROM generate_series(1, " #count ") AS n"
+#define INSERT			"INSERT INTO t (id) " GENERATE(5) " RETURNING id"
+
+/* A life begins when the server does, or starts all its processes again. */
+#define LIFE \
+	"SELECT hashtextextended(concat_ws(' ', current_setting('port'), pid, " \
+	"extract(epoch FROM backend_start)), 0) FROM pg_stat_activity " \
+	"WHERE backend_type = 'checkpointer'"
+
+typedef struct Kind
+{
+	const char *name;
+	const char *begin;
+	const char *copy;
+	const char *end;
+	Fate		fate;
+	bool		brief;
+} Kind;
+
+static const Kind kinds[] = {
+	{"bulk", NULL, COPY(GENERATE(20000)), NULL, UNKNOWN, false},
+	{"commit", "BEGIN", COPY(INSERT), "COMMIT", COMMITTED, false},
+	{"rollback", "BEGIN", COPY(INSERT), "ROLLBACK", ROLLED_BACK, false},
+	{"brief", NULL, COPY(GENERATE(1000)), NULL, UNKNOWN, true},
+	{"sequence", "BEGIN", COPY("SELECT nextval('s') FROM generate_series(1, 100000)"),
+	"ROLLBACK", UNKNOWN, false},
+};
+
+static volatile Control *control;
+static volatile Progress *progress;
+static FILE *notes;
+static FILE *errors;
+static uint32_t client;
+
+/* The connection, and the life of the server that it is to. */
+static PGconn *conn;
+static uint64_t life;
+static uint32_t connections;
+
+/* Runs of the transaction that is in progress; the last one may still grow. */
+static Run	pending[32768];
+static int	pending_count;
+
+/* When this client received an id last, ns. */
+static uint64_t last;
+
+static void
+die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static uint64_t
+monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void
+pause_a_little(void)
+{
+	usleep(2000);
+}
+
+/* Write down the runs that are pending, whose fate is known now. */
+static void
+settle(Fate fate)
+{
+	for (int i = 0; i < pending_count; i++)
+		pending[i].fate = fate;
+	if (fwrite(pending, sizeof(Run), pending_count, notes) != (size_t) pending_count)
+		die("notes");
+	pending_count = 0;
+}
+
+static void
+note(uint64_t time, uint16_t partition, uint32_t sequence)
+{
+	Run		   *run = &pending[pending_count - 1];
+	uint64_t	fault = control->fault;
+	uint64_t	now = monotonic();
+
+	if (pending_count > 0 && run->time == time && run->partition == partition &&
+		run->fault == fault && run->first + run->count == sequence)
+		run->count++;
+	else
+	{
+		if (pending_count == sizeof(pending) / sizeof(Run))
+			settle(UNKNOWN);
+		pending[pending_count++] = (Run) {
+			.time = time, .life = life, .session = client << 24 | connections,
+			.partition = partition, .fault = fault, .first = sequence, .count = 1
+		};
+	}
+
+	progress->ids[fault]++;
+	if (now - last > progress->stall[fault])
+		progress->stall[fault] = now - last;
+	last = now;
+}
+
+/* Note what a row of COPY's binary format has, if it is one. */
+static void
+note_row(const unsigned char *row, int size)
+{
+	/* The first row comes with the header, of 19 bytes. */
+	if (size > 19 && memcmp(row, "PGCOPY\n", 7) == 0)
+	{
+		row += 19;
+		size -= 19;
+	}
+	if (size == 6 + ID_SIZE)
+		note(id_time(row + 6), id_partition(row + 6), id_sequence(row + 6));
+	else if (size == 6 + 8)
+	{
+		uint64_t	value = 0;
+
+		for (int i = 6; i < size; i++)
+			value = value << 8 | row[i];
+		note(value >> 16, 0, value & 0xffff);
+	}
+}
+
+/* Note an error, if the server sent one: the end of a connection is none. */
+static void
+complain(const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	if (state != NULL)
+		fprintf(errors, "%d %s %s\n", (int) control->fault, state,
+				PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+static bool
+execute(const char *command)
+{
+	PGresult   *result;
+	bool		done;
+
+	if (command == NULL)
+		return true;
+	result = PQexec(conn, command);
+	done = PQresultStatus(result) == PGRES_COMMAND_OK ||
+		PQresultStatus(result) == PGRES_COPY_OUT;
+	if (!done)
+		complain(result);
+	PQclear(result);
+	return done;
+}
+
+/* Receive all rows, or no more than so many. */
+static bool
+receive(int limit)
+{
+	PGresult   *result;
+	char	   *row;
+	int			size;
+	bool		done;
+
+	for (; limit > 0 && (size = PQgetCopyData(conn, &row, 0)) > 0; limit--)
+	{
+		note_row((unsigned char *) row, size);
+		PQfreemem(row);
+	}
+	if (limit == 0)
+		return false;
+	result = PQgetResult(conn);
+	done = PQresultStatus(result) == PGRES_COMMAND_OK;
+	if (!done)
+		complain(result);
+	PQclear(result);
+	while ((result = PQgetResult(conn)) != NULL)
+		PQclear(result);
+	return done;
+}
+
+static void
+disconnect(void)
+{
+	settle(UNKNOWN);
+	PQfinish(conn);
+	conn = NULL;
+}
+
+static void
+try_to_connect(const char *file)
+{
+	char		where[4096] = "";
+	FILE	   *f = fopen(file, "r");
+	PGresult   *result;
+
+	if (f != NULL)
+	{
+		where[fread(where, 1, sizeof(where) - 1, f)] = '\0';
+		fclose(f);
+	}
+	if (where[0] == '\0')
+		return;
+	conn = PQconnectdb(where);
+	connections++;
+	result = PQstatus(conn) == CONNECTION_OK ? PQexec(conn, LIFE) : NULL;
+	if (PQntuples(result) == 1)
+		life = (uint64_t) strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	else
+		disconnect();
+	PQclear(result);
+}
+
+static void
+run_client(const Kind *kind, const char *connection)
+{
+	last = monotonic();
+	while (!control->stop)
+	{
+		bool		cut = kind->brief && connections % 2;
+		bool		done;
+
+		if (conn == NULL)
+		{
+			try_to_connect(connection);
+			if (conn == NULL)
+				pause_a_little();
+			continue;
+		}
+		done = execute(kind->begin) && execute(kind->copy) &&
+			receive(cut ? 500 : INT32_MAX) && execute(kind->end);
+		settle(done ? kind->fate : UNKNOWN);
+		if (PQstatus(conn) == CONNECTION_BAD || kind->brief)
+			disconnect();
+		else if (!done)
+		{
+			execute("ROLLBACK");
+			pause_a_little();
+		}
+	}
+	if (conn != NULL)
+		disconnect();
+	if (fclose(notes) != 0 || fclose(errors) != 0)
+		die("notes");
+}
+
+static const Kind *
+kind_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(Kind); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	fprintf(stderr, "no kind \"%s\"\n", name);
+	exit(1);
+}
+
+static FILE *
+open_notes(const char *prefix, const char *suffix)
+{
+	char		path[4096];
+	FILE	   *f;
+
+	snprintf(path, sizeof(path), "%s.%" PRIu32 "%s", prefix, client, suffix);
+	f = fopen(path, "w");
+	if (f == NULL)
+		die(path);
+	return f;
+}
+
+int
+main(int argc, char **argv)
+{
+	int			file;
+	int			status;
+	int			failed = 0;
+
+	if (argc < 5 || argc - 4 > MAX_SESSIONS)
+	{
+		fprintf(stderr, "usage: clients CONTROL NOTES CONNECTION KIND ...\n");
+		return 1;
+	}
+	file = open(argv[1], O_RDWR);
+	control = mmap(NULL, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (file < 0 || control == MAP_FAILED)
+		die(argv[1]);
+
+	for (client = 0; client < (uint32_t) argc - 4; client++)
+	{
+		const Kind *kind = kind_named(argv[4 + client]);
+
+		if (fork() == 0)
+		{
+			progress = &control->progress[client];
+			notes = open_notes(argv[2], "");
+			errors = open_notes(argv[2], ".errors");
+			setlinebuf(errors);
+			run_client(kind, argv[3]);
+			exit(0);
+		}
+	}
+	while (wait(&status) > 0)
+		failed |= status != 0;
+	return failed;
+}
