@@ -1,0 +1,254 @@
+
+# A partition belongs to one session as long as that lives, whatever its lease;
+# then it is handed on exactly as it is, however the session ended.  Who finds
+# none waits for a bounded time, and goes on as soon as there is one.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Torture;
+
+my $torture = Torture->new;
+my $node    = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+restart_after_crash = on
+log_statement = none
+max_connections = 60
+sno.lease_duration = 1s
+sno.partitions = 7
+});
+$torture->start_server($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other',    'CREATE EXTENSION sno');
+
+my $notes = SnoTest->new;
+$notes->next_phase;
+
+# Have a session make ids, which are noted; returns the last one's fields.
+sub generate
+{
+	my ($session, $count) = @_;
+	my $ids = ask($session, ids_of($count // 100));
+	my %id;
+	$notes->add($session, $ids);
+	@id{qw(unit tick_tock meta partition sequence)} =
+	  decode_id($ids =~ s/.*\n//sr);
+	return \%id;
+}
+
+sub set
+{
+	my ($name, $value, @sessions) = @_;
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	foreach my $session (@sessions)
+	{
+		wait_until('the setting is known',
+			sub { ask($session, "SHOW $name") eq $value });
+	}
+	return;
+}
+
+# All leases that any database knows of are over.
+sub wait_for_leases
+{
+	foreach my $dbname ('postgres', 'other')
+	{
+		$node->poll_query_until($dbname,
+			'SELECT coalesce(max(lease_until) < clock_timestamp(), true) FROM sno_snapshot'
+		);
+	}
+	return;
+}
+
+my $refused =
+  qr/^ERROR:  53400: no partition was free for a sno within 10 ms$/m;
+
+#
+# No lapsed lease makes the partition of a live session free.
+#
+my $owner    = open_session($node, 'postgres');
+my $neighbor = open_session($node, 'postgres', "sno.max_wait = '10ms'");
+my $stranger = open_session($node, 'other',    "sno.max_wait = '10ms'");
+generate($owner);
+wait_for_leases();
+foreach my $session ($neighbor, $stranger)
+{
+	like(ask_error($session, 'SELECT sno_generate()'),
+		$refused,
+		'an idle session keeps its partition, its lease being over');
+}
+is(generate($owner)->{partition}, 7, 'and goes on there');
+
+#
+# Whatever a session meets, or how it ends: the next one goes on in its lease.
+#
+set('sno.lease_duration', '1h', $owner, $neighbor);
+generate($owner);
+my %ends = (
+	'an error in mid-call' => sub {
+		like(
+			ask_error(
+				$owner,
+				'SELECT sno_generate(n % 257) FROM generate_series(1, 1000) AS n'
+			),
+			qr/^ERROR:  22003: /m,
+			'an error');
+	},
+	'a query that is cancelled' => sub {
+		send_query($owner,
+			'SELECT count(sno_generate()) FROM generate_series(1, 100000000)'
+		);
+		$node->poll_query_until('postgres',
+			q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%100000000%' AND state = 'active' AND pid <> pg_backend_pid()}
+		);
+		like((receive($owner))[1], qr/^ERROR:  57014: /m, 'cancelled');
+	},
+	'a session that is terminated' => sub {
+		my $pid = ask($owner, 'SELECT pg_backend_pid()');
+		send_query($owner,
+			'SELECT count(sno_generate()) FROM generate_series(1, 100000000)'
+		);
+		$node->poll_query_until('postgres',
+			"SELECT pg_terminate_backend($pid) FROM pg_stat_activity WHERE pid = $pid AND state = 'active'"
+		);
+		$owner->{run}->finish;
+	},
+	'a client that is killed' => sub {
+		$owner->{run}->kill_kill;
+	});
+foreach my $what (sort keys %ends)
+{
+	my $before = generate($owner);
+	$ends{$what}->();
+	if ($what =~ /session|client/)
+	{
+		$owner = open_session($node, 'postgres');
+		wait_until('the partition is handed on',
+			sub { ask_error($owner, 'SELECT sno_generate()') eq '' });
+	}
+	my $after = generate($owner);
+	is($after->{partition}, $before->{partition}, "$what: same partition");
+	is($after->{tick_tock}, $before->{tick_tock}, 'same timeline');
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+	1, 'all of that took one lease');
+close_session($_) foreach ($owner, $neighbor, $stranger);
+$notes->check('one partition');
+
+#
+# Sessions that begin at once reserve partitions before any of them has a row.
+#
+set('sno.partitions', '10000-19999');
+my @many = map { open_session($node, 'postgres') } 1 .. 20;
+my $gate = open_session($node, 'postgres');
+ask($gate, 'SELECT pg_advisory_lock(1)');
+send_query($_, 'SELECT pg_advisory_lock_shared(1); ' . ids_of(2000))
+  foreach @many;
+$node->poll_query_until('postgres',
+	q{SELECT count(*) = 20 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}
+);
+ask($gate, 'SELECT pg_advisory_unlock(1)');
+my %taken;
+
+foreach my $session (@many)
+{
+	my ($ids) = receive($session);
+	$ids =~ s/^\n//;
+	$notes->add($session, $ids);
+	$taken{ (decode_id($_))[3] }{$session} = 1 foreach split /\n/, $ids;
+}
+is(scalar(grep { keys %$_ > 1 } values %taken),
+	0, 'sessions that begin at once share no partition');
+close_session($_) foreach (@many, $gate);
+$notes->check('twenty at once');
+
+#
+# A pool of 4, and 40 sessions
+#
+set('sno.partitions', '100-103');
+my @sessions =
+  map { open_session($node, 'postgres', "sno.max_wait = '10ms'") } 1 .. 40;
+my @owners = grep { ask_error($_, 'SELECT sno_generate()') eq '' } @sessions;
+is(scalar @owners, 4, 'four of forty sessions have a partition');
+my %is_owner = map  { $_ => 1 } @owners;
+my @waiting  = grep { !$is_owner{$_} } @sessions;
+my $errors = join '', map { ask_error($_, 'SELECT sno_generate()') } @waiting;
+is(scalar(() = $errors =~ /$refused/g), 36, 'the others are refused');
+is( scalar(
+		() =
+		  $errors =~
+		  /^HINT:  Widen "sno\.partitions", or end sessions that don't generate any more\.$/mg
+	),
+	36,
+	'with a hint');
+generate($_) foreach @owners;
+
+# They take turns as sessions end.
+ask($_, "SET sno.max_wait = '1d'") foreach @waiting;
+send_query($_, ids_of(10)) foreach @waiting;
+while (@waiting)
+{
+	close_session(shift @owners);
+	my $served;
+	wait_until(
+		'one of those that wait is served',
+		sub {
+			$_->{run}->pump_nb foreach @waiting;
+			($served) = grep { $_->{err} =~ /-- done/ } @waiting;
+			defined $served;
+		});
+	my ($ids, $err) = receive($served);
+	is($err, '', 'one that waits is served when another one ends');
+	$notes->add($served, $ids);
+	@waiting = grep { $_ != $served } @waiting;
+	push @owners, $served;
+}
+close_session($_) foreach @owners;
+$notes->check('a pool of four');
+
+#
+# Crashes within one lease use up a pool: then there is a wait, which is over
+# with the leases, and never a guess.
+#
+set('sno.partitions', '200-203');
+for my $n (1 .. 4)
+{
+	my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
+	generate($session);
+	$node->stop('immediate');
+	$session->{run}->kill_kill;
+	$torture->start_server($node);
+	$notes->check_leases($node, 'postgres', "crash $n");
+	$notes->next_phase;
+}
+my $session = open_session($node, 'postgres', "sno.max_wait = '10ms'");
+like(ask_error($session, 'SELECT sno_generate()'),
+	$refused, 'a pool that crashes used up: refused');
+ask($session, "SET sno.max_wait = '1d'");
+send_query($session, ids_of(10));
+$torture->set_clock(3600);
+my ($ids, $err) = receive($session);
+is($err, '', 'and served when a lease is over');
+$notes->add($session, $ids);
+is( $node->safe_psql(
+		'postgres',
+		'SELECT count(*) FROM sno_snapshot WHERE partition BETWEEN 200 AND 203'
+	),
+	4,
+	'in its partition');
+close_session($session);
+$notes->check('a pool used up by crashes');
+
+$node->stop;
+done_testing();
