@@ -13,22 +13,12 @@ use PostgreSQL::Test::Utils;
 use SnoTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
+use Torture;
 
-my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-plan skip_all => 'libfaketime is not installed' unless defined $faketime;
-
-my $clock_file = PostgreSQL::Test::Utils::tempdir('clock') . '/offset';
+my $torture = Torture->new;
 
 # Set the server's clock to so many seconds after the real one.
-sub set_clock
-{
-	my ($offset) = @_;
-	unlink "$clock_file.new";
-	append_to_file("$clock_file.new", sprintf("%+.6f\n", $offset));
-	rename "$clock_file.new", $clock_file
-	  or die "could not set the clock: $!";
-	return;
-}
+sub set_clock { $torture->set_clock(@_); return; }
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -39,15 +29,7 @@ autovacuum = off
 sno.lease_duration = 10min
 });
 
-sub start
-{
-	local $ENV{LD_PRELOAD}                   = $faketime;
-	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $clock_file;
-	local $ENV{FAKETIME_NO_CACHE}            = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
-	return;
-}
+sub start { $torture->start_server($node); return; }
 
 set_clock(0);
 start();
@@ -150,6 +132,10 @@ foreach my $size (2, 3600, 365 * 86400)
 		'<', $slack, 'at the time that the clock shows');
 	logged_once("back by $size s once more", -$size);
 
+	my @others = (session());
+	isnt(generate($others[0])->{partition},
+		$before->{partition}, 'the one before rests');
+
 	set_clock(0);
 	my $forward = generate($session);
 	generate($witness);
@@ -159,6 +145,15 @@ foreach my $size (2, 3600, 365 * 86400)
 	cmp_ok(seconds($before, $forward),
 		'<', $slack, 'at the time that the clock shows');
 	logged_once('forward by ' . 2 * $size . ' s', 2 * $size);
+
+	# The witness has left one behind, too.
+	push @others, session(), session();
+	is( scalar(
+			grep { generate($_)->{partition} == $before->{partition} }
+			  @others),
+		1,
+		'the one before is in use again');
+	close_session($_) foreach @others;
 
 	set_clock($size);
 	my $ahead = generate($session);
@@ -244,11 +239,11 @@ my $clients = $notes->start_clients(
 $notes->wait_for_notes($clients);
 my $rows  = $node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot');
 my $start = time;
-my @offsets = (0, -0.004, 0.004, -0.02, 0.3, -1, 7, -61, 0, 3600, -3600);
-for my $n (0 .. 400)
+foreach my $strobe (0.004, -0.004, 0.02, -1, 7, -61, 3600, -3600)
 {
-	set_clock($offsets[ $n * 7 % @offsets ] + $n % 13 / 1000);
-	usleep(3000);
+	# Each millisecond
+	set_clock(0, $strobe, 0.001);
+	$notes->wait_for_notes($clients);
 }
 set_clock(0);
 $notes->wait_for_notes($clients);
