@@ -1,0 +1,282 @@
+
+# Disks that stall, are full, or lose what they hold: an error that says so, or
+# a wait; nothing is issued that is not on disk; and when the disk is mended,
+# generators go on by themselves.
+#
+# Small disks are file systems in memory that this test alone sees: it runs in
+# namespaces of its own, under the user that it has outside of them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+BEGIN
+{
+	my @enter   = qw(unshare --user --map-root-user --mount);
+	my ($group) = split ' ', $(;
+
+	if ($ENV{SNO_SMALL_DISKS})
+	{
+		# Here we are.
+	}
+	elsif (system("@enter true 2>/dev/null") != 0)
+	{
+		print "1..0 # SKIP namespaces are not permitted here\n";
+		exit;
+	}
+	else
+	{
+		$ENV{SNO_SMALL_DISKS} = 1;
+		exec @enter, 'sh', '-ec', q{
+mount -t tmpfs -o size=2m,mode=777 data /mnt
+mount -t tmpfs -o size=24m,mode=777 wal /media
+user=$1 group=$2
+shift 2
+exec unshare --user --map-user="$user" --map-group="$group" "$@"},
+		  'sh', $<, $group, $^X, (map { "-I$_" } @INC), $0;
+	}
+}
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Torture;
+
+my ($data_disk, $wal_disk) = ('/mnt', '/media');
+my $torture = Torture->new;
+my $notes   = SnoTest->new;
+my $node    = PostgreSQL::Test::Cluster->new('main');
+my @options = ('--waldir', "$wal_disk/wal", '--wal-segsize', '1');
+
+# With checksums, all damage to a page is one error.
+push @options, '--no-data-checksums' if $node->pg_version >= 18;
+$node->init(extra => \@options);
+$node->append_conf(
+	'postgresql.conf', q{
+fsync = on
+log_statement = none
+autovacuum = off
+min_wal_size = 2MB
+max_wal_size = 4MB
+sno.lease_duration = 1h
+});
+$torture->start_server($node);
+mkdir "$data_disk/small" or die "$data_disk/small: $!";
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+$node->safe_psql('postgres',
+	"CREATE TABLESPACE small LOCATION '$data_disk/small'");
+$notes->next_phase;
+
+sub generate
+{
+	my ($session) = @_;
+	return $notes->add($session, ask($session, ids_of(100)));
+}
+
+# A session that generates for the first time must lease a partition, as long
+# as nobody else gives one back.
+my @busy;
+
+sub busy_session
+{
+	my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
+	generate($session);
+	push @busy, $session;
+	return $session;
+}
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sub crash
+{
+	my ($what) = @_;
+	$node->stop('immediate') if defined $node->{_pid};
+	$_->{run}->kill_kill foreach @busy;
+	@busy = ();
+	$torture->start_server($node);
+	$notes->check_leases($node, 'postgres', $what);
+	$notes->next_phase;
+	return;
+}
+
+# So many sessions wait for a flush.
+sub wait_for_flushes
+{
+	my ($count) = @_;
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = $count FROM pg_stat_activity WHERE wait_event ~* '^wal(sync|write)\$' AND backend_type = 'client backend'"
+	) or die "no $count sessions wait for a flush";
+	return;
+}
+
+#
+# Flushes that stall: what is under a lease goes on, a new lease waits.
+#
+my $leased = busy_session();
+my @new    = map { open_session($node, 'postgres') } 1 .. 3;
+my @pids   = map { ask($_, 'SELECT pg_backend_pid()') } @new;
+my $leases = sql('SELECT count(*) FROM sno_snapshot');
+$torture->stall_flushes(1);
+send_query($_, ids_of(10)) foreach @new;
+wait_for_flushes(3);
+generate($leased);
+pass('a session goes on under its lease while flushes stall');
+sql("SELECT pg_cancel_backend($pids[1]), pg_terminate_backend($pids[2])");
+$torture->stall_flushes(0);
+my ($ids, $err) = receive($new[0]);
+is($err, '', 'one that waits for a flush is served after it');
+$notes->add($new[0], $ids);
+like((receive($new[1]))[1], qr/^ERROR:  57014: /m, 'one is cancelled');
+generate($new[1]);
+$new[2]->{run}->finish;
+my $next = open_session($node, 'postgres');
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pids[2]");
+generate($next);
+is(sql('SELECT count(*) FROM sno_snapshot') - $leases,
+	3, 'no partition is lost to those that are cancelled or terminated');
+push @busy, $next, @new[ 0, 1 ];
+
+# A crash while the flush of a new lease is awaited
+my $unlucky = open_session($node, 'postgres');
+push @busy, $unlucky;
+$torture->stall_flushes(1);
+send_query($unlucky, ids_of(10));
+wait_for_flushes(1);
+$unlucky->{run}->pump_nb;
+is($unlucky->{out}, '', 'nothing is issued before its lease is flushed');
+kill_postmaster($node);
+$torture->stall_flushes(0);
+crash('a crash while flushes stall');
+busy_session();
+$notes->check('stalled flushes');
+
+#
+# A disk that is full: the table's page is, too, so that a new row needs more.
+#
+sql('ALTER TABLE sno_snapshot SET TABLESPACE small');
+sql('CREATE TABLE filler (line text) TABLESPACE small');
+$leased = busy_session();
+sql(q{
+INSERT INTO sno_snapshot
+SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01'
+FROM generate_series(1, 100)});
+sql('DELETE FROM sno_snapshot WHERE ctid >= \'(1,1)\'; VACUUM sno_snapshot');
+is(sql(q{SELECT pg_relation_size('sno_snapshot')}),
+	8192, 'one page of leases');
+
+my ($status, $out, $error) = $node->psql('postgres',
+	q{INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 10000)}
+);
+like($error, qr/No space left on device/, 'the disk is full');
+my $hungry = open_session($node, 'postgres', 'sno.max_wait = 0');
+push @busy, $hungry;
+foreach (1, 2)
+{
+	$error = ask_error($hungry, 'SELECT sno_generate()');
+	like(
+		$error,
+		qr/^ERROR:  53100: could not extend file .*No space left on device/m,
+		'a full disk is an error');
+	like($error, qr/^HINT:  Check free disk space\.$/m, 'with a hint');
+}
+generate($leased);
+pass('a session goes on under its lease while the disk is full');
+my $rows = sql('SELECT count(*) FROM sno_snapshot');
+sql('DROP TABLE filler');
+sql('CHECKPOINT');
+generate($hungry);
+is(sql('SELECT count(*) FROM sno_snapshot') - $rows,
+	1, 'with space again, it generates under a lease');
+crash('a full disk');
+$notes->check('a full disk');
+
+#
+# WAL's disk that is full
+#
+busy_session();
+sql('CREATE TABLE t (id sno NOT NULL)');
+open my $filler, '>', "$wal_disk/filler" or die "$wal_disk/filler: $!";
+while (syswrite $filler, 'x' x 8192) { }
+close $filler;
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	clients => 4,
+	table   => 't',
+	batch   => 1000);
+my (undef, $complaints) = $notes->collect($clients);
+unlike($complaints, qr/ERROR/, 'clients lose their connection, no more');
+like(
+	slurp_file($node->logfile),
+	qr/PANIC:  could not write to file "pg_wal.*": No space left on device/,
+	'WAL that can not be written is the end of the server');
+unlink "$wal_disk/filler";
+$node->_update_pid(-1);
+crash('a full disk of WAL');
+$notes->check_rows($node, 'postgres', 't');
+busy_session();
+$notes->check('a full disk of WAL');
+
+#
+# Pages that are damaged
+#
+sub damage
+{
+	my ($offset, $bytes) = @_;
+	my $file = $node->data_dir . '/'
+	  . sql(q{SELECT pg_relation_filepath('sno_snapshot')});
+	close_session($_) foreach @busy;
+	@busy = ();
+	$node->stop;
+	Torture::poke($file, $offset, $bytes);
+	$torture->start_server($node);
+	$notes->next_phase;
+	push @busy, open_session($node, 'postgres', 'sno.max_wait = 0');
+	return $busy[0];
+}
+
+sql('ALTER TABLE sno_snapshot SET TABLESPACE pg_default');
+sql(q{DELETE FROM sno_snapshot WHERE partition = 30000; VACUUM FULL sno_snapshot}
+);
+sql('CREATE EXTENSION amcheck');
+generate($busy[0]);
+
+# The first line pointer, which says where a row is, makes it 30 bytes long.
+my $session = damage(24 + 2, pack('C', 30 << 1));
+$error = ask_error($session, 'SELECT sno_generate()');
+like(
+	$error,
+	qr/^ERROR:  XX001: a row of table "sno_snapshot" of extension "sno" is damaged$/m,
+	'a damaged row is an error');
+like($error, qr/^HINT:  Find it with verify_heapam\(\)/m, 'with a hint');
+is( sql(q{SELECT DISTINCT blkno || ',' || offnum FROM verify_heapam('sno_snapshot')}
+	),
+	'0,1',
+	'it is found');
+sql(q{DELETE FROM sno_snapshot WHERE ctid = '(0,1)'});
+sql('VACUUM sno_snapshot');
+generate($session);
+pass('and mended as the hint says');
+
+# The page's header
+$session = damage(12, "\xff\xff");
+$error   = ask_error($session, 'SELECT sno_generate()');
+like(
+	$error,
+	qr/^ERROR:  XX001: invalid page in block 0 of relation /m,
+	'a damaged page is an error');
+sql('TRUNCATE sno_snapshot');
+generate($session);
+pass('and gone when the table is truncated');
+crash('damaged pages');
+$notes->check('damaged pages');
+
+$node->stop;
+unlike(
+	slurp_file($node->logfile),
+	qr/TRAP|was terminated by signal (?!6\b)/,
+	'nothing crashed but where it must');
+done_testing();
