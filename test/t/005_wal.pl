@@ -21,6 +21,8 @@ $node->append_conf(
 wal_level = minimal
 max_wal_senders = 0
 log_statement = none
+wal_writer_delay = 10s
+max_prepared_transactions = 1
 });
 $node->start;
 
@@ -64,6 +66,26 @@ crash('an extension created and used in one transaction');
 $notes->check_rows($node, 'postgres', 't');
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
 crash('its second life');
+
+# Commits don't wait for their flush, leases do.
+$session = open_session($node, 'postgres', 'synchronous_commit = off');
+$notes->add($session, ask($session, ids_of(1)));
+crash('commits that are not flushed');
+
+# A transaction that is prepared, and committed in the server's next life
+$session = open_session($node, 'postgres');
+ask($session, 'BEGIN');
+$notes->add($session,
+	ask($session, 'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
+	'committed');
+ask($session, q{PREPARE TRANSACTION 'later'});
+$notes->add($session, ask($session, ids_of(1000)));
+crash('a prepared transaction');
+$notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
+$node->safe_psql('postgres', q{COMMIT PREPARED 'later'});
+crash('a prepared transaction that was committed');
+$notes->check_rows($node, 'postgres', 't');
+$notes->check('transactions of all kinds');
 
 #
 # Renewals

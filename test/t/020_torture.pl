@@ -223,6 +223,16 @@ my @faults = (
 		for_leases(2);
 		kill 'CONT', $pid;
 	},
+	'sessions stopped at any step' => sub {
+		my @pids = map { victim() } 1 .. 4;
+		for (1 .. 50)
+		{
+			my $pid = $torture->one_of(@pids);
+			kill 'STOP', $pid;
+			usleep($torture->random(10_000));
+			kill 'CONT', $pid;
+		}
+	},
 	'all processes stopped past their leases' => sub {
 		my @pids = processes();
 		kill 'STOP', @pids;

@@ -84,8 +84,8 @@ sub start_again
 	return;
 }
 
-# A psql session in the background, which survives errors and knows the
-# settings of the extension before it generates.
+# A psql session in the background, which survives errors and, if it is a
+# superuser's, knows the settings of the extension before it generates.
 sub open_session
 {
 	my ($node, $dbname, @settings) = @_;
@@ -102,7 +102,7 @@ sub open_session
 		'2>',
 		\$session{err},
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	ask(\%session, "LOAD 'sno'");
+	ask(\%session, "LOAD 'sno'") if !defined $ENV{PGUSER};
 	ask(\%session, "SET $_") foreach @settings;
 	return \%session;
 }

@@ -1,0 +1,193 @@
+
+# Those who mean harm, or are careless: whoever may generate can neither see nor
+# change what that leaves, nothing that is planted is ever run, and a library
+# that was replaced under a running server says so.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "log_statement = none\n");
+$node->start;
+
+my $notes = SnoTest->new;
+$notes->next_phase;
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sub connect_as
+{
+	my ($user, @settings) = @_;
+	local $ENV{PGUSER} = $user;
+	return open_session($node, 'postgres', @settings);
+}
+
+# A user gets these errors, each one a query and the SQLSTATE.
+sub is_refused
+{
+	my ($who, $session, @refused) = @_;
+	while (my ($query, $state) = splice @refused, 0, 2)
+	{
+		like(
+			ask_error($session, $query),
+			qr/^ERROR:  $state: /m,
+			"$who: $query");
+	}
+	return;
+}
+
+#
+# The schema of the extension is another user's, who has planted what he may.
+#
+sql(q{
+CREATE ROLE mallory LOGIN;
+CREATE ROLE alice LOGIN;
+CREATE SCHEMA ids AUTHORIZATION mallory;
+GRANT USAGE ON SCHEMA ids TO PUBLIC});
+
+my $mallory = connect_as('mallory', 'search_path = ids');
+ask($mallory, 'CREATE TABLE sno_snapshot (trap integer)');
+my ($status, $out, $err) =
+  $node->psql('postgres', 'CREATE EXTENSION sno SCHEMA ids');
+like(
+	$err,
+	qr/^.*ERROR:  relation "sno_snapshot" already exists$/m,
+	'a table that was planted is not taken for ours');
+ask($mallory, 'DROP TABLE sno_snapshot');
+
+# Whoever runs one of these would run it as a superuser.
+my $trap = q{LANGUAGE plpgsql AS $$BEGIN RAISE 'trapped'; END$$};
+ask($mallory, qq{
+CREATE FUNCTION trap() RETURNS trigger $trap;
+CREATE FUNCTION trap(a anyelement, b anyelement) RETURNS boolean $trap;
+CREATE FUNCTION format(text, VARIADIC text[]) RETURNS text $trap;
+CREATE FUNCTION pg_extension_config_dump(regclass, text) RETURNS void $trap;
+CREATE FUNCTION current_setting(text) RETURNS text $trap;
+CREATE OPERATOR = (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement);
+CREATE OPERATOR >= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement);
+CREATE OPERATOR <= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement)}
+);
+sql('CREATE EXTENSION sno SCHEMA ids');
+pass('the script of the extension runs nothing that was planted');
+
+is_refused(
+	'owner of the schema', $mallory,
+	'SELECT * FROM ids.sno_snapshot'                     => '42501',
+	'INSERT INTO ids.sno_snapshot DEFAULT VALUES'        => '42501',
+	'DELETE FROM ids.sno_snapshot'                       => '42501',
+	'TRUNCATE ids.sno_snapshot'                          => '42501',
+	'BEGIN; LOCK TABLE ids.sno_snapshot IN SHARE MODE'   => '42501',
+	'ROLLBACK; ALTER TABLE ids.sno_snapshot RENAME TO x' => '42501',
+	'ALTER TABLE ids.sno_snapshot ADD COLUMN x integer'  => '42501',
+	'CREATE INDEX ON ids.sno_snapshot (partition)'       => '42501',
+	'CREATE TRIGGER t BEFORE UPDATE ON ids.sno_snapshot FOR EACH ROW EXECUTE FUNCTION ids.trap()'
+	  => '42501',
+	'CREATE RULE r AS ON INSERT TO ids.sno_snapshot DO INSTEAD NOTHING' =>
+	  '42501',
+	'CREATE POLICY p ON ids.sno_snapshot'             => '42501',
+	'GRANT SELECT ON ids.sno_snapshot TO alice'       => '42501',
+	'DROP TABLE ids.sno_snapshot'                     => '2BP01',
+	'DROP FUNCTION ids.sno_generate(integer)'         => '2BP01',
+	'ALTER FUNCTION ids.sno_generate(integer) STABLE' => '42501',
+	'CREATE OR REPLACE FUNCTION ids.sno_generate(meta integer DEFAULT 0) RETURNS ids.sno LANGUAGE sql AS $$SELECT NULL::ids.sno$$'
+	  => '42501',
+	q{CREATE FUNCTION mine() RETURNS ids.sno LANGUAGE c AS 'sno', 'sno_generate'}
+	  => '42501');
+$notes->add($mallory, ask($mallory, ids_of(100)));
+
+#
+# A search path that is full of traps
+#
+sql('CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO PUBLIC');
+ask($mallory, qq{
+SET search_path = traps;
+CREATE FUNCTION trap() RETURNS trigger $trap;
+CREATE TABLE sno_snapshot (holder bigint, partition integer);
+CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR TRUNCATE ON sno_snapshot EXECUTE FUNCTION trap();
+GRANT ALL ON sno_snapshot TO PUBLIC;
+CREATE TYPE sno AS (trap integer);
+RESET search_path});
+my $alice = connect_as('alice', 'search_path = traps, ids, pg_catalog');
+ask($alice, q{CREATE TEMP TABLE sno_snapshot (trap integer)});
+$notes->add(
+	$alice,
+	ask($alice,
+		'SELECT ids.sno_generate(n % 256) FROM generate_series(1, 1000) AS n')
+);
+is( ask($alice, 'SELECT count(*) FROM traps.sno_snapshot')
+	  . ask($alice, 'SELECT count(*) FROM pg_temp.sno_snapshot'),
+	'00',
+	'leases go to the table of the extension, whatever the search path');
+is(sql('SELECT count(*) FROM ids.sno_snapshot'), 2, 'and are there');
+is_refused(
+	'anybody', $alice,
+	'SELECT * FROM ids.sno_snapshot'                          => '42501',
+	'SELECT count(*) FROM ids.sno_snapshot'                   => '42501',
+	'COPY ids.sno_snapshot TO STDOUT'                         => '42501',
+	q{UPDATE ids.sno_snapshot SET lease_until = '2010-01-01'} => '42501',
+	'TRUNCATE ids.sno_snapshot'                               => '42501',
+	'DROP EXTENSION sno'                                      => '42501',
+	q{ALTER EXTENSION sno SET SCHEMA public}                  => '42501',
+	q{SET sno.partitions = '1-2'}                             => '55P02',
+	q{SET sno.lease_duration = '1d'}                          => '55P02',
+	q{ALTER ROLE alice SET sno.partitions = '1-2'}            => '55P02');
+is( ask($alice,
+		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_snapshot\''
+	),
+	'',
+	'nor are there statistics to be seen');
+sql('REVOKE EXECUTE ON FUNCTION ids.sno_generate(integer) FROM PUBLIC');
+is_refused('who may not execute it',
+	$alice, 'SELECT ids.sno_generate()' => '42501');
+$notes->check('abuse');
+
+#
+# The library is replaced, under a running server, by one with another layout of
+# shared memory.
+#
+my $source = "$FindBin::RealBin/../..";
+my $build  = PostgreSQL::Test::Utils::tempdir('library');
+system_or_bail('cp', '-R', "$source/src", "$source/sql", "$source/Makefile",
+	"$source/sno.control", $build);
+my $partition = slurp_file("$build/src/partition.c");
+$partition =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
+  or die 'no layout version';
+unlink "$build/src/partition.c";
+append_to_file("$build/src/partition.c", $partition);
+system_or_bail("find $build -name '*.o' -o -name '*.so' | xargs rm -f");
+system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'sno.so');
+sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$build/sno.so', 'sno_generate'}
+);
+my $error =
+  ($node->psql('postgres', "\\set VERBOSITY verbose\nSELECT another(1)"))[2];
+like(
+	$error,
+	qr/ERROR:  55000: shared memory of extension "sno" belongs to another version of its library/,
+	'another library refuses to share memory');
+like(
+	$error,
+	qr/HINT:  The library was replaced while the server was running: restart the server\./,
+	'with a hint');
+$notes->add(
+	$mallory,
+	$node->safe_psql(
+		'postgres', 'SELECT ids.sno_generate() FROM generate_series(1, 100)')
+);
+$notes->check('another library');
+
+close_session($_) foreach ($mallory, $alice);
+$node->stop;
+unlike(
+	slurp_file($node->logfile),
+	qr/PANIC|TRAP|was terminated by signal/,
+	'nothing crashed');
+done_testing();
