@@ -111,3 +111,73 @@ sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued)
 	}
 	return SNO_ISSUED;
 }
+
+/*
+ * Prepare for a step back to `now`, which is before the word's unit and after
+ * wall_safe, without issuing anything: the step that follows is progress.
+ */
+void
+sno_generator_drift(SnoGenerator *g, uint64_t now)
+{
+	g->wall_safe = SNO_WORD_UNIT(sno_generator_word(g));
+	g->drifts++;
+	__atomic_store_n(&g->word, SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_NONE),
+					 __ATOMIC_RELAXED);
+}
+
+/* How far a timeline is used: unit and next sequence, in the places of a word. */
+static uint64_t
+used(const SnoGenerator *g, bool tick_tock)
+{
+	uint64_t	word = sno_generator_word(g);
+
+	if (tick_tock == (g->drifts & 1))
+		return SNO_WORD(SNO_WORD_UNIT(word), false, SNO_WORD_SEQUENCE(word));
+	return SNO_WORD(g->wall_safe, false, SNO_SEQUENCE_NONE);
+}
+
+/*
+ * Count as used what either of two generators of a partition, none of which is
+ * shared now, may have issued.  Each timeline is used as far as the further one
+ * says, so I1 and I2 hold for both; drifts are those of who drifted more.
+ */
+void
+sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
+{
+	uint64_t	furthest[2];
+
+	for (int t = 0; t < 2; t++)
+	{
+		uint64_t	one = used(g, t);
+		uint64_t	two = used(other, t);
+
+		furthest[t] = one > two ? one : two;
+	}
+	if (other->drifts > g->drifts)
+		g->drifts = other->drifts;
+	g->wall_safe = SNO_WORD_UNIT(furthest[!(g->drifts & 1)]);
+	__atomic_store_n(&g->word,
+					 furthest[g->drifts & 1] | SNO_WORD(0, g->drifts & 1, 0),
+					 __ATOMIC_RELAXED);
+}
+
+/* A shared step whose unit isn't the word's, or is exhausted, or is closed. */
+SnoStep
+sno_generator_share_turn(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued)
+{
+	uint64_t	first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), g->sequence_min);
+
+	if (sno_word_is_closed(word))
+		return SNO_CLOSED;
+	if (now == SNO_WORD_UNIT(word))
+		return SNO_EXHAUSTED;
+	if (now < SNO_WORD_UNIT(word))
+		return SNO_BEHIND;
+	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_RELAXED))
+		return SNO_LEASE_OVER;
+	if (!__atomic_compare_exchange_n(&g->word, &word, first + 1, false,
+									 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return SNO_RACED;
+	*issued = first;
+	return SNO_ISSUED;
+}

@@ -40,6 +40,24 @@
  *
  * One owner at a time may step or change a generator.  Others may look at the
  * word meanwhile, which is therefore loaded and stored atomically.
+ *
+ * Or it is shared: any number of callers sno_generator_share() it, without a
+ * lock.  They touch nothing but the word, and may assume of the other fields
+ * only that the ceiling they see is not older than the word they loaded.
+ *
+ *	S1	Within a unit an addition to the word issues what it returns, if that is
+ *		within bounds: no two additions return the same.  It is made only after
+ *		a sequence within bounds was loaded, so at most one a caller goes past
+ *		them, and the sequence never reaches SNO_WORD_CLOSED.
+ *	S2	A later unit, at most the ceiling, is entered by compare-and-swap, which
+ *		issues the lowest sequence.  The word never returns to an earlier value,
+ *		so the ceiling and the bounds are those of the word that it replaces.
+ *	S3	All else takes the word away first: once it is exchanged for
+ *		SNO_WORD_CLOSED, whose sequence is beyond all bounds, no addition or swap
+ *		issues anything, and who exchanged it, if a lock lets one at a time do
+ *		so, owns the generator.  Storing a word shares it again.
+ *	S4	Nobody who finds a unit later than now has proof of a step back, unless
+ *		the clock was read after the word, both after any race that was lost.
  */
 #ifndef SNO_GENERATOR_H
 #define SNO_GENERATOR_H
@@ -53,6 +71,10 @@
 #define SNO_WORD_TICK_TOCK(word)	((bool) ((word) >> 24 & 1))
 /* 24 bits: the next sequence may lie beyond the last one of 16 bits. */
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
+
+/* A sequence that is beyond all: of a unit that is used up; of no word at all. */
+#define SNO_SEQUENCE_NONE	(SNO_SEQUENCE_MAX + 1)
+#define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
 typedef struct SnoGenerator
 {
@@ -72,7 +94,9 @@ typedef enum SnoStep
 	SNO_ISSUED,
 	SNO_EXHAUSTED,				/* no sequence is left in this unit */
 	SNO_BEHIND,					/* now is in a stretch that both timelines used */
-	SNO_LEASE_OVER				/* now is after the ceiling */
+	SNO_LEASE_OVER,				/* now is after the ceiling */
+	SNO_CLOSED,					/* shared, and taken away by somebody */
+	SNO_RACED					/* shared, and changed: read word and clock anew */
 } SnoStep;
 
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
@@ -83,6 +107,10 @@ extern void sno_generator_start_given(SnoGenerator *g, uint16_t sequence_min,
 extern bool sno_generator_ready_given(const SnoGenerator *g, uint64_t unit);
 extern SnoStep sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued);
 extern SnoStep sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued);
+extern void sno_generator_drift(SnoGenerator *g, uint64_t now);
+extern void sno_generator_merge(SnoGenerator *g, const SnoGenerator *other);
+extern SnoStep sno_generator_share_turn(SnoGenerator *g, uint64_t word,
+										uint64_t now, uint64_t *issued);
 
 static inline uint64_t
 sno_generator_word(const SnoGenerator *g)
@@ -106,6 +134,52 @@ sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
 		return SNO_ISSUED;
 	}
 	return sno_generator_turn(g, now, issued);
+}
+
+/* The word of a shared generator, to be loaded before the clock is read. */
+static inline uint64_t
+sno_generator_load(const SnoGenerator *g)
+{
+	return __atomic_load_n(&g->word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Issue an id of a shared generator, whose `word` was loaded before the clock
+ * said that it is `now`.  What is issued may be of a later unit than that, if
+ * somebody else entered one.
+ */
+static inline SnoStep
+sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued)
+{
+	uint64_t	got;
+
+	if (now != SNO_WORD_UNIT(word) || SNO_WORD_SEQUENCE(word) > g->sequence_max)
+		return sno_generator_share_turn(g, word, now, issued);
+
+	got = __atomic_fetch_add(&g->word, 1, __ATOMIC_ACQ_REL);
+	if (SNO_WORD_SEQUENCE(got) > g->sequence_max)
+		return SNO_RACED;
+	*issued = got;
+	return SNO_ISSUED;
+}
+
+/* Take the word of a shared generator away, or share it (again). */
+static inline uint64_t
+sno_generator_close(SnoGenerator *g)
+{
+	return __atomic_exchange_n(&g->word, SNO_WORD_CLOSED, __ATOMIC_ACQ_REL);
+}
+
+static inline void
+sno_generator_open(SnoGenerator *g, uint64_t word)
+{
+	__atomic_store_n(&g->word, word, __ATOMIC_RELEASE);
+}
+
+static inline bool
+sno_word_is_closed(uint64_t word)
+{
+	return SNO_WORD_SEQUENCE(word) >= SNO_WORD_CLOSED;
 }
 
 #endif							/* SNO_GENERATOR_H */

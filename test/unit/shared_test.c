@@ -1,0 +1,398 @@
+/*
+ * shared_test.c
+ *		A generator that is shared: by threads, whose clock steps under them, and
+ *		by sessions that crash at any moment, as named.c lets them.
+ *
+ * Each id issued sets its bit in a set, and it is seen whether it was set before.
+ * Sanitizers look for races of the other kind.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator.h"
+
+#define UNITS		6000
+#define MIN			3
+#define MAX			10
+#define THREADS		8
+#define LEASE		50
+
+static int	tests;
+static int	failures;
+
+static void
+report(bool ok, const char *what)
+{
+	printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, what);
+	failures += !ok;
+}
+
+/* The set of ids, a word for each unit and timeline. */
+static uint32_t issued[UNITS][2];
+static uint64_t twice,
+			beyond;				/* ids out of bounds, or of a unit without a lease */
+static uint64_t count;
+
+static uint64_t
+load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void
+note(uint64_t word, uint64_t ceiling)
+{
+	uint64_t	unit = SNO_WORD_UNIT(word);
+	uint32_t	sequence = SNO_WORD_SEQUENCE(word);
+
+	__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+	if (unit >= UNITS || sequence < MIN || sequence > MAX || unit > ceiling)
+		__atomic_fetch_add(&beyond, 1, __ATOMIC_RELAXED);
+	else if (__atomic_fetch_or(&issued[unit][SNO_WORD_TICK_TOCK(word)],
+							   UINT32_C(1) << sequence, __ATOMIC_RELAXED) >> sequence & 1)
+		__atomic_fetch_add(&twice, 1, __ATOMIC_RELAXED);
+}
+
+static void
+forget(void)
+{
+	memset(issued, 0, sizeof(issued));
+	twice = beyond = count = 0;
+}
+
+/*
+ * Threads
+ */
+
+static SnoGenerator shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t kept;			/* the exact word, while it is closed */
+static uint64_t highest;		/* ceiling of all leases so far */
+static uint64_t now;			/* the clock */
+static bool done;
+
+/* Do what the generator needs to issue again. */
+static void
+mend(void)
+{
+	uint64_t	word,
+				clock,
+				ceiling;
+
+	pthread_mutex_lock(&lock);
+	word = sno_generator_load(&shared);
+	clock = load(&now);
+	if (!sno_word_is_closed(word) && clock < SNO_WORD_UNIT(word) &&
+		clock > shared.wall_safe)
+	{
+		SnoGenerator g = {.wall_safe = shared.wall_safe, .drifts = shared.drifts};
+
+		g.word = sno_generator_close(&shared);
+		sno_generator_drift(&g, clock);
+		shared.wall_safe = g.wall_safe;
+		shared.drifts = g.drifts;
+		kept = g.word;
+		word = SNO_WORD_CLOSED;
+	}
+	if (sno_word_is_closed(word) || clock > __atomic_load_n(&shared.ceiling, __ATOMIC_RELAXED))
+	{
+		/* A lease after a step back ends before the one that was left. */
+		ceiling = clock + LEASE;
+		if (sno_word_is_closed(word) && ceiling < SNO_WORD_UNIT(kept))
+			ceiling = SNO_WORD_UNIT(kept);
+		if (ceiling > load(&highest))
+			__atomic_store_n(&highest, ceiling, __ATOMIC_RELEASE);
+		__atomic_store_n(&shared.ceiling, ceiling, __ATOMIC_RELEASE);
+		if (sno_word_is_closed(word))
+			sno_generator_open(&shared, kept);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void *
+work(void *arg)
+{
+	(void) arg;
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+	{
+		uint64_t	word = sno_generator_load(&shared);
+		uint64_t	got;
+
+		switch (sno_generator_share(&shared, word, load(&now), &got))
+		{
+			case SNO_ISSUED:
+				note(got, load(&highest));
+				break;
+			case SNO_RACED:
+				break;
+			case SNO_EXHAUSTED:
+				sched_yield();
+				break;
+			default:
+				mend();
+		}
+	}
+	return NULL;
+}
+
+/* Somebody closes the generator now and then, and opens it where it was. */
+static void *
+disturb(void *arg)
+{
+	(void) arg;
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+	{
+		uint64_t	word;
+
+		pthread_mutex_lock(&lock);
+		word = sno_generator_close(&shared);
+		if (!sno_word_is_closed(word))
+			kept = word;
+		sched_yield();
+		sno_generator_open(&shared, kept);
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void
+run_threads(bool steps)
+{
+	pthread_t	thread[THREADS + 1];
+	char		what[100];
+	uint64_t	clock = 100;
+
+	forget();
+	done = false;
+	now = clock;
+	sno_generator_start(&shared, 0, MIN, MAX);
+	kept = sno_generator_close(&shared);
+	highest = 0;
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, work, NULL);
+	pthread_create(&thread[THREADS], NULL, disturb, NULL);
+	srand(1);
+	while (clock < UNITS - LEASE - 1)
+	{
+		uint64_t	before = load(&count);
+
+		clock = steps && rand() % 100 == 0 ? clock - rand() % 60 : clock + 1;
+		__atomic_store_n(&now, clock, __ATOMIC_RELEASE);
+		for (int i = 0; i < 100 && load(&count) < before + 4; i++)
+			sched_yield();
+	}
+	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
+	for (int i = 0; i <= THREADS; i++)
+		pthread_join(thread[i], NULL);
+
+	snprintf(what, sizeof(what), "threads, %s clock: none of %llu ids twice",
+			 steps ? "stepped" : "steady", (unsigned long long) count);
+	report(count > 0 && twice == 0 && beyond == 0, what);
+	report(steps ? shared.drifts > 0 : shared.drifts == 0,
+		   steps ? "steps back are drifts" : "there is no drift");
+}
+
+/*
+ * Crashes: the row as it was written and as it is on disk, and sessions as
+ * named.c has them.
+ */
+
+typedef struct Row
+{
+	uint64_t	word;			/* of a generator that was closed */
+	uint64_t	wall_safe;
+	uint64_t	until;
+	uint32_t	drifts;
+	bool		exact;
+} Row;
+
+static Row	written,
+			disk;
+
+static void
+flush(void)
+{
+	disk = written;
+}
+
+/* WAL may get to disk unasked. */
+static void
+maybe_flush(void)
+{
+	if (rand() % 2)
+		flush();
+}
+
+static SnoGenerator
+recall(void)
+{
+	SnoGenerator g,
+				row = {
+		.word = disk.exact ? disk.word :
+		SNO_WORD(disk.until, disk.drifts & 1, SNO_SEQUENCE_NONE),
+		.wall_safe = disk.wall_safe,
+		.drifts = disk.drifts
+	};
+
+	sno_generator_start(&g, 0, MIN, MAX);
+	sno_generator_merge(&g, &row);
+	return g;
+}
+
+/* A life of the server: ends by a crash, or cleanly. */
+static void
+live(uint64_t *clock)
+{
+	SnoGenerator g = recall();
+	bool		open = false,
+				crashed = false;
+	uint64_t	word = g.word;
+
+	for (int i = rand() % 300; i > 0 && !crashed; i--)
+	{
+		uint64_t	got;
+		SnoStep		step = SNO_CLOSED;
+
+		*clock = rand() % 30 == 0 ? *clock - rand() % 20 :
+			rand() % 2 ? *clock + 1 : *clock;
+		if (open)
+		{
+			word = sno_generator_load(&g);
+			step = sno_generator_share(&g, word, *clock, &got);
+		}
+		if (step == SNO_ISSUED)
+			note(got, disk.until > disk.wall_safe ? disk.until : disk.wall_safe);
+		else if (step == SNO_LEASE_OVER)
+		{
+			written = (Row) {.wall_safe = g.wall_safe, .until = *clock + LEASE / 2,
+				.drifts = g.drifts};
+			crashed = rand() % 20 == 0;
+			if (crashed)
+				break;
+			flush();
+			g.ceiling = written.until;
+		}
+		else if (step == SNO_CLOSED || step == SNO_BEHIND)
+		{
+			SnoGenerator to = g;
+			uint64_t	unit = SNO_WORD_UNIT(word);
+
+			to.word = word;
+			if (*clock < unit)
+			{
+				if (*clock <= g.wall_safe)
+					continue;
+				(void) sno_generator_close(&g);
+				sno_generator_drift(&to, *clock);
+			}
+			to.ceiling = *clock + LEASE / 2;
+			if (to.ceiling < SNO_WORD_UNIT(to.word))
+				to.ceiling = SNO_WORD_UNIT(to.word);
+			written = (Row) {.wall_safe = to.wall_safe, .until = to.ceiling,
+				.drifts = to.drifts};
+			if (to.drifts != g.drifts && open && g.ceiling > written.wall_safe)
+				written.wall_safe = g.ceiling;
+			maybe_flush();
+			/* A crash, or an error, after which it is closed where it was. */
+			crashed = rand() % 20 == 0;
+			if (crashed)
+				break;
+			if (rand() % 20 == 0)
+			{
+				(void) sno_generator_close(&g);
+				sno_generator_open(&g, word);
+				if (open)
+				{
+					/* It goes on where it was only by a row of its own. */
+					written = (Row) {.wall_safe = g.wall_safe,
+						.until = g.ceiling > unit ? g.ceiling : unit, .drifts = g.drifts};
+					flush();
+				}
+				continue;
+			}
+			flush();
+			g = to;
+			open = true;
+		}
+	}
+	if (rand() % 2 && open && !crashed)
+	{
+		g.word = sno_generator_load(&g);
+		written = (Row) {.word = g.word, .wall_safe = g.wall_safe,
+			.until = SNO_WORD_UNIT(g.word), .drifts = g.drifts, .exact = true};
+		flush();
+	}
+	maybe_flush();
+	written = disk;
+}
+
+static void
+run_crashes(void)
+{
+	uint64_t	total = 0;
+	bool		ok = true;
+	char		what[100];
+
+	for (int seed = 1; ok && seed <= 300; seed++)
+	{
+		uint64_t	clock = 2000;
+
+		forget();
+		srand(seed);
+		memset(&disk, 0, sizeof(disk));
+		written = disk;
+		for (int life = 0; life < 40; life++)
+		{
+			if (rand() % 4 == 0)
+				clock -= rand() % 40;
+			live(&clock);
+		}
+		total += count;
+		ok = twice == 0 && beyond == 0;
+	}
+	snprintf(what, sizeof(what), "crashes: none of %llu ids twice",
+			 (unsigned long long) total);
+	report(ok && total > 0, what);
+}
+
+/* Two states in one */
+static void
+run_merge(void)
+{
+	SnoGenerator a,
+				b;
+
+	sno_generator_start(&a, 0, MIN, MAX);
+	b = a;
+	b.word = SNO_WORD(500, 1, 7);
+	b.wall_safe = 600;
+	b.drifts = 3;
+	sno_generator_merge(&a, &b);
+	report(a.word == b.word && a.wall_safe == 600 && a.drifts == 3,
+		   "what was never used becomes what it is merged with");
+	b.word = SNO_WORD(700, 0, 5);
+	b.wall_safe = 400;
+	b.drifts = 2;
+	sno_generator_merge(&a, &b);
+	report(a.word == SNO_WORD(500, 1, 7) && a.wall_safe == 700 && a.drifts == 3,
+		   "each timeline is used as far as the further one says");
+	b.drifts = 4;
+	sno_generator_merge(&a, &b);
+	report(a.word == SNO_WORD(700, 0, SNO_SEQUENCE_NONE) && a.wall_safe == 500 && a.drifts == 4,
+		   "who drifted more names the timeline");
+}
+
+int
+main(void)
+{
+	run_merge();
+	run_crashes();
+	run_threads(false);
+	run_threads(true);
+	printf("1..%d\n", tests);
+	return failures != 0;
+}
