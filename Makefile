@@ -19,6 +19,9 @@ OBJS = \
 	src/many.o \
 	src/at.o \
 	src/reseed.o \
+	src/definition.o \
+	src/named.o \
+	src/snapshot.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \

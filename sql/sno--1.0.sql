@@ -710,9 +710,52 @@ CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
+CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
+AS 'MODULE_PATHNAME', 'sno_generate_named'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+CREATE FUNCTION sno_create_generator(name text, partition integer,
+    sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
+    meta integer DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+CREATE FUNCTION sno_drop_generator(name text) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+CREATE FUNCTION sno_take_snapshot(name text) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
 COMMENT ON FUNCTION sno_generate(integer) IS
     'a new id, unlike any other of this database, with a metabyte from 0 to '
     '255; waits at most sno.max_wait';
+COMMENT ON FUNCTION sno_generate(integer, text) IS
+    'a new id from a named generator; where that has a metabyte of its own, '
+    'null stands for it; waits at most sno.max_wait';
+COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
+    'define a named generator: its partition, the bounds of its sequence in '
+    'either order, and its metabyte, null for any';
+COMMENT ON FUNCTION sno_drop_generator(text) IS
+    'drop a named generator; what it issued is remembered';
+COMMENT ON FUNCTION sno_take_snapshot() IS
+    'state of the generator of this session, as the Go package writes it; null '
+    'if the session has none';
+COMMENT ON FUNCTION sno_take_snapshot(text) IS
+    'state of a named generator, as the Go package writes it';
+COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
+    'let a named generator, defined anew if there is none, go on after a '
+    'snapshot of it; never takes it back';
 
 CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -765,7 +808,8 @@ CREATE TABLE sno_snapshot (
     wall_safe         timestamptz NOT NULL,
     drifts            bigint      NOT NULL,
     taken_at          timestamptz NOT NULL,
-    lease_until       timestamptz NOT NULL
+    lease_until       timestamptz NOT NULL,
+    named             boolean     NOT NULL DEFAULT false
 ) USING heap;
 
 COMMENT ON TABLE sno_snapshot IS
@@ -798,9 +842,57 @@ COMMENT ON COLUMN sno_snapshot.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_snapshot.lease_until IS
     'the ceiling: last unit in which ids may be issued under the lease';
+COMMENT ON COLUMN sno_snapshot.named IS
+    'whether it is a lease of a named generator';
 
 -- A dump carries the bounds along, as another holder's.
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
+
+-- The definitions of named generators (src/definition.c).  Their ids must not
+-- meet, whatever the metabyte.  They are this server's own: the trigger keeps
+-- away what logical replication brings, and tells sessions of changes.
+
+CREATE TABLE sno_generator (
+    name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
+    partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 65535),
+    sequence_min integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
+    sequence_max integer NOT NULL CHECK (sequence_max BETWEEN sequence_min + 3 AND 65535),
+    meta         integer CHECK (meta BETWEEN 0 AND 255),
+    CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
+        pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
+                             partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
+);
+
+CREATE FUNCTION sno_generator_changed() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+CREATE TRIGGER sno_generator_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_generator
+FOR EACH ROW EXECUTE FUNCTION sno_generator_changed();
+ALTER TABLE sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
+
+COMMENT ON TABLE sno_generator IS
+    'definitions of named generators; to be changed by sno_create_generator() '
+    'and sno_drop_generator()';
+COMMENT ON COLUMN sno_generator.name IS
+    'the name, at most 63 bytes';
+COMMENT ON COLUMN sno_generator.partition IS
+    'the partition of its ids, 0 to 65535';
+COMMENT ON COLUMN sno_generator.sequence_min IS
+    'lower bound of its sequence, inclusive';
+COMMENT ON COLUMN sno_generator.sequence_max IS
+    'upper bound of its sequence, inclusive; there are at least 4 ids a unit';
+COMMENT ON COLUMN sno_generator.meta IS
+    'the metabyte of all its ids, null if callers choose';
+COMMENT ON CONSTRAINT sno_generator_overlap ON sno_generator IS
+    'no two generators may issue the same id';
+COMMENT ON FUNCTION sno_generator_changed() IS
+    'trigger of the table of named generators';
+COMMENT ON TRIGGER sno_generator_changed ON sno_generator IS
+    'tells sessions of changes, and keeps replicated ones away';
+
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_generator', '');
 
 --
 -- grants
@@ -808,10 +900,21 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
 
 -- What pg_dump and pg_restore need where the database's owner runs them.
 -- Everybody else sees nothing: EXECUTE on a generator is the privilege.
-GRANT SELECT, INSERT ON TABLE sno_snapshot TO @extowner@;
+GRANT SELECT, INSERT ON TABLE sno_snapshot, sno_generator TO @extowner@;
 
 -- What uses partitions up for good is for the installing role, and whom it
 -- grants it.
 REVOKE EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed()
+TO @extowner@ WITH GRANT OPTION;
+
+-- Named generators are made by the role that installs, and whom it lets.
+REVOKE EXECUTE ON FUNCTION
+    sno_create_generator(text, integer, integer, integer, integer),
+    sno_drop_generator(text), sno_restore_generator(text, jsonb)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    sno_generate(integer, text),
+    sno_create_generator(text, integer, integer, integer, integer),
+    sno_drop_generator(text), sno_restore_generator(text, jsonb)
 TO @extowner@ WITH GRANT OPTION;

@@ -64,7 +64,7 @@ take(Oid function, uint64 unit)
 
 		if (rel == NULL)
 			return false;
-		p = sno_generate_reserve(rel, mine, unit, true);
+		p = sno_generate_reserve(function, rel, mine, unit, true);
 		sno_lease_close(rel);
 	}
 	if (p == NULL)
@@ -86,11 +86,15 @@ static bool
 lease(Oid function)
 {
 	Relation	rel = sno_generate_open_table(function);
+	SnoLease	row = {.partition = sno_partition_number(mine),
+		.generator = mine->generator
+	};
 	XLogRecPtr	lsn;
 
 	if (rel == NULL)
 		return false;
-	if (sno_lease_write(rel, mine, SNO_UNIT_MAX, &lsn))
+	row.generator.ceiling = SNO_UNIT_MAX;
+	if (sno_lease_write(rel, &row, &lsn))
 	{
 		XLogFlush(lsn);
 		mine->generator.ceiling = SNO_UNIT_MAX;

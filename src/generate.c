@@ -22,6 +22,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "clock.h"
+#include "definition.h"
 #include "fields.h"
 #include "generate.h"
 #include "lease.h"
@@ -161,14 +162,17 @@ static bool
 write_lease(Oid function, uint64 now)
 {
 	Relation	rel = sno_generate_open_table(function);
+	SnoLease	lease = {.partition = sno_partition_number(mine),
+		.generator = mine->generator
+	};
 	uint64		ceiling = Min(now + 2 * half_life(), SNO_UNIT_MAX);
 
-	ceiling = Max(ceiling, mine->generator.ceiling);
 	if (rel == NULL)
 		return false;
-	if (sno_lease_write(rel, mine, ceiling, &pending_lsn))
+	lease.generator.ceiling = Max(ceiling, mine->generator.ceiling);
+	if (sno_lease_write(rel, &lease, &pending_lsn))
 	{
-		pending_ceiling = ceiling;
+		pending_ceiling = lease.generator.ceiling;
 		pending_file = rel->rd_rel->relfilenode;
 	}
 	else
@@ -206,19 +210,14 @@ renew(Oid function, uint64 now)
 }
 
 /*
- * Write the next lease, without waiting for its flush.  The one that we have
- * covers `now`, so a failure is no error yet: it is logged, and tried again
- * when half of what is left of the lease is over.
+ * Renew a lease that covers what is issued now, so that a failure is no error
+ * yet: it is logged, and what it began is rolled back.
  */
-static void
-renew_early(Oid function, uint64 now)
+void
+sno_generate_quietly(void (*renew) (void *), void *arg, int partition)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	uint64		ceiling = mine->generator.ceiling;
-	int			partition = sno_partition_number(mine);
-
-	attention = now + (ceiling - now) / 2 + 1;
 
 	/* Parallel operations can't have subtransactions: renew at the ceiling. */
 	if (IsInParallelMode())
@@ -228,11 +227,7 @@ renew_early(Oid function, uint64 now)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		if (write_lease(function, now) && mine != NULL)
-		{
-			XLogSetAsyncXactLSN(pending_lsn);
-			attention = ceiling + 1;
-		}
+		renew(arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -257,6 +252,26 @@ renew_early(Oid function, uint64 now)
 	CurrentResourceOwner = owner;
 }
 
+typedef struct Renewal
+{
+	Oid			function;
+	uint64		now;
+} Renewal;
+
+/* Write the next lease, without waiting for its flush. */
+static void
+renew_early(void *arg)
+{
+	Renewal    *r = arg;
+	uint64		ceiling = mine->generator.ceiling;
+
+	if (write_lease(r->function, r->now) && mine != NULL)
+	{
+		XLogSetAsyncXactLSN(pending_lsn);
+		attention = ceiling + 1;
+	}
+}
+
 /* May this session take one more new lease? Counts it. */
 static bool
 may_lease(void)
@@ -277,15 +292,20 @@ may_lease(void)
 
 /* Reserve a partition for a new lease, as sno_partition_reserve() does. */
 SnoPartition *
-sno_generate_reserve(Relation rel, SnoPartition *old, uint64 now, bool given)
+sno_generate_reserve(Oid function, Relation rel, SnoPartition *old, uint64 now,
+					 bool given)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
 												  ALLOCSET_DEFAULT_SIZES);
 	SnoBounds	bounds = {0};
 	uint64		holder;
 	SnoPartition *p;
+	MemoryContext caller;
 
 	sno_lease_survey(rel, &bounds, &holder, context);
+	caller = MemoryContextSwitchTo(context);
+	bounds.defined = sno_definition_partitions(function);
+	MemoryContextSwitchTo(caller);
 	p = sno_partition_reserve(old, now, &bounds, holder, given);
 	MemoryContextDelete(context);
 	return p;
@@ -326,7 +346,7 @@ move(Oid function, uint64 now)
 		return false;
 	}
 
-	p = sno_generate_reserve(rel, mine, now, false);
+	p = sno_generate_reserve(function, rel, mine, now, false);
 	if (p != NULL)
 		own(p);
 	else
@@ -340,12 +360,7 @@ static void
 give_up(void)
 {
 	if (obstacle == TABLE_LOCKED)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-						SNO_LEASE_TABLE, sno_max_wait),
-				 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE."),
-				 errhint("Look for that session in pg_locks, and end its transaction.")));
+		sno_lease_give_up();
 	if (obstacle == POOL_USED_UP)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -410,7 +425,11 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 
 	if (now >= attention && now <= mine->generator.ceiling)
 	{
-		renew_early(function, now);
+		Renewal		renewal = {function, now};
+
+		/* If this fails, it is tried again when half of what is left is over. */
+		attention = now + (mine->generator.ceiling - now) / 2 + 1;
+		sno_generate_quietly(renew_early, &renewal, sno_partition_number(mine));
 		if (mine == NULL)
 			return SNO_EXHAUSTED;
 	}
@@ -472,6 +491,20 @@ sno_generate_next(Oid function, uint64 *issued)
 {
 	*issued = next(function);
 	return mine;
+}
+
+/* The partition that this session owns, or NULL. */
+const SnoPartition *
+sno_generate_mine(void)
+{
+	return mine;
+}
+
+/* Give it up, to a named generator of this session. */
+void
+sno_generate_vacate(void)
+{
+	session_end(0, (Datum) 0);
 }
 
 PG_FUNCTION_INFO_V1(sno_generate);

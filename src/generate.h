@@ -15,9 +15,12 @@ extern int	sno_max_wait;		/* ms */
 extern void sno_generate_begin(void);
 extern bool sno_generate_lease_in_place(Oid function, const SnoPartition *p);
 extern Relation sno_generate_open_table(Oid function);
-extern SnoPartition *sno_generate_reserve(Relation rel, SnoPartition *old,
-										  uint64 now, bool given);
+extern SnoPartition *sno_generate_reserve(Oid function, Relation rel,
+										  SnoPartition *old, uint64 now, bool given);
 extern void sno_generate_wait(int64 *since);
 extern SnoPartition *sno_generate_next(Oid function, uint64 *issued);
+extern void sno_generate_quietly(void (*renew) (void *), void *arg, int partition);
+extern const SnoPartition *sno_generate_mine(void);
+extern void sno_generate_vacate(void);
 
 #endif							/* SNO_GENERATE_H */

@@ -28,7 +28,8 @@
  *
  * Locking: rows are read under their buffer's share lock and written under its
  * exclusive lock.  A session writes a partition's row only while it owns the
- * partition (partition.c), so no two write one row.  The table is held in ROW
+ * partition (partition.c), a named generator's only while it holds the lock of
+ * its group (named.c), so no two write one row.  The table is held in ROW
  * EXCLUSIVE mode for the time of the operation, which keeps away everything
  * that would rewrite or drop it or index it; that lock is never waited for
  * here, for a session that holds a stronger one may wait for us.
@@ -49,6 +50,13 @@
  * the server's own, and the first row's is used from then on.  A server that
  * was copied has these three, too: sno_reseed() makes it another holder, by
  * setting the system identifier of its rows to 0, which no server has.
+ *
+ * The row of a named generator, which can't move to another partition, says more
+ * than an anonymous one's ceiling, so that it can go on from there: the timeline
+ * that the lowest bit of drifts names is used up to lease_until, and the other
+ * one up to wall_safe.  If lease_until is wall_hi, the generator was closed, and
+ * sequence is the next one of that unit; else all of lease_until's unit counts.
+ * Anonymous generators, which change timelines without telling, keep above both.
  */
 #include "postgres.h"
 
@@ -65,6 +73,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fields.h"
+#include "generate.h"
 #include "lease.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -89,40 +98,49 @@ typedef struct LeaseRow
 	int64		drifts;
 	TimestampTz taken_at;
 	TimestampTz lease_until;
+	bool		named;
 } LeaseRow;
 
 static const Oid column_types[] = {
 	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT4OID, INT4OID, INT4OID,
-	TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID
+	TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+	BOOLOID
 };
 
 #define COLUMNS			((int) lengthof(column_types))
 
 /* A tuple as insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
-#define TUPLE_SIZE		(HEADER_SIZE + sizeof(LeaseRow))
+#define ROW_SIZE		(offsetof(LeaseRow, named) + sizeof(bool))
+#define TUPLE_SIZE		(HEADER_SIZE + ROW_SIZE)
 
 /* One pass over all rows, and what it is to find. */
 typedef struct Pass
 {
 	SnoBounds  *bounds;			/* of each partition, or NULL */
-	const SnoPartition *p;		/* the partition whose row is wanted, or NULL */
+	const SnoLease *lease;		/* whose row is wanted, or NULL */
+	SnoLease   *recall;			/* what is to know all that rows say, or NULL; */
+	SnoLeaseKnown known;		/* but for rows of our own that this tells, */
+	const void *arg;			/* given this */
 	bool		own_found;		/* is there any row of our own? */
 	uint64		holder;			/* if so, the first one's holder */
-	ItemPointerData tid;		/* p's row, fit to be overwritten */
-	bool		clash;			/* does another holder lease p as well? */
+	ItemPointerData tid;		/* the lease's row, fit to be overwritten */
+	bool		clash;			/* does another holder lease the same? */
 	BlockNumber room;			/* first page that has room for a row */
 } Pass;
 
 /* The holder drawn when no row of our own was found, until a row has it. */
 static uint64 drawn_holder;
 
-/* The table of the extension that SQL function `function` is of, if there is. */
-static Oid
-find_table(Oid function)
+/*
+ * The table so named of the extension that SQL function `function` is of;
+ * InvalidOid if there is none.
+ */
+Oid
+sno_lease_find_table(Oid function, const char *name)
 {
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
-	Oid			relid = get_relname_relid(SNO_LEASE_TABLE, get_func_namespace(function));
+	Oid			relid = get_relname_relid(name, get_func_namespace(function));
 
 	if (OidIsValid(relid) && OidIsValid(extension) &&
 		getExtensionOfObject(RelationRelationId, relid) == extension)
@@ -137,7 +155,7 @@ find_table(Oid function)
 Oid
 sno_lease_table(Oid function, RelFileNumber *file)
 {
-	Oid			relid = find_table(function);
+	Oid			relid = sno_lease_find_table(function, SNO_LEASE_TABLE);
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 
 	*file = InvalidOid;
@@ -210,7 +228,7 @@ check_definition(Relation rel)
 static Oid
 require_table(Oid function)
 {
-	Oid			relid = find_table(function);
+	Oid			relid = sno_lease_find_table(function, SNO_LEASE_TABLE);
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
@@ -228,7 +246,13 @@ require_table(Oid function)
 Relation
 sno_lease_open(Oid function)
 {
-	Oid			relid = require_table(function);
+	return sno_lease_open_table(require_table(function));
+}
+
+/* The same, where it is known which table that is. */
+Relation
+sno_lease_open_table(Oid relid)
+{
 	Relation	rel;
 
 	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
@@ -251,6 +275,18 @@ sno_lease_close(Relation rel)
 	relation_close(rel, RowExclusiveLock);
 }
 
+/* It couldn't be opened for sno.max_wait: say why. */
+void
+sno_lease_give_up(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
+					SNO_LEASE_TABLE, sno_max_wait),
+			 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE."),
+			 errhint("Look for that session in pg_locks, and end its transaction.")));
+}
+
 /* The row in a tuple that holds_row(). */
 static LeaseRow *
 row_of(HeapTupleHeader tuple)
@@ -265,7 +301,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 		HeapTupleHeaderGetNatts(tuple) < COLUMNS ||
 		tuple->t_hoff < SizeofHeapTupleHeader ||
 		tuple->t_hoff != MAXALIGN(tuple->t_hoff) ||
-		length < tuple->t_hoff + sizeof(LeaseRow))
+		length < tuple->t_hoff + ROW_SIZE)
 		return false;
 	return true;
 }
@@ -313,29 +349,75 @@ is_own(const LeaseRow *row)
 		row->database == MyDatabaseId;
 }
 
-/* Is this the row of p's lease, and without marks of any transaction? */
+/* Is this the lease's row, and without marks of any transaction? */
 static bool
-is_lease_of(HeapTupleHeader tuple, const SnoPartition *p)
+is_row_of(HeapTupleHeader tuple, const SnoLease *lease)
 {
 	LeaseRow   *row = row_of(tuple);
 
-	return row->partition == sno_partition_number(p) &&
-		row->sequence_min == p->generator.sequence_min &&
-		row->sequence_max == p->generator.sequence_max &&
+	return row->partition == lease->partition &&
+		row->named == lease->named &&
+		row->sequence_min == lease->generator.sequence_min &&
+		row->sequence_max == lease->generator.sequence_max &&
 		is_own(row) &&
 		HeapTupleHeaderXminFrozen(tuple) &&
 		(tuple->t_infomask & HEAP_XMAX_INVALID ||
 		 HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask));
 }
 
+/* Do they share ids? */
+static bool
+overlaps(const LeaseRow *row, const SnoLease *lease)
+{
+	return row->partition == lease->partition &&
+		row->sequence_min <= lease->generator.sequence_max &&
+		row->sequence_max >= lease->generator.sequence_min;
+}
+
 /* Times outside the epoch, which only a forged row has, count as its ends. */
 static uint64
-ceiling_of(const LeaseRow *row)
+unit_of(TimestampTz at)
 {
 	uint64		unit;
 
-	(void) sno_timestamptz_to_unit(row->lease_until, &unit);
+	(void) sno_timestamptz_to_unit(at, &unit);
 	return unit;
+}
+
+/* Nothing was issued after this under the row's lease, in either timeline. */
+static uint64
+ceiling_of(const LeaseRow *row)
+{
+	uint64		ceiling = unit_of(row->lease_until);
+
+	return row->named ? Max(ceiling, unit_of(row->wall_safe)) : ceiling;
+}
+
+/* What a row that overlaps a named generator says that it may have issued. */
+static void
+recall(SnoLease *lease, const LeaseRow *row, bool own)
+{
+	uint64		ceiling = ceiling_of(row);
+	SnoGenerator issued = {
+		.drifts = (uint32) row->drifts,
+		.wall_safe = ceiling,
+		.word = SNO_WORD(ceiling, row->drifts & 1, SNO_SEQUENCE_NONE)
+	};
+
+	if (row->named)
+	{
+		bool		exact = row->lease_until == row->wall_hi &&
+			row->sequence_min == lease->generator.sequence_min &&
+			row->sequence_max == lease->generator.sequence_max &&
+			row->sequence >= row->sequence_min;
+
+		issued.wall_safe = unit_of(row->wall_safe);
+		issued.word = SNO_WORD(unit_of(row->lease_until), row->drifts & 1,
+							   exact ? row->sequence : SNO_SEQUENCE_NONE);
+	}
+	sno_generator_merge(&lease->generator, &issued);
+	if (!own)
+		lease->generator.lease_floor = Max(lease->generator.lease_floor, ceiling);
 }
 
 static void
@@ -372,11 +454,14 @@ note_row(Pass *pass, HeapTupleHeader tuple, BlockNumber block, OffsetNumber offs
 	{
 		note_bound(pass->bounds, row->partition, ceiling, own);
 	}
-	if (pass->p != NULL && row->partition == sno_partition_number(pass->p))
+	if (pass->recall != NULL && overlaps(row, pass->recall) &&
+		!(own && pass->known(pass->arg, row->named, row->sequence_min, row->sequence_max)))
+		recall(pass->recall, row, own);
+	if (pass->lease != NULL && overlaps(row, pass->lease))
 	{
-		if (!own && ceiling > pass->p->generator.lease_floor)
+		if (!own && ceiling > pass->lease->generator.lease_floor)
 			pass->clash = true;
-		if (!ItemPointerIsValid(&pass->tid) && is_lease_of(tuple, pass->p))
+		if (!ItemPointerIsValid(&pass->tid) && is_row_of(tuple, pass->lease))
 			ItemPointerSet(&pass->tid, block, offset);
 	}
 }
@@ -446,11 +531,25 @@ sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 }
 
 /*
- * Overwrite the row at `tid`.  The ceiling on disk never goes down.  False if
- * the row isn't there any more.
+ * Let a named generator's lease, which says nothing yet, know all that the rows
+ * say that was issued in its part of the partition, but for those rows of our
+ * own that are known.  Its floor gets to be the highest bound that another
+ * holder's row sets.
+ */
+void
+sno_lease_recall(Relation rel, SnoLease *lease, SnoLeaseKnown known, const void *arg)
+{
+	Pass		pass = {.recall = lease, .known = known, .arg = arg};
+
+	pass_over(rel, &pass);
+}
+
+/*
+ * Overwrite the row at `tid`.  The ceiling on disk never goes down, but a named
+ * generator's.  False if the row isn't there any more.
  */
 static bool
-overwrite(Relation rel, const SnoPartition *p, ItemPointer tid, LeaseRow *row,
+overwrite(Relation rel, const SnoLease *lease, ItemPointer tid, LeaseRow *row,
 		  XLogRecPtr *lsn)
 {
 	Buffer		buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(tid));
@@ -463,14 +562,15 @@ overwrite(Relation rel, const SnoPartition *p, ItemPointer tid, LeaseRow *row,
 	state = GenericXLogStart(rel);
 	page = GenericXLogRegisterBuffer(state, buffer, 0);
 	tuple = tuple_at(page, offset);
-	if (tuple == NULL || !is_lease_of(tuple, p))
+	if (tuple == NULL || !is_row_of(tuple, lease))
 	{
 		GenericXLogAbort(state);
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	row->lease_until = Max(row->lease_until, row_of(tuple)->lease_until);
-	memcpy(row_of(tuple), row, sizeof(LeaseRow));
+	if (!row->named)
+		row->lease_until = Max(row->lease_until, row_of(tuple)->lease_until);
+	memcpy(row_of(tuple), row, ROW_SIZE);
 	*lsn = GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 	return true;
@@ -521,7 +621,7 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 	HeapTupleHeaderSetCmin(tuple, FirstCommandId);
 	HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
 	tuple->t_infomask |= HEAP_XMAX_INVALID;
-	memcpy(row_of(tuple), row, sizeof(LeaseRow));
+	memcpy(row_of(tuple), row, ROW_SIZE);
 
 	page = GenericXLogRegisterBuffer(state, buffer,
 									 fresh ? GENERIC_XLOG_FULL_IMAGE : 0);
@@ -539,35 +639,34 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 }
 
 /*
- * Write the lease of a partition that the caller owns, up to `ceiling`, with
- * the generator's state of now.  The caller flushes *lsn before it publishes
- * the ceiling.  False, and nothing is written, if another holder's row shows a
- * lease of the partition that reaches beyond our floor: then it must be given
- * up.
+ * Write a lease of what the caller owns, whose generator isn't shared here: the
+ * state that it is to have on disk, and its ceiling.  The caller flushes *lsn
+ * before it publishes the ceiling.  False, and nothing is written, if another
+ * holder's row shows a lease of the same that reaches beyond our floor.
  */
 bool
-sno_lease_write(Relation rel, const SnoPartition *p, uint64 ceiling, XLogRecPtr *lsn)
+sno_lease_write(Relation rel, const SnoLease *lease, XLogRecPtr *lsn)
 {
-	const SnoGenerator *g = &p->generator;
-	uint64		word = sno_generator_word(g);
+	const SnoGenerator *g = &lease->generator;
 	LeaseRow	row = {
 		.system_identifier = (int64) GetSystemIdentifier(),
 		.timeline = (int32) GetWALInsertionTimeLine(),
 		.database = MyDatabaseId,
-		.partition = sno_partition_number(p),
+		.partition = lease->partition,
 		.sequence_min = g->sequence_min,
 		.sequence_max = g->sequence_max,
-		.sequence = (int32) SNO_WORD_SEQUENCE(word),
-		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(word)),
+		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), SNO_SEQUENCE_NONE),
+		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
 		.wall_safe = sno_unit_to_timestamptz(g->wall_safe),
 		.drifts = g->drifts,
 		.taken_at = GetCurrentTimestamp(),
-		.lease_until = sno_unit_to_timestamptz(ceiling)
+		.lease_until = sno_unit_to_timestamptz(g->ceiling),
+		.named = lease->named
 	};
 
 	for (;;)
 	{
-		Pass		pass = {.p = p};
+		Pass		pass = {.lease = lease};
 
 		pass_over(rel, &pass);
 		if (pass.clash)
@@ -575,7 +674,7 @@ sno_lease_write(Relation rel, const SnoPartition *p, uint64 ceiling, XLogRecPtr 
 		row.holder = (int64) holder_of(&pass);
 		if (!ItemPointerIsValid(&pass.tid))
 			*lsn = insert(rel, pass.room, &row);
-		else if (!overwrite(rel, p, &pass.tid, &row, lsn))
+		else if (!overwrite(rel, lease, &pass.tid, &row, lsn))
 			continue;
 		drawn_holder = 0;
 		return true;

@@ -22,6 +22,10 @@
  *				memory and any row of sno_snapshot know of it
  *	untouched	at rest, and never used since the server started
  *
+ * One that has named generators (named.c) is theirs for as long as the server
+ * runs: a session that owns it moves on as soon as it notices, and no other gets
+ * it.
+ *
  * Partitions for given times (at.c) have a list of their own.  As their ceiling is
  * the end of the epoch, the clock is never past it.
  *
@@ -41,9 +45,10 @@
 #include "storage/dsm_impl.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/memutils.h"
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
-#define SNO_LAYOUT_VERSION	1
+#define SNO_LAYOUT_VERSION	2
 
 /* The owner of a partition that was revoked. */
 #define REVOKED				(-1)
@@ -51,6 +56,12 @@
 /* Ends of the list of parked partitions, and a partition that isn't in it. */
 #define NOT_PARKED			0
 #define LAST_PARKED			(-1)
+
+/* In place of a link: the partition is for named generators. */
+#define NAMED				(-2)
+
+/* Their groups are in as many lists, by the partition's number. */
+#define GROUP_LISTS			64
 
 typedef struct SnoHeader
 {
@@ -60,6 +71,8 @@ typedef struct SnoHeader
 	dsm_handle	handle;
 	int32		parked[2];		/* number + 1 of the first one, or LAST_PARKED,
 								 * of those for the clock and for given times */
+	dsa_handle	area;			/* of the named generators, once there are any */
+	dsa_pointer groups[GROUP_LISTS];	/* in it, for named.c */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
 	LWLock		lock;
@@ -79,6 +92,7 @@ const char *sno_partition_refused;
 
 static SnoHeader *header;
 static SnoPartition *partitions;
+static dsa_area *area;
 
 /* Create the array; the caller holds AddinShmemInitLock and pins the mapping. */
 static dsm_segment *
@@ -149,24 +163,25 @@ sno_partition_number(const SnoPartition *p)
 	return (int) (p - partitions);
 }
 
-/* Is the partition in the range that this server may use? */
+/* Is it in the range that this server may use, and no named generator's? */
 bool
 sno_partition_usable(const SnoPartition *p)
 {
 	int			number = sno_partition_number(p);
 
 	return number >= sno_partition_range.first &&
-		number <= sno_partition_range.last;
+		number <= sno_partition_range.last &&
+		__atomic_load_n(&p->next, __ATOMIC_RELAXED) != NAMED;
 }
 
-/* These three are called with the lock held. */
+/* These four are called with the lock held. */
 
 static void
 give_back(SnoPartition *p)
 {
 	int32	   *first = &header->parked[p->generator.given];
 
-	if (p->owner != REVOKED)
+	if (p->owner != REVOKED && p->next != NAMED)
 	{
 		p->next = *first;
 		*first = sno_partition_number(p) + 1;
@@ -183,6 +198,20 @@ pop_parked(int32 *link)
 	*link = p->next;
 	p->next = NOT_PARKED;
 	return p;
+}
+
+/* Lay a partition to rest that nobody owns. */
+static void
+unpark(int number)
+{
+	int32	   *link = &header->parked[partitions[number].generator.given];
+
+	if (partitions[number].owner != 0 || partitions[number].next == NOT_PARKED ||
+		partitions[number].next == NAMED)
+		return;
+	while (*link != number + 1)
+		link = &partitions[*link - 1].next;
+	pop_parked(link);
 }
 
 static SnoPartition *
@@ -233,6 +262,13 @@ range_count(void)
 	return sno_partition_range.last - sno_partition_range.first + 1;
 }
 
+/* Is the partition, as far as memory and definitions know, a named generator's? */
+static bool
+named(int number, const SnoBounds *bounds)
+{
+	return partitions[number].next == NAMED || bms_is_member(number, bounds->defined);
+}
+
 /* The highest unit that memory or any row knows to be used in a partition. */
 static uint64
 known_floor(int number, uint64 bound)
@@ -258,7 +294,8 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 		SnoPartition *p = &partitions[i];
 		uint64		floor;
 
-		if (p->owner != 0 || (!at_rest(i) && p->database == MyDatabaseId))
+		if (p->owner != 0 || (!at_rest(i) && p->database == MyDatabaseId) ||
+			named(i, bounds))
 			continue;
 		floor = known_floor(i, sno_bound(bounds, i));
 		if (floor < lowest)
@@ -285,7 +322,7 @@ find_untouched(const SnoBounds *bounds, uint64 holder)
 		int			number = sno_partition_range.first + (start + i) % count;
 
 		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
-			partitions[number].database == InvalidOid)
+			!named(number, bounds) && partitions[number].database == InvalidOid)
 			return number;
 	}
 	return -1;
@@ -318,7 +355,7 @@ choose(uint64 now, const SnoBounds *bounds, uint64 holder)
 	int			number;
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && at_rest(i) &&
+		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && at_rest(i) && !named(i, bounds) &&
 			known_floor(i, sno_bound(bounds, i)) < now)
 			return i;
 
@@ -344,14 +381,7 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 	if (number >= 0)
 	{
 		p = &partitions[number];
-		if (p->next != NOT_PARKED)
-		{
-			int32	   *link = &header->parked[p->generator.given];
-
-			while (*link != number + 1)
-				link = &partitions[*link - 1].next;
-			pop_parked(link);
-		}
+		unpark(number);
 		hand_over(p, old);
 		p->database = MyDatabaseId;
 		p->file = InvalidOid;
@@ -411,6 +441,88 @@ sno_partition_revoke(void)
 		if (partitions[i].owner != 0 && partitions[i].database == MyDatabaseId)
 			__atomic_store_n(&partitions[i].owner, REVOKED, __ATOMIC_RELAXED);
 	LWLockRelease(&header->lock);
+}
+
+/*
+ * The area that holds what is known of named generators: made when it is needed
+ * first, attached to for as long as this process lives.
+ */
+dsa_area *
+sno_partition_area(void)
+{
+	if (area == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+		dsa_area   *a;
+
+		LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+		if (header->area == DSM_HANDLE_INVALID)
+		{
+			a = dsa_create(header->tranche);
+			dsa_pin(a);
+			header->area = dsa_get_handle(a);
+		}
+		else
+			a = dsa_attach(header->area);
+		LWLockRelease(AddinShmemInitLock);
+		dsa_pin_mapping(a);
+		MemoryContextSwitchTo(old);
+		area = a;
+	}
+	return area;
+}
+
+/* The first of the list in which a partition's group is, if it has one. */
+dsa_pointer
+sno_partition_groups(int number)
+{
+	dsa_pointer group;
+
+	LWLockAcquire(&header->lock, LW_SHARED);
+	group = header->groups[number % GROUP_LISTS];
+	LWLockRelease(&header->lock);
+	return group;
+}
+
+/*
+ * Put a partition's group at the head of its list, if that is `next` still, and
+ * make the partition one of named generators.  False, and no change, otherwise.
+ */
+bool
+sno_partition_add_group(int number, dsa_pointer group, dsa_pointer next)
+{
+	bool		same;
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	same = header->groups[number % GROUP_LISTS] == next;
+	if (same)
+	{
+		header->groups[number % GROUP_LISTS] = group;
+		unpark(number);
+		__atomic_store_n(&partitions[number].next, NAMED, __ATOMIC_RELAXED);
+	}
+	LWLockRelease(&header->lock);
+	return same;
+}
+
+/*
+ * Has a partition of named generators no owner?  Then *was is what it was used
+ * for before; else *owner is the session's pid.
+ */
+bool
+sno_partition_claim(int number, SnoPartition *was, int *owner)
+{
+	LWLockAcquire(&header->lock, LW_SHARED);
+	*owner = partitions[number].owner;
+	*was = partitions[number];
+	LWLockRelease(&header->lock);
+	return *owner == 0;
+}
+
+void
+sno_partition_init_lock(LWLock *lock)
+{
+	LWLockInitialize(lock, header->tranche);
 }
 
 static bool

@@ -11,7 +11,9 @@
 #include "compat.h"
 #include "generator.h"
 #include "miscadmin.h"
+#include "nodes/bitmapset.h"
 #include "storage/lwlock.h"
+#include "utils/dsa.h"
 
 #define SNO_PARTITIONS	(SNO_PARTITION_MAX + 1)
 
@@ -23,7 +25,7 @@ typedef struct SnoPartition
 	RelFileNumber file;			/* the sno_snapshot file that has the lease */
 	int32		owner;			/* pid of the session that owns it, 0, or -1 if
 								 * it was revoked and isn't given back yet */
-	int32		next;			/* link of the parked ones */
+	int32		next;			/* link of the parked ones, and more */
 } SnoPartition;
 
 /*
@@ -39,6 +41,7 @@ typedef struct SnoPartition
 typedef struct SnoBounds
 {
 	uint64	   *block[SNO_PARTITIONS / SNO_BOUNDS_BLOCK];
+	Bitmapset  *defined;		/* partitions of named generators */
 } SnoBounds;
 
 static inline uint64
@@ -78,6 +81,11 @@ extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern void sno_partition_revoke(void);
+extern dsa_area *sno_partition_area(void);
+extern dsa_pointer sno_partition_groups(int number);
+extern bool sno_partition_add_group(int number, dsa_pointer group, dsa_pointer next);
+extern bool sno_partition_claim(int number, SnoPartition *was, int *owner);
+extern void sno_partition_init_lock(LWLock *lock);
 extern bool sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before);
 
 #endif							/* SNO_PARTITION_H */

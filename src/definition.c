@@ -1,0 +1,323 @@
+/*
+ * definition.c
+ *		The definitions of named generators: the table sno_generator.
+ *
+ * A definition is an ordinary row: transactional, dumped, and visible to its
+ * creator alone until that commits.  An exclusion constraint keeps the ids of
+ * any two apart.  What a generator issued is kept elsewhere (named.c), so that
+ * nothing here endangers it.
+ *
+ * It is read as a catalog is, with a new snapshot each time and no privilege
+ * asked for: EXECUTE on a function is the privilege.  It is written by SQL that
+ * runs as the table's owner with nothing but pg_catalog in its search path, in
+ * which all names are qualified, so that nothing planted is ever run.
+ *
+ * Sessions remember the definitions that they use.  Whatever changes a row, the
+ * table's trigger has it invalidated in the relation cache of all sessions.  The
+ * trigger also drops what logical replication brings: a definition without its
+ * state would let two servers issue the same ids, and those that the subscriber
+ * has itself must not stand in the way of replication.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "definition.h"
+#include "executor/spi.h"
+#include "fields.h"
+#include "lease.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+enum
+{
+	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META
+};
+
+static const Oid column_types[] = {TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID};
+
+static Oid	table;
+
+/* The table that was looked at last, to recognize its invalidation. */
+Oid
+sno_definition_table(void)
+{
+	return table;
+}
+
+static Oid
+find_table(Oid function)
+{
+	table = sno_lease_find_table(function, SNO_DEFINITION_TABLE);
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"sno\" does not exist",
+						SNO_DEFINITION_TABLE),
+				 errhint("If it was renamed, rename it back; if it was dropped, drop the extension and create it again.")));
+	return table;
+}
+
+static bool
+as_created(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID || desc->natts < META)
+		return false;
+	for (int i = 0; i < META; i++)
+		if (TupleDescAttr(desc, i)->atttypid != column_types[i])
+			return false;
+	return true;
+}
+
+/* Integer columns; null, which only meta may be, is -1. */
+static int32
+column(Relation rel, HeapTuple tuple, int number)
+{
+	bool		null;
+	Datum		value = heap_getattr(tuple, number, RelationGetDescr(rel), &null);
+
+	return null ? -1 : DatumGetInt32(value);
+}
+
+/* The definition by that name, as this transaction sees it; false if none. */
+bool
+sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
+{
+	Relation	rel = table_open(find_table(function), AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	if (!as_created(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was altered",
+						SNO_DEFINITION_TABLE),
+				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
+	ScanKeyInit(&key, NAME, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, RelationGetPrimaryKeyIndex(rel),
+							  OidIsValid(RelationGetPrimaryKeyIndex(rel)),
+							  NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found)
+	{
+		definition->partition = column(rel, tuple, PARTITION);
+		definition->sequence_min = column(rel, tuple, SEQUENCE_MIN);
+		definition->sequence_max = column(rel, tuple, SEQUENCE_MAX);
+		definition->meta = column(rel, tuple, META);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * The partitions of all definitions that there are or may come to be, those of
+ * transactions in progress included; in the current memory context.  It is for
+ * anonymous generators to keep out of them: a courtesy, for which nobody's lock
+ * is waited for, and a table that isn't there is none.
+ */
+Bitmapset *
+sno_definition_partitions(Oid function)
+{
+	Oid			relid = sno_lease_find_table(function, SNO_DEFINITION_TABLE);
+	Bitmapset  *partitions = NULL;
+	Relation	rel;
+	TableScanDesc scan;
+	SnapshotData dirty;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
+		return NULL;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(relid, AccessShareLock);
+		return NULL;
+	}
+	if (as_created(rel))
+	{
+		InitDirtySnapshot(dirty);
+		scan = table_beginscan(rel, &dirty, 0, NULL);
+		while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		{
+			int32		partition = column(rel, tuple, PARTITION);
+
+			if (partition >= 0 && partition <= SNO_PARTITION_MAX)
+				partitions = bms_add_member(partitions, partition);
+		}
+		table_endscan(scan);
+	}
+	relation_close(rel, AccessShareLock);
+	return partitions;
+}
+
+void
+sno_definition_missing(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("generator \"%s\" does not exist", name),
+			 errhint("Create it with sno_create_generator().")));
+}
+
+/* Raise an error unless the definition is sound; order its bounds. */
+void
+sno_definition_check(SnoDefinition *d)
+{
+	int32		pool;
+
+	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
+	sno_fields_check("sequence", d->sequence_min, SNO_SEQUENCE_MAX);
+	sno_fields_check("sequence", d->sequence_max, SNO_SEQUENCE_MAX);
+	if (d->sequence_min > d->sequence_max)
+	{
+		int32		min = d->sequence_max;
+
+		d->sequence_max = d->sequence_min;
+		d->sequence_min = min;
+	}
+	pool = d->sequence_max - d->sequence_min + 1;
+	if (pool < SNO_POOL_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sequence bounds %d and %d are too close",
+						d->sequence_min, d->sequence_max),
+				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
+						   pool, SNO_UNIT_MSEC, SNO_POOL_MIN)));
+}
+
+/*
+ * Run a statement on the table, as its owner; %s in it is the table's name.
+ * Returns how many rows it was about.
+ */
+static uint64
+execute(Oid function, const char *statement, int count, Oid *types, Datum *values,
+		const char *nulls)
+{
+	Oid			relid = find_table(function);
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+												  SNO_DEFINITION_TABLE);
+	Relation	rel = table_open(relid, RowExclusiveLock);
+	Oid			user;
+	int			context;
+	int			level;
+	uint64		rows;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute_with_args(psprintf(statement, name), count, types, values,
+							  nulls, false, 0) < 0)
+		elog(ERROR, "could not execute a statement on table \"%s\"", name);
+	rows = SPI_processed;
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+	SetUserIdAndSecContext(user, context);
+	table_close(rel, NoLock);
+	return rows;
+}
+
+void
+sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
+{
+	Oid			types[] = {TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID};
+	Datum		values[] = {
+		CStringGetTextDatum(name), Int32GetDatum(d->partition),
+		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
+		Int32GetDatum(d->meta)
+	};
+	Size		length = strlen(name);
+
+	if (length == 0 || length >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a generator: \"%s\"", name),
+				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+	execute(function,
+			"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta) "
+			"VALUES ($1, $2, $3, $4, $5)",
+			lengthof(values), types, values, d->meta < 0 ? "    n" : NULL);
+}
+
+PG_FUNCTION_INFO_V1(sno_create_generator);
+Datum
+sno_create_generator(PG_FUNCTION_ARGS)
+{
+	SnoDefinition d = {.meta = -1};
+
+	for (int i = 0; i < 4; i++)
+		if (PG_ARGISNULL(i))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("name, partition and bounds of a generator can't be null")));
+	d.partition = PG_GETARG_INT32(1);
+	d.sequence_min = PG_GETARG_INT32(2);
+	d.sequence_max = PG_GETARG_INT32(3);
+	if (!PG_ARGISNULL(4))
+		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
+	sno_definition_check(&d);
+	sno_definition_insert(fcinfo->flinfo->fn_oid,
+						  text_to_cstring(PG_GETARG_TEXT_PP(0)), &d);
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_drop_generator);
+Datum
+sno_drop_generator(PG_FUNCTION_ARGS)
+{
+	Oid			type = TEXTOID;
+	Datum		name = PG_GETARG_DATUM(0);
+
+	if (execute(fcinfo->flinfo->fn_oid, "DELETE FROM %s WHERE name = $1",
+				1, &type, &name, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("generator \"%s\" does not exist", TextDatumGetCString(name))));
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_generator_changed);
+Datum
+sno_generator_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("sno_generator_changed() is the trigger of table \"%s\"",
+						SNO_DEFINITION_TABLE)));
+	if (IsLogicalWorker())
+		PG_RETURN_POINTER(NULL);
+	CacheInvalidateRelcache(trigger->tg_relation);
+	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+					  trigger->tg_newtuple : trigger->tg_trigtuple);
+}

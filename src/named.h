@@ -1,0 +1,16 @@
+/*
+ * named.h
+ *		Named generators: the state that all sessions share.
+ */
+#ifndef SNO_NAMED_H
+#define SNO_NAMED_H
+
+#include "definition.h"
+#include "generator.h"
+
+extern void sno_named_state(Oid function, const char *name,
+							const SnoDefinition *d, SnoGenerator *g);
+extern void sno_named_restore(Oid function, const char *name,
+							  const SnoDefinition *d, const SnoGenerator *issued);
+
+#endif							/* SNO_NAMED_H */
