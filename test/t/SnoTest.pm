@@ -161,12 +161,13 @@ sub ask_error
 	return $err;
 }
 
-# A query for so many new ids.
+# A query for so many new ids, from a named generator if one is given.
 sub ids_of
 {
-	my ($count) = @_;
+	my ($count, $generator) = @_;
+	my $arguments = 'n % 256' . (defined $generator ? ", '$generator'" : '');
 	return
-	  "SELECT sno_generate(n % 256) FROM generate_series(1, $count) AS n";
+	  "SELECT sno_generate($arguments) FROM generate_series(1, $count) AS n";
 }
 
 sub new
@@ -211,7 +212,7 @@ sub start_clients
 	my $connstr = $params{connstr} // $node->connstr($dbname);
 	my $batch   = $params{batch}   // 5;
 	my $rounds  = $params{rounds}  // 20_000;
-	my $source  = ids_of($batch);
+	my $source  = ids_of($batch, $params{generator});
 	my $statement =
 	  defined $params{table}
 	  ? "INSERT INTO $params{table} (id) $source RETURNING id"
@@ -308,6 +309,24 @@ sub stop_clients
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'"
 	);
 	return $self->collect($clients);
+}
+
+# The oracle of named generators, whose phases and sessions share a partition.
+sub check_unique
+{
+	my ($self, $what) = @_;
+	my (%seen, $twice);
+
+	foreach my $note (@{ $self->{notes} })
+	{
+		my ($unit, $tick_tock, $meta, $partition, $sequence) =
+		  decode_id($note->[0]);
+		$twice++ if $seen{"$partition/$unit/$tick_tock/$sequence"}++;
+	}
+	my $noted = @{ $self->{notes} };
+	cmp_ok($noted, '>', 0, "$what: $noted ids were noted");
+	is($twice // 0, 0, "$what: none was issued twice");
+	return;
 }
 
 # The oracle.  Sessions may take turns in a unit where a clock that is stepped

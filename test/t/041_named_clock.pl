@@ -1,0 +1,264 @@
+
+# Named generators and a clock that is stepped, either way, while the server runs
+# and while it is down, and that of another server, to which a dump is taken: the
+# other timeline goes on at once, a third visit to a stretch of time waits, and no
+# id comes twice.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
+plan skip_all => 'libfaketime is not installed' unless defined $faketime;
+
+my $clock_file = PostgreSQL::Test::Utils::tempdir('clock') . '/offset';
+
+# Set the servers' clock to so many seconds after the real one.
+sub set_clock
+{
+	my ($offset) = @_;
+	unlink "$clock_file.new";
+	append_to_file("$clock_file.new", sprintf("%+.6f\n", $offset));
+	rename "$clock_file.new", $clock_file
+	  or die "could not set the clock: $!";
+	return;
+}
+
+sub start
+{
+	my ($server) = @_;
+	local $ENV{LD_PRELOAD}                   = $faketime;
+	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $clock_file;
+	local $ENV{FAKETIME_NO_CACHE}            = 1;
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	$server->start;
+	return;
+}
+
+sub server
+{
+	my ($name) = @_;
+	my $server = PostgreSQL::Test::Cluster->new($name);
+	$server->init;
+	$server->append_conf(
+		'postgresql.conf', q{
+log_statement = none
+autovacuum = off
+sno.lease_duration = 10min
+});
+	return $server;
+}
+
+set_clock(0);
+my $node = server('main');
+start($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $notes = SnoTest->new;
+
+sub create
+{
+	my ($name, $partition) = @_;
+	$node->safe_psql('postgres',
+		"SELECT sno_create_generator('$name', $partition, 0, 9999)");
+	return;
+}
+
+# Have a generator that may not wait for long make ids, which are noted; what is
+# returned is of the last one.
+sub generate
+{
+	my ($name, $session) = @_;
+	my $ids    = ask($session, ids_of(100, $name));
+	my ($last) = $ids =~ /(\w+)$/;
+	my %id;
+
+	$notes->add($session, $ids);
+	@id{qw(unit tick_tock meta partition sequence)} = decode_id($last);
+	return \%id;
+}
+
+sub session
+{
+	my ($server) = @_;
+	return open_session($server // $node, 'postgres', 'sno.max_wait = 500');
+}
+
+sub complaint
+{
+	my ($name, $session) = @_;
+	return ask_error($session, "SELECT sno_generate(1, '$name')");
+}
+
+my $behind = qr/53400.*behind what the generator issued/s;
+
+sub drifts
+{
+	my ($name) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT sno_take_snapshot('$name')->'drifts'");
+}
+
+#
+# Stepped while the server runs
+#
+
+my $partition = 2000;
+foreach my $size (2, 3600, 365 * 86400)
+{
+	my $name = "back by $size s";
+	set_clock(0);
+	create($name, $partition++);
+	my ($one, $two) = (session(), session());
+
+	my $before = generate($name, $one);
+	generate($name, $two);
+	set_clock(-$size);
+	my $back  = generate($name, $one);
+	my $other = generate($name, $two);
+	is($before->{tick_tock} . $back->{tick_tock} . $other->{tick_tock},
+		'011', "$name: the other timeline, for both sessions");
+	cmp_ok($back->{unit}, '<', $before->{unit} - 250 * $size + 250 * 30,
+		'at the time that the clock shows');
+	is(drifts($name), 1, 'it is one drift');
+
+	set_clock(-2 * $size);
+	like(complaint($name, $one), $behind, 'once more: it waits')
+	  if $size > 2;
+
+	set_clock(1);
+	my $forward = generate($name, $two);
+	cmp_ok($forward->{unit}, '>', $before->{unit}, 'forward: it goes on');
+	is(drifts($name), 1, 'without a drift');
+
+	set_clock(0);
+	generate($name, $one);
+	is(drifts($name), 2, 'back once it is made up: it is a drift again');
+
+	# What the steps left behind is no obstacle to a clean restart.
+	close_session($_) foreach ($one, $two);
+	set_clock(2);
+	$node->stop;
+	start($node);
+	$one = session();
+	generate($name, $one);
+	is(drifts($name), 2, 'a clean restart is no drift');
+	close_session($one);
+}
+$notes->check_unique('steps');
+
+#
+# Stepped while the server is down
+#
+
+foreach my $mode ('fast', 'immediate')
+{
+	my $name = "$mode restart";
+
+	set_clock(0);
+	create($name, $partition++);
+	my $session = session();
+	my $before  = generate($name, $session);
+	close_session($session) if $mode eq 'fast';
+	$node->stop($mode);
+	set_clock(-3600);
+	start($node);
+	$session = session();
+	my $back = generate($name, $session);
+	is($back->{tick_tock}, 1, "$name: the other timeline");
+	cmp_ok($back->{unit}, '<', $before->{unit} - 250 * 3000,
+		'at the time that the clock shows');
+	close_session($session);
+
+	$node->stop;
+	set_clock(-7200);
+	start($node);
+	$session = session();
+	like(complaint($name, $session), $behind, 'once more: it waits');
+	close_session($session);
+	$node->stop;
+	set_clock(3600);
+	start($node);
+	$session = session();
+	generate($name, $session);
+	close_session($session);
+}
+$notes->check_unique('steps while it is down');
+
+#
+# Dumped while it generates, and restored where the clock is behind
+#
+
+set_clock(0);
+create('dumped', $partition++);
+create('idle',   $partition++);
+my $session = session();
+generate('idle', $session);
+close_session($session);
+my $clients = $notes->start_clients(
+	$node, 'postgres',
+	generator => 'dumped',
+	max_wait  => 10_000);
+$notes->wait_for_notes($clients);
+my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
+	'dumped');
+$notes->stop_clients($node, $clients);
+
+set_clock(-300);
+my $restored = server('restored');
+start($restored);
+$restored->command_ok(
+	[
+		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$restored->connstr('postgres')
+	],
+	'restored');
+$session = session($restored);
+is(generate('dumped', $session)->{tick_tock},
+	1, 'what was generating goes on in the other timeline');
+is(generate('idle', $session)->{tick_tock},
+	1, 'so does what was not, where the clock is behind it');
+set_clock(-600);
+like(complaint('dumped', $session), $behind, 'further back: it waits');
+close_session($session);
+$notes->check_unique('a dump');
+$restored->stop;
+
+#
+# A clock that is stepped all the time
+#
+
+set_clock(0);
+create('strobed', $partition++);
+$clients = $notes->start_clients(
+	$node, 'postgres',
+	generator   => 'strobed',
+	rounds      => 2000,
+	max_wait    => 20,
+	bear_errors => 1);
+my $end = time + 5;
+while (time < $end)
+{
+	set_clock(rand() * 2 - 1);
+	usleep(5000);
+}
+set_clock(2);
+$notes->wait_for_notes($clients);
+my (undef, $errors) = $notes->stop_clients($node, $clients);
+unlike(
+	join('', grep { !/terminat|connection|behind|within 20 ms/ } $errors =~ /ERROR.*/g),
+	qr/ERROR/,
+	'strobing: nothing worse than a wait comes of it');
+$notes->check_unique('strobing');
+
+$node->stop;
+done_testing();

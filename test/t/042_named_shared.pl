@@ -1,0 +1,170 @@
+
+# Named generators among many: sessions that share a small one get equal shares
+# of it, a steady clock makes no drift, and databases and servers that define the
+# same one don't get into each other's way.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use List::Util qw(max min sum);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+sub server
+{
+	my ($name) = @_;
+	my $server = PostgreSQL::Test::Cluster->new($name);
+	$server->init(allows_streaming => 'logical');
+	$server->append_conf('postgresql.conf',
+		"log_statement = none\nsno.lease_duration = 2s\nmax_connections = 40\n"
+	);
+	$server->start;
+	return $server;
+}
+
+my $node = server('main');
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+SELECT sno_create_generator('small', 3000, 3, 0);
+SELECT sno_create_generator('large', 3001);
+SELECT sno_create_generator('p' || n, 3002, 4 * n, 4 * n + 3) FROM generate_series(0, 199) AS n;
+});
+
+# Eight sessions at once, for so many seconds; returns how many ids each got.
+my $notes = SnoTest->new;
+
+sub share
+{
+	my ($name, $seconds) = @_;
+	my @sessions = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1 .. 8;
+	my @counts;
+
+	ask($_, 'CREATE TEMP TABLE made (id sno)') foreach @sessions;
+	send_query($_, qq{
+DO \$\$
+DECLARE
+    until timestamptz := clock_timestamp() + interval '$seconds s';
+BEGIN
+    WHILE clock_timestamp() < until LOOP
+        INSERT INTO made SELECT sno_generate(1, '$name');
+    END LOOP;
+END \$\$}) foreach @sessions;
+	foreach my $session (@sessions)
+	{
+		my ($out, $err) = receive($session);
+		is($err, '', "$name: no session met an error");
+		my $ids = ask($session, 'TABLE made');
+		$notes->add($session, $ids);
+		push @counts, scalar split /\n/, $ids;
+		close_session($session);
+	}
+	is( $node->safe_psql('postgres',
+			"SELECT sno_take_snapshot('$name')->'drifts'"),
+		0,
+		"$name: a steady clock makes no drift");
+	return @counts;
+}
+
+# Leases are renewed meanwhile.
+share('large', 3);
+$notes->check_unique('sharing a large one');
+$notes = SnoTest->new;
+my @counts = share('small', 5);
+cmp_ok(
+	min(@counts), '>',
+	sum(@counts) / @counts / 2,
+	"small: each got at least half the mean (@counts)");
+$notes->check_unique('sharing a small one');
+
+# Many pools in a partition, in one statement and with a name that varies
+my $session = open_session($node, 'postgres', 'sno.max_wait = 10000');
+$notes->add(
+	$session,
+	ask( $session,
+		q{SELECT sno_generate(1, 'p' || n % 200) FROM generate_series(0, 3999) AS n}
+	));
+is( ask($session, 'SELECT count(*) FROM sno_snapshot WHERE named'),
+	202,
+	'each pool has its row');
+close_session($session);
+$notes->check_unique('many pools');
+
+# In a query with parallel workers
+is( $node->safe_psql(
+		'postgres', q{
+CREATE TABLE numbers AS SELECT n FROM generate_series(1, 20000) AS n;
+ALTER TABLE numbers SET (parallel_workers = 4);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE workers AS
+SELECT sno_generate(1, 'large') AS id, n FROM numbers;
+SELECT count(DISTINCT id) FROM workers}),
+	20000,
+	'parallel workers share it');
+
+# Another database with the same definition: its ids are kept apart, too.
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other',
+	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)");
+my $here  = open_session($node, 'postgres', 'sno.max_wait = 10000');
+my $there = open_session($node, 'other', 'sno.max_wait = 10000');
+for (1 .. 20)
+{
+	send_query($here,  ids_of(500, 'large'));
+	send_query($there, ids_of(500, 'mine'));
+	$notes->add($_, (receive($_))[0]) foreach ($here, $there);
+}
+close_session($_) foreach ($here, $there);
+$notes->check_unique('two databases');
+
+# A definition is the server's own: logical replication leaves those of the
+# subscriber alone, and isn't held up by them.
+my $subscriber = server('subscriber');
+$subscriber->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE item (id sno PRIMARY KEY);
+SELECT sno_create_generator('small', 4000);
+});
+$node->safe_psql(
+	'postgres', q{
+DROP TABLE numbers, workers;
+CREATE TABLE item (id sno PRIMARY KEY);
+INSERT INTO item VALUES (sno_generate(1, 'small'));
+CREATE PUBLICATION everything FOR ALL TABLES;
+});
+my $connection = $node->connstr . ' dbname=postgres';
+$subscriber->safe_psql('postgres',
+	"CREATE SUBSCRIPTION everything CONNECTION '$connection' PUBLICATION everything"
+);
+$subscriber->poll_query_until('postgres',
+	"SELECT bool_and(srsubstate IN ('r', 's')) FROM pg_subscription_rel")
+  or die 'the tables were not copied';
+$node->safe_psql(
+	'postgres', q{
+SELECT sno_create_generator('late', 3003);
+INSERT INTO item VALUES (sno_generate(1, 'late'));
+UPDATE sno_generator SET meta = 7 WHERE name = 'late';
+SELECT sno_drop_generator('small');
+INSERT INTO item VALUES (sno_generate(7, 'late'));
+});
+$node->wait_for_catchup('everything');
+is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM item'),
+	3, 'rows are replicated');
+is($subscriber->safe_psql('postgres', 'SELECT name, partition FROM sno_generator'),
+	'small|4000', 'definitions are not');
+$notes->add('subscriber',
+	$subscriber->safe_psql('postgres', ids_of(100, 'small')));
+$notes->check_unique('two servers');
+$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION everything');
+$subscriber->stop;
+
+$node->stop;
+done_testing();
