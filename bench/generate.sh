@@ -3,11 +3,12 @@
 # bench/generate.sh
 #
 # What one call costs in the executor, net of the scan that makes the calls:
-# sno_generate beside nextval and gen_random_uuid.  All take their turn in each
+# sno_generate, plain and with a named generator,
+# beside nextval and gen_random_uuid.  All take their turn in each
 # round; ratios are taken within a round, and medians over the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), to a database that has sno and
-# where it may make a sequence.  ROUNDS and CALLS can be set.
+# where it may make a sequence and a generator in partition 65535.  ROUNDS and CALLS can be set.
 
 set -euo pipefail
 
@@ -15,6 +16,7 @@ psql -qX -v ON_ERROR_STOP=1 -v rounds="${ROUNDS:-9}" -v calls="${CALLS:-5000000}
 SET jit = off;
 SET work_mem = '1GB';       -- the series is kept in memory
 CREATE SEQUENCE sno_bench;
+SELECT sno_create_generator('bench', 65535) \g /dev/null
 CREATE TEMP TABLE turn (call text, round integer, ns float8);
 CREATE TEMP TABLE settings AS SELECT :rounds AS rounds, :calls AS calls;
 
@@ -28,7 +30,7 @@ BEGIN
     SELECT * INTO rounds, calls FROM settings;
     FOR round IN 0 .. rounds LOOP       -- round 0 warms up
         FOREACH f IN ARRAY '{
-            g, sno_generate(0), nextval(''sno_bench''), gen_random_uuid()}'::text[]
+            g, sno_generate(0), "sno_generate(0, ''bench'')", nextval(''sno_bench''), gen_random_uuid()}'::text[]
         LOOP
             start := clock_timestamp();
             EXECUTE format('SELECT count(%s) FROM generate_series(1, %s) AS g', f, calls);
@@ -40,6 +42,7 @@ BEGIN
     END LOOP;
 END $$;
 DROP SEQUENCE sno_bench;
+SELECT sno_drop_generator('bench') \g /dev/null
 
 \pset footer off
 WITH net AS (

@@ -74,6 +74,7 @@
 #include "lease.h"
 #include "miscadmin.h"
 #include "named.h"
+#include "nodes/primnodes.h"
 #include "partition.h"
 #include "pgstat.h"
 #include "port/atomics.h"
@@ -960,20 +961,56 @@ use_of(Oid function, const text *name)
 	return use;
 }
 
-static inline bool
-is_use_of(const Use *use, const text *name)
+/* What an expression that calls sno_generate() remembers. */
+typedef struct Call
 {
-	return use != NULL && use->version == version &&
-		use->length == VARSIZE_ANY_EXHDR(name) &&
+	Use		   *use;
+	bool		constant;		/* does it always name the same generator? */
+} Call;
+
+static Call *
+remember(FmgrInfo *flinfo, const text *name)
+{
+	Node	   *expression = flinfo->fn_expr;
+	Call	   *call = flinfo->fn_extra;
+
+	if (call == NULL)
+	{
+		call = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(Call));
+		call->constant = expression != NULL && IsA(expression, FuncExpr) &&
+			IsA(lsecond(((FuncExpr *) expression)->args), Const);
+		flinfo->fn_extra = call;
+	}
+	call->use = NULL;			/* in case of an error */
+	call->use = use_of(flinfo->fn_oid, name);
+	return call;
+}
+
+/* Does it know the generator, and have its definitions not changed since? */
+static inline bool
+knows(const Call *call, FunctionCallInfo fcinfo)
+{
+	const Use  *use;
+	const text *name;
+
+	if (call == NULL || call->use == NULL)
+		return false;
+	use = call->use;
+	if (use->version != version)
+		return false;
+	if (call->constant)
+		return true;
+	name = PG_GETARG_TEXT_PP(1);
+	return use->length == VARSIZE_ANY_EXHDR(name) &&
 		memcmp(use->name, VARDATA_ANY(name), use->length) == 0;
 }
 
-static int32
+static inline int32
 check_meta(const Use *use, int32 meta)
 {
-	if (meta < 0 || meta > SNO_META_MAX)
+	if (unlikely(meta < 0 || meta > SNO_META_MAX))
 		sno_fields_check("metabyte", meta, SNO_META_MAX);
-	if (use->definition.meta >= 0 && meta != use->definition.meta)
+	if (unlikely(use->definition.meta >= 0 && meta != use->definition.meta))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("metabyte %d is not that of generator \"%s\"", meta, use->name),
@@ -986,27 +1023,26 @@ PG_FUNCTION_INFO_V1(sno_generate_named);
 Datum
 sno_generate_named(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
-	Use		   *use = fcinfo->flinfo->fn_extra;
-	text	   *name;
+	Call	   *call = fcinfo->flinfo->fn_extra;
 	int32		meta;
 	uint64		word;
+	Use		   *use;
 	Sno		   *id;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	name = PG_GETARG_TEXT_PP(1);
-	if (unlikely(!is_use_of(use, name)))
-		fcinfo->flinfo->fn_extra = use = use_of(function, name);
+	if (unlikely(!knows(call, fcinfo)))
+		call = remember(fcinfo->flinfo, PG_GETARG_TEXT_PP(1));
+	use = call->use;
 
-	if (!PG_ARGISNULL(0))
+	if (likely(!PG_ARGISNULL(0)))
 		meta = check_meta(use, PG_GETARG_INT32(0));
 	else if (use->definition.meta >= 0)
 		meta = use->definition.meta;
 	else
 		PG_RETURN_NULL();
 
-	word = next(function, use);
+	word = next(fcinfo->flinfo->fn_oid, use);
 	id = palloc(SNO_SIZE);
 	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.partition,
 				 SNO_WORD_SEQUENCE(word));
