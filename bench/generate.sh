@@ -3,12 +3,13 @@
 # bench/generate.sh
 #
 # What one call costs in the executor, net of the scan that makes the calls:
-# sno_generate, plain and with a named generator,
-# beside nextval and gen_random_uuid.  All take their turn in each
-# round; ratios are taken within a round, and medians over the rounds.
+# sno_generate, plain and with a named generator, beside nextval and
+# gen_random_uuid.  All take their turn in each round; ratios are taken within a
+# round, and medians over the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), to a database that has sno and
-# where it may make a sequence and a generator in partition 65535.  ROUNDS and CALLS can be set.
+# where it may make a sequence and a generator in partition 65535.  ROUNDS and
+# CALLS can be set.
 
 set -euo pipefail
 

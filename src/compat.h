@@ -61,6 +61,16 @@ typedef struct SkipSupportData
 }		   *SkipSupport;
 #endif
 
+/* 18 can be asked for deferrable keys as well. */
+#if PG_VERSION_NUM < 180000
+#define RelationGetPrimaryKeyIndex(rel, deferrable_ok) RelationGetPrimaryKeyIndex(rel)
+#endif
+
+/* 18 renamed it, and moved it to the front. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 /* 19 names a lock's tranche where it is made, before, each process did. */
 #if PG_VERSION_NUM >= 190000
 #define sno_new_tranche(name) LWLockNewTrancheId(name)

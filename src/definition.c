@@ -21,10 +21,9 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -77,8 +76,7 @@ as_created(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID || desc->natts < META)
+	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < META)
 		return false;
 	for (int i = 0; i < META; i++)
 		if (TupleDescAttr(desc, i)->atttypid != column_types[i])
@@ -101,6 +99,7 @@ bool
 sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 {
 	Relation	rel = table_open(find_table(function), AccessShareLock);
+	Oid			index;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -114,9 +113,8 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
 	ScanKeyInit(&key, NAME, BTEqualStrategyNumber, F_TEXTEQ,
 				CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, RelationGetPrimaryKeyIndex(rel),
-							  OidIsValid(RelationGetPrimaryKeyIndex(rel)),
-							  NULL, 1, &key);
+	index = RelationGetPrimaryKeyIndex(rel, false);
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	found = HeapTupleIsValid(tuple);
 	if (found)
@@ -143,7 +141,7 @@ sno_definition_partitions(Oid function)
 	Oid			relid = sno_lease_find_table(function, SNO_DEFINITION_TABLE);
 	Bitmapset  *partitions = NULL;
 	Relation	rel;
-	TableScanDesc scan;
+	SysScanDesc scan;
 	SnapshotData dirty;
 	HeapTuple	tuple;
 
@@ -158,15 +156,15 @@ sno_definition_partitions(Oid function)
 	if (as_created(rel))
 	{
 		InitDirtySnapshot(dirty);
-		scan = table_beginscan(rel, &dirty, 0, NULL);
-		while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+		scan = systable_beginscan(rel, InvalidOid, false, &dirty, 0, NULL);
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		{
 			int32		partition = column(rel, tuple, PARTITION);
 
 			if (partition >= 0 && partition <= SNO_PARTITION_MAX)
 				partitions = bms_add_member(partitions, partition);
 		}
-		table_endscan(scan);
+		systable_endscan(scan);
 	}
 	relation_close(rel, AccessShareLock);
 	return partitions;

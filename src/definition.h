@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "nodes/bitmapset.h"
 
 #define SNO_DEFINITION_TABLE	"sno_generator"
@@ -24,7 +25,7 @@ typedef struct SnoDefinition
 
 extern bool sno_definition_find(Oid function, const char *name,
 								SnoDefinition *definition);
-extern void sno_definition_missing(const char *name) pg_attribute_noreturn();
+pg_noreturn extern void sno_definition_missing(const char *name);
 extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(Oid function, const char *name,
 								  const SnoDefinition *definition);

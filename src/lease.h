@@ -31,7 +31,7 @@ extern Relation sno_lease_open(Oid function);
 extern Relation sno_lease_open_table(Oid relid);
 extern void sno_lease_close(Relation rel);
 extern void sno_lease_disown(Oid function);
-extern void sno_lease_give_up(void) pg_attribute_noreturn();
+pg_noreturn extern void sno_lease_give_up(void);
 extern void sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 							 MemoryContext context);
 extern void sno_lease_recall(Relation rel, SnoLease *lease, SnoLeaseKnown known,

@@ -76,7 +76,7 @@ sno_take_snapshot_named(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
 }
 
-static void pg_attribute_noreturn()
+pg_noreturn static void
 bad_snapshot(const char *detail)
 {
 	ereport(ERROR,
