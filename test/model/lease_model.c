@@ -228,6 +228,13 @@ LWLockRelease(LWLock *lock)
 {
 }
 
+/* No generator is named. */
+bool
+bms_is_member(int x, const Bitmapset *a)
+{
+	return false;
+}
+
 static void
 enter(int l, int s)
 {

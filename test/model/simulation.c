@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "definition.h"
 #include "fmgr.h"
 #include "generate.h"
 #include "storage/dsm.h"
@@ -592,6 +593,10 @@ void relation_close(Relation rel, LOCKMODE mode) {}
 List *RelationGetIndexList(Relation rel) { return NIL; }
 bool TransactionIdIsCurrentTransactionId(TransactionId xid) { return false; }
 void ReleaseSysCache(HeapTuple tuple) {}
+
+/* No generator is named. */
+Bitmapset *sno_definition_partitions(Oid function) { return NULL; }
+bool bms_is_member(int x, const Bitmapset *a) { return false; }
 
 /* Now and then, somebody has it locked. */
 bool
