@@ -11,6 +11,7 @@ OBJS = \
 	src/range.o \
 	src/opclass.o \
 	src/gist.o \
+	src/activity.o \
 	src/clock.o \
 	src/generator.o \
 	src/partition.o \

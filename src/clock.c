@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "activity.h"
 #include "clock.h"
 #include "datatype/timestamp.h"
 #include "partition.h"
@@ -64,8 +65,13 @@ sno_clock_watch(void)
 
 	if (tries > 0 &&
 		sno_partition_note_clock(wall - start, STEP_USEC / 2, &before))
+	{
+		int64		step = wall - start - before;
+
+		sno_journal_clock_step(step);
 		ereport(LOG,
 				(errmsg("the system clock was stepped %s by %.3f s",
-						wall - start < before ? "back" : "forward",
-						fabs((double) (wall - start - before)) / USECS_PER_SEC)));
+						step < 0 ? "back" : "forward",
+						fabs((double) step) / USECS_PER_SEC)));
+	}
 }

@@ -46,6 +46,11 @@ typedef Oid RelFileNumber;
 #define sno_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
+/* 17 has a variable for the number of a process's PGPROC. */
+#if PG_VERSION_NUM < 170000
+#define MyProcNumber (MyProc->pgprocno)
+#endif
+
 /* 18 has skip scans in btrees; before, nobody asks a class for its support. */
 #if PG_VERSION_NUM >= 180000
 #include "utils/skipsupport.h"

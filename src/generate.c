@@ -21,6 +21,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "activity.h"
 #include "clock.h"
 #include "definition.h"
 #include "fields.h"
@@ -48,6 +49,9 @@ int			sno_max_wait;
 
 /* The partition that this session owns, or NULL. */
 static SnoPartition *mine;
+
+/* The word in which its sequence was seen to be exhausted, counted once. */
+static uint64 exhausted;
 
 /* The unit from which on next_slowly() must look at the lease. */
 static uint64 attention;
@@ -88,6 +92,7 @@ session_end(int code, Datum arg)
 	if (mine != NULL)
 		sno_partition_park(mine);
 	mine = NULL;
+	sno_activity_end();
 }
 
 /*
@@ -109,6 +114,7 @@ sno_generate_begin(void)
 	if (begun)
 		return;
 	sno_partition_attach();
+	sno_activity_begin();
 	CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
 	before_shmem_exit(session_end, (Datum) 0);
 	begun = true;
@@ -131,12 +137,26 @@ lease_stands(void)
 	pending_ceiling = 0;
 }
 
-/* Begin to issue in a partition that this session has come to own. */
+/* The next sequence of this session's partition, 0 if it has none. */
+static uint32
+sequence(void)
+{
+	return mine == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&mine->generator));
+}
+
+/*
+ * Begin to issue in a partition that this session has come to own, or in none
+ * (NULL), having left another one at sequence `left`.
+ */
 static void
-own(SnoPartition *p)
+own(SnoPartition *p, uint32 left)
 {
 	mine = p;
-	lease_stands();
+	exhausted = 0;
+	sno_my_activity->partition = p == NULL ? -1 : sno_partition_number(p);
+	sno_counters_go_on(&sno_my_activity->own, left, sequence());
+	if (p != NULL)
+		lease_stands();
 }
 
 /* Open the table as sno_lease_open() does, and remember what is in the way. */
@@ -177,8 +197,10 @@ write_lease(Oid function, uint64 now)
 	}
 	else
 	{
+		uint32		left = sequence();
+
 		sno_partition_abandon(mine);
-		mine = NULL;
+		own(NULL, left);
 	}
 	sno_lease_close(rel);
 	return true;
@@ -240,6 +262,7 @@ sno_generate_quietly(void (*renew) (void *), void *arg, int partition)
 		RollbackAndReleaseCurrentSubTransaction();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
 			ReThrowError(error);
+		sno_journal_failure(partition, error->message);
 		ereport(LOG,
 				(errmsg("could not renew the lease of partition %d yet: %s",
 						partition, error->message),
@@ -321,6 +344,7 @@ move(Oid function, uint64 now)
 {
 	SnoPartition *p;
 	Relation	rel;
+	uint32		left = sequence();
 
 	PreventCommandDuringRecovery("sno_generate()");
 
@@ -331,7 +355,7 @@ move(Oid function, uint64 now)
 	p = sno_partition_exchange(mine, now, false);
 	if (p != NULL)
 	{
-		own(p);
+		own(p, left);
 		return true;
 	}
 	rel = sno_generate_open_table(function);
@@ -348,7 +372,7 @@ move(Oid function, uint64 now)
 
 	p = sno_generate_reserve(function, rel, mine, now, false);
 	if (p != NULL)
-		own(p);
+		own(p, left);
 	else
 		obstacle = POOL_USED_UP;
 	sno_lease_close(rel);
@@ -386,13 +410,18 @@ sno_generate_wait(int64 *since)
 	int64		now = sno_clock_monotonic();
 
 	if (*since == 0)
+	{
 		*since = now;
+		sno_counters_wait(&sno_my_activity->own);
+	}
+	sno_activity_wait(NULL, -1);
 	if (now - *since >= sno_max_wait * INT64CONST(1000))
 		give_up();
 
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 1, sno_wait_event("SnoPartition"));
 	ResetLatch(MyLatch);
+	sno_counters_waited(&sno_my_activity->own, sno_clock_monotonic() - *since);
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -412,6 +441,9 @@ sno_generate_lease_in_place(Oid function, const SnoPartition *p)
 static SnoStep
 step_mine(Oid function, uint64 now, uint64 *issued)
 {
+	SnoStep		step;
+	uint64		before;
+
 	/* It may have been revoked since it was taken, or the setting changed. */
 	if (mine == NULL || !sno_partition_owned(mine) || !sno_partition_usable(mine))
 		return SNO_EXHAUSTED;
@@ -433,7 +465,18 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 		if (mine == NULL)
 			return SNO_EXHAUSTED;
 	}
-	return sno_generator_step(&mine->generator, now, issued);
+
+	before = sno_generator_word(&mine->generator);
+	step = sno_generator_step(&mine->generator, now, issued);
+	if (step == SNO_ISSUED)
+		sno_counters_go_on(&sno_my_activity->own, SNO_WORD_SEQUENCE(before),
+						   SNO_WORD_SEQUENCE(*issued));
+	else if (step == SNO_EXHAUSTED && before != exhausted)
+	{
+		sno_counters_exhausted(&sno_my_activity->own);
+		exhausted = before;
+	}
+	return step;
 }
 
 /*

@@ -4,10 +4,11 @@
  *
  * A small header in the main shared memory segment, allocated by the first
  * session that generates, holds the handle of a pinned dynamic segment with an
- * array of all 65,536 partitions, one cache line each.  So the extension needs
- * no preload, and any process of the server reaches the array the same way,
- * parallel workers included.  A restart of the server, the one after a crash
- * included, makes both anew: what must survive is in the leases (lease.c).
+ * array of all 65,536 partitions, one cache line each; activity.c has its share
+ * behind it.  So the extension needs no preload, and any process of the server
+ * reaches the array the same way, parallel workers included.  A restart of the
+ * server, the one after a crash included, makes both anew: what must survive is
+ * in the leases (lease.c).
  *
  * A partition is in one of these states:
  *
@@ -33,13 +34,14 @@
  * each partition's owner, next and database; without it a session may see if a
  * partition that it didn't give back was revoked.  The generator in a partition,
  * and file, belong to the owner, who steps and changes them without any lock;
- * while there is one, nobody else looks at them, but for the atomic loads of the
+ * while there is one, nobody else relies on them, but for the atomic loads of the
  * word.  A partition changes hands only under the lock, in exclusive mode, whose
  * release and acquisition order the stores of one owner before the loads of the
  * next.  Nothing raises an error while the lock is held.
  */
 #include "postgres.h"
 
+#include "activity.h"
 #include "partition.h"
 #include "storage/dsm.h"
 #include "storage/dsm_impl.h"
@@ -96,14 +98,17 @@ static dsa_area *area;
 
 /* Create the array; the caller holds AddinShmemInitLock and pins the mapping. */
 static dsm_segment *
-create_segment(void)
+create_segment(int tranche)
 {
-	Size		size = mul_size(SNO_PARTITIONS, sizeof(SnoPartition));
+	Size		size = add_size(SNO_PARTITIONS * sizeof(SnoPartition),
+								sno_activity_size());
 	dsm_segment *segment = dsm_create(size, 0);
 
 	/* A new segment is all zeroes, unless it is cut from recycled memory. */
 	if (min_dynamic_shared_memory > 0)
 		memset(dsm_segment_address(segment), 0, size);
+	sno_activity_create((SnoPartition *) dsm_segment_address(segment) + SNO_PARTITIONS,
+						tranche);
 	dsm_pin_segment(segment);
 	return segment;
 }
@@ -132,7 +137,7 @@ sno_partition_attach(void)
 		/* Each of these may fail, and then be tried again. */
 		if (h->tranche == 0)
 			h->tranche = sno_new_tranche("sno");
-		segment = create_segment();
+		segment = create_segment(h->tranche);
 		h->layout = SNO_LAYOUT_VERSION;
 		h->handle = dsm_segment_handle(segment);
 		h->parked[false] = h->parked[true] = LAST_PARKED;
@@ -155,6 +160,14 @@ sno_partition_attach(void)
 	dsm_pin_mapping(segment);
 	header = h;
 	partitions = dsm_segment_address(segment);
+	sno_activity_attach(&partitions[SNO_PARTITIONS]);
+}
+
+/* To be looked at by others than its owner, without a lock: see activity.c. */
+const SnoPartition *
+sno_partition_at(int number)
+{
+	return &partitions[number];
 }
 
 int
@@ -305,6 +318,30 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 		}
 	}
 	return found;
+}
+
+/* Count without the lock, as of no particular moment. */
+SnoPartitionTally
+sno_partition_tally(uint64 now, const SnoBounds *bounds)
+{
+	SnoPartitionTally tally = {0};
+
+	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
+	{
+		if (partitions[i].owner != 0)
+			tally.owned++;
+		else if (partitions[i].next != NOT_PARKED)
+		{
+			tally.parked++;
+			tally.parked_here += partitions[i].database == MyDatabaseId &&
+				!partitions[i].generator.given;
+		}
+		else if (known_floor(i, sno_bound(bounds, i)) >= now)
+			tally.resting++;
+		else
+			tally.free++;
+	}
+	return tally;
 }
 
 /*

@@ -52,6 +52,16 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
+/* How many partitions of the range of this server are in which state. */
+typedef struct SnoPartitionTally
+{
+	int			owned;
+	int			parked;
+	int			parked_here;	/* of these, free for sessions of this database */
+	int			resting;		/* until the clock has passed what they issued */
+	int			free;
+} SnoPartitionTally;
+
 /* The range of partitions that this server may use, sno.partitions. */
 typedef struct SnoPartitionRange
 {
@@ -72,6 +82,8 @@ sno_partition_owned(const SnoPartition *p)
 }
 
 extern void sno_partition_attach(void);
+extern const SnoPartition *sno_partition_at(int number);
+extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, bool given);

@@ -1,0 +1,92 @@
+/*
+ * activity.h
+ *		What the server's generators are doing, for those who look.
+ */
+#ifndef SNO_ACTIVITY_H
+#define SNO_ACTIVITY_H
+
+#include "postgres.h"
+
+#include "datatype/timestamp.h"
+#include "storage/lwlock.h"
+
+/* What a generator did so far; see activity.c. */
+typedef struct SnoCounters
+{
+	int64		base;			/* ids issued, less the sequence of its word */
+	int64		exhausted;		/* units whose sequence was exhausted */
+	int64		waits;			/* calls that had to wait */
+	int64		longest_wait;	/* µs */
+} SnoCounters;
+
+/* What a session does.  It alone writes this, but for what is said. */
+typedef struct SnoActivity
+{
+	int32		pid;			/* 0 if nobody generates here */
+	Oid			database;
+	int32		partition;		/* that it owns, or -1 */
+	SnoCounters own;			/* of its own generator */
+	SnoCounters reset;			/* see activity.c; not written by the session */
+
+	/* What it waited for last. */
+	uint32		waited;			/* set; cleared by overflow.c */
+	uint32		version;		/* odd while the rest changes */
+	int32		wait_partition; /* of a named generator, or -1 */
+	char		generator[NAMEDATALEN]; /* its name, or empty */
+} SnoActivity;
+
+/* A background worker of overflow.c. */
+typedef struct SnoNotifier
+{
+	Oid			database;		/* InvalidOid if the entry is free */
+	int32		pid;			/* 0 until it runs */
+	int64		asked_at;		/* when a session asked for it, monotonic µs */
+} SnoNotifier;
+
+#define SNO_NOTIFIERS	16
+
+/* What happened to the server's generators as a whole. */
+typedef struct SnoJournal
+{
+	LWLock		lock;			/* protects what follows */
+
+	int64		clock_steps;
+	int64		clock_step_usec;	/* the last one */
+	TimestampTz clock_stepped_at;	/* by the clock as it then was */
+
+	int64		failures;		/* to renew a lease early */
+	TimestampTz failed_at;
+	Oid			failure_database;
+	int32		failure_partition;
+	char		failure[256];	/* the error's message */
+
+	int64		refusals;		/* to start a notifier */
+	TimestampTz refused_at;
+
+	SnoNotifier notifier[SNO_NOTIFIERS];
+} SnoJournal;
+
+extern SnoJournal *sno_journal;
+extern SnoActivity *sno_my_activity;
+
+extern Size sno_activity_size(void);
+extern void sno_activity_create(void *address, int tranche);
+extern void sno_activity_attach(void *address);
+extern SnoActivity *sno_activity_slots(int *count);
+extern void sno_activity_begin(void);
+extern void sno_activity_end(void);
+extern void sno_activity_wait(const char *generator, int partition);
+extern bool sno_activity_take_wait(SnoActivity *a, char *generator, int *partition);
+
+extern void sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to);
+extern void sno_counters_exhausted(SnoCounters *c);
+extern void sno_counters_wait(SnoCounters *c);
+extern void sno_counters_waited(SnoCounters *c, int64 usec);
+extern SnoCounters sno_counters_read(const SnoCounters *c, uint32 sequence,
+									 const SnoCounters *reset);
+
+extern void sno_journal_clock_step(int64 usec);
+extern void sno_journal_failure(int partition, const char *message);
+extern bool sno_journal_refusal(void);
+
+#endif							/* SNO_ACTIVITY_H */
