@@ -23,6 +23,7 @@ OBJS = \
 	src/definition.o \
 	src/named.o \
 	src/snapshot.o \
+	src/overflow.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \

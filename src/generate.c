@@ -28,6 +28,7 @@
 #include "generate.h"
 #include "lease.h"
 #include "miscadmin.h"
+#include "overflow.h"
 #include "partition.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
@@ -415,6 +416,7 @@ sno_generate_wait(int64 *since)
 		sno_counters_wait(&sno_my_activity->own);
 	}
 	sno_activity_wait(NULL, -1);
+	sno_overflow_report();
 	if (now - *since >= sno_max_wait * INT64CONST(1000))
 		give_up();
 

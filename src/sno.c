@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "fmgr.h"
 #include "generate.h"
+#include "overflow.h"
 #include "partition.h"
 #include "simd/codec.h"
 #include "utils/guc.h"
@@ -152,6 +153,15 @@ _PG_init(void)
 							PGC_USERSET,
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("sno.notify_overflow",
+							 "Notifies listeners on channel \"sno_overflow\" when sessions have to wait for ids.",
+							 "A background worker does, while there is something to notify of.",
+							 &sno_notify_overflow,
+							 true,
+							 PGC_SIGHUP,
+							 0,
+							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("sno");
 }
