@@ -24,13 +24,16 @@ OBJS = \
 	src/named.o \
 	src/snapshot.o \
 	src/overflow.o \
+	src/status.o \
+	src/check.o \
 	src/simd/dispatch.o \
 	src/simd/portable.o \
 	src/simd/ssse3.o \
 	src/simd/avx2.o \
 	src/simd/avx512vbmi.o \
 	src/simd/neon.o
-PG_CPPFLAGS = -I$(srcdir)/src
+PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
+EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)
 
 # Inputs live in test/, outputs in expected/.  The TAP tests start servers of
 # their own; the others want one that runs.

@@ -787,6 +787,94 @@ COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'their number if it is called in a select list';
 
 --
+-- status
+--
+
+CREATE FUNCTION sno_generators(
+    OUT pid          integer,
+    OUT database     name,
+    OUT name         text,
+    OUT partition    integer,
+    OUT sequence_min integer,
+    OUT sequence_max integer,
+    OUT sequence     integer,
+    OUT unit_issued  integer,
+    OUT unit_spare   integer,
+    OUT wall_hi      timestamptz,
+    OUT wall_safe    timestamptz,
+    OUT drifts       bigint,
+    OUT lease_until  timestamptz,
+    OUT issued       bigint,
+    OUT exhausted    bigint,
+    OUT waits        bigint,
+    OUT longest_wait interval)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
+
+CREATE VIEW sno_generators AS
+SELECT * FROM @extschema@.sno_generators();
+
+CREATE FUNCTION sno_generators_reset() RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+CREATE FUNCTION sno_check(
+    OUT item   text,
+    OUT ok     boolean,
+    OUT detail text,
+    OUT hint   text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
+
+COMMENT ON FUNCTION sno_generators() IS
+    'the generators of all sessions of the server that have made ids, and what '
+    'they are doing';
+COMMENT ON FUNCTION sno_generators_reset() IS
+    'begin to count anew what sno_generators and sno_check() count';
+COMMENT ON FUNCTION sno_check() IS
+    'what there is to worry about, and what to do';
+COMMENT ON VIEW sno_generators IS
+    'the generators of all sessions of the server that have made ids, and what '
+    'they are doing';
+COMMENT ON COLUMN sno_generators.pid IS
+    'process of the session, as in pg_stat_activity';
+COMMENT ON COLUMN sno_generators.database IS
+    'database of the session';
+COMMENT ON COLUMN sno_generators.name IS
+    'name of the generator; null for a session''s own';
+COMMENT ON COLUMN sno_generators.partition IS
+    'the partition that it issues in; null if it has none at the moment';
+COMMENT ON COLUMN sno_generators.sequence_min IS
+    'lower bound of its sequence, inclusive';
+COMMENT ON COLUMN sno_generators.sequence_max IS
+    'upper bound of its sequence, inclusive';
+COMMENT ON COLUMN sno_generators.sequence IS
+    'the sequence that an id would get now; beyond sequence_max if the current '
+    'unit is exhausted';
+COMMENT ON COLUMN sno_generators.unit_issued IS
+    'ids issued in the current unit of 4 ms';
+COMMENT ON COLUMN sno_generators.unit_spare IS
+    'ids left in the current unit';
+COMMENT ON COLUMN sno_generators.wall_hi IS
+    'unit of the latest id';
+COMMENT ON COLUMN sno_generators.wall_safe IS
+    'last unit used in the other timeline';
+COMMENT ON COLUMN sno_generators.drifts IS
+    'steps back of the clock so far; the lowest bit is tick-tock';
+COMMENT ON COLUMN sno_generators.lease_until IS
+    'the last unit in which ids may be issued under its lease';
+COMMENT ON COLUMN sno_generators.issued IS
+    'ids issued in all, in whatever partitions';
+COMMENT ON COLUMN sno_generators.exhausted IS
+    'units whose sequence was exhausted';
+COMMENT ON COLUMN sno_generators.waits IS
+    'calls that had to wait';
+COMMENT ON COLUMN sno_generators.longest_wait IS
+    'the longest of these waits';
+
+--
 -- catalog
 --
 
@@ -918,3 +1006,9 @@ GRANT EXECUTE ON FUNCTION
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_restore_generator(text, jsonb)
 TO @extowner@ WITH GRANT OPTION;
+
+-- They show what other databases' sessions do.  Resetting is for superusers,
+-- and whom they grant it to.
+REVOKE EXECUTE ON FUNCTION sno_generators(), sno_generators_reset(), sno_check() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_monitor;
+GRANT SELECT ON TABLE sno_generators TO pg_monitor;

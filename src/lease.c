@@ -127,6 +127,9 @@ typedef struct Pass
 	ItemPointerData tid;		/* the lease's row, fit to be overwritten */
 	bool		clash;			/* does another holder lease the same? */
 	BlockNumber room;			/* first page that has room for a row */
+	uint64		now;			/* other holders' leases that last are counted */
+	int			others;
+	uint64		others_until;	/* the highest ceiling of these */
 } Pass;
 
 /* The holder drawn when no row of our own was found, until a row has it. */
@@ -449,6 +452,11 @@ note_row(Pass *pass, HeapTupleHeader tuple, BlockNumber block, OffsetNumber offs
 		pass->own_found = true;
 		pass->holder = (uint64) row->holder;
 	}
+	if (!own && ceiling >= pass->now)
+	{
+		pass->others++;
+		pass->others_until = Max(pass->others_until, ceiling);
+	}
 	if (pass->bounds != NULL && row->partition >= 0 &&
 		row->partition <= SNO_PARTITION_MAX)
 	{
@@ -528,6 +536,17 @@ sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 	pass_over(rel, &pass);
 	MemoryContextSwitchTo(old);
 	*holder = holder_of(&pass);
+}
+
+/* How many leases of other holders last now, and until when. */
+int
+sno_lease_count_others(Relation rel, uint64 now, uint64 *until)
+{
+	Pass		pass = {.now = now};
+
+	pass_over(rel, &pass);
+	*until = pass.others_until;
+	return pass.others;
 }
 
 /*

@@ -36,6 +36,7 @@ extern void sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 							 MemoryContext context);
 extern void sno_lease_recall(Relation rel, SnoLease *lease, SnoLeaseKnown known,
 							 const void *arg);
+extern int	sno_lease_count_others(Relation rel, uint64 now, uint64 *until);
 extern bool sno_lease_write(Relation rel, const SnoLease *lease, XLogRecPtr *lsn);
 
 #endif							/* SNO_LEASE_H */
