@@ -485,7 +485,7 @@ step_mine(Oid function, uint64 now, uint64 *issued)
  * The next id's word, where it isn't just the next sequence of the same unit.
  * `function` is the SQL function that was called.
  */
-static uint64
+static pg_noinline uint64
 next_slowly(Oid function)
 {
 	int64		waiting_since = 0;
