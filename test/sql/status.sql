@@ -1,0 +1,131 @@
+--
+-- What generators are doing, what endangers them, and who may know
+--
+-- All of this happens in a database of its own, for it alters the extension.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS sno;
+DROP DATABASE IF EXISTS regress_sno_status;
+DROP ROLE IF EXISTS regress_sno_monitor, regress_sno_user;
+RESET client_min_messages;
+SELECT current_database() AS db \gset
+CREATE ROLE regress_sno_user;
+CREATE ROLE regress_sno_monitor;
+GRANT pg_monitor TO regress_sno_monitor;
+CREATE DATABASE regress_sno_status;
+\c regress_sno_status
+SET TimeZone = 'UTC';
+SET DateStyle = 'ISO, YMD';
+CREATE EXTENSION sno;
+SELECT sno_generators_reset();
+
+-- A session is shown from its first id on.
+CREATE VIEW mine AS SELECT * FROM sno_generators WHERE pid = pg_backend_pid();
+SELECT * FROM mine;
+SELECT sno_generate() AS id \gset
+SELECT database, name, partition = sno_partition(:'id') AS partition, sequence_min, sequence_max,
+    wall_hi = sno_timestamp(:'id') AS wall_hi, wall_safe < wall_hi AS wall_safe,
+    (drifts % 2 = 1) = sno_tick_tock(:'id') AS drifts,
+    lease_until = (SELECT max(lease_until) FROM sno_snapshot WHERE partition = sno_partition(:'id')) AS lease_until,
+    issued, exhausted, waits, longest_wait
+FROM mine;
+
+-- Ids are counted exactly, over as many units and partitions as there are.
+SELECT count(DISTINCT sno_timestamp(id)) > 1 AS units
+FROM (SELECT sno_generate() AS id FROM generate_series(1, 300000)) AS s;
+SELECT issued FROM mine;
+DO $$
+BEGIN
+    FOR i IN 1 .. 10 LOOP
+        PERFORM sno_generate(), pg_sleep(0.005);
+        ASSERT (SELECT issued FROM mine) = 300001 + i;
+    END LOOP;
+END
+$$;
+SELECT sno_generators_reset();
+SELECT issued, exhausted, waits, longest_wait FROM mine;
+SELECT count(sno_generate()) FROM generate_series(1, 7);
+SELECT issued, exhausted, waits, longest_wait FROM mine;
+
+-- What is issued and left in the current unit: as of one moment, the unit is
+-- the id's, or it is over.
+DO $$
+DECLARE
+    id sno;
+    g record;
+    same integer := 0;
+BEGIN
+    FOR i IN 1 .. 20000 LOOP
+        id := sno_generate();
+        SELECT * INTO g FROM mine;
+        ASSERT g.unit_issued + g.unit_spare = 65536;
+        ASSERT g.sequence = g.unit_issued;
+        ASSERT g.sequence IN (0, sno_sequence(id) + 1);
+        same := same + (g.sequence > 0)::integer;
+        EXIT WHEN same >= 10;
+    END LOOP;
+    ASSERT same >= 10;
+END
+$$;
+
+-- A session whose subtransaction fails, or that is rolled back, has made ids.
+SELECT issued AS before FROM mine \gset
+BEGIN;
+SELECT sno_generate() IS NOT NULL AS made;
+SAVEPOINT s;
+SELECT sno_generate() IS NOT NULL AS made;
+ROLLBACK TO SAVEPOINT s;
+ROLLBACK;
+SELECT issued - :before AS issued FROM mine;
+
+-- Nothing to worry about, in any kind of transaction
+SELECT item, ok, hint FROM sno_check();
+SELECT item, detail FROM sno_check() WHERE item IN ('clock', 'leases', 'holders', 'notifications');
+BEGIN TRANSACTION READ ONLY;
+SELECT bool_and(ok) FROM sno_check();
+COMMIT;
+
+-- The library and the extension in the database are of different versions.
+BEGIN;
+UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';
+SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
+FROM sno_check() WHERE item = 'version';
+ROLLBACK;
+
+-- The table of leases is not as it should be.
+BEGIN;
+ALTER TABLE sno_snapshot ADD COLUMN n integer;
+SELECT ok, detail, hint IS NOT NULL AS hint FROM sno_check() WHERE item = 'leases';
+SELECT count(*) FROM sno_check() WHERE NOT ok;
+ROLLBACK;
+ALTER TABLE sno_snapshot RENAME TO elsewhere;
+SELECT item, ok, detail FROM sno_check() WHERE NOT ok;
+ALTER TABLE elsewhere RENAME TO sno_snapshot;
+
+-- Other holders
+INSERT INTO sno_snapshot
+SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', until
+FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01')) AS v (partition, until);
+SELECT * FROM sno_check() WHERE item = 'holders';
+TRUNCATE sno_snapshot;
+SELECT ok FROM sno_check() WHERE item = 'holders';
+
+-- Who may look, and who may reset
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT count(*) FROM sno_generators;
+SELECT count(*) FROM sno_generators();
+SELECT count(*) FROM sno_check();
+SELECT sno_generators_reset();
+SET SESSION AUTHORIZATION regress_sno_monitor;
+SELECT count(*) > 0 AS shown FROM sno_generators;
+SELECT bool_and(ok) FROM sno_check();
+SELECT sno_generators_reset();
+RESET SESSION AUTHORIZATION;
+GRANT EXECUTE ON FUNCTION sno_generators_reset() TO regress_sno_monitor;
+SET SESSION AUTHORIZATION regress_sno_monitor;
+SELECT sno_generators_reset();
+RESET SESSION AUTHORIZATION;
+
+\c :db
+DROP DATABASE regress_sno_status;
+DROP ROLE regress_sno_monitor, regress_sno_user;
