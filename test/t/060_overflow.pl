@@ -1,0 +1,299 @@
+
+# Notifications that callers have to wait: who listens hears of it while they
+# wait inside their transactions, at most once a second, and when it is over.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+log_statement = none
+autovacuum = off
+max_connections = 50
+restart_after_crash = on
+sno.lease_duration = 1s
+sno.partitions = '100-103'
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $listener;
+my @heard;
+
+sub listen_again
+{
+	$listener = open_session($node, 'postgres');
+	ask($listener, 'LISTEN sno_overflow');
+	@heard = ();
+	return;
+}
+
+# Wait until a notification is heard of which the condition, a sub, is true;
+# returns its payload.
+sub wait_for_notification
+{
+	my ($what, $condition) = @_;
+	my $found;
+	wait_until(
+		$what,
+		sub {
+			my $out = ask($listener, 'SELECT 1');
+			while ($out =~ /notification "sno_overflow" with payload "(\{.*\})"/g)
+			{
+				push @heard, $1;
+				$found //= $1 if $condition->(count_of($1));
+			}
+			return defined $found;
+		});
+	return $found;
+}
+
+sub count_of
+{
+	my ($payload) = @_;
+	my ($count) = $payload =~ /"count": (\d+)/;
+	die "no count in $payload" unless defined $count;
+	return $count;
+}
+
+sub over { return wait_for_notification('it is over', sub { $_[0] == 0 }); }
+
+# A session that has the setting, and one that has a partition.
+sub session
+{
+	my ($dbname, @settings) = @_;
+	return open_session($node, $dbname, @settings);
+}
+
+sub owner
+{
+	my $session = session($_[0] // 'postgres', "sno.max_wait = '1d'");
+	ask($session, 'SELECT sno_generate()');
+	return $session;
+}
+
+# Sessions that wait for an id, inside a transaction.
+sub start_waiters
+{
+	my ($count) = @_;
+	my @waiters = map { session('postgres', "sno.max_wait = '1d'") } 1 .. $count;
+	ask($_, 'BEGIN') foreach @waiters;
+	send_query($_, 'SELECT sno_generate()') foreach @waiters;
+	return @waiters;
+}
+
+sub notifiers
+{
+	return $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'sno overflow notifier'");
+}
+
+sub wait_until_gone
+{
+	wait_until('the notifier is gone', sub { notifiers() eq '' });
+	return;
+}
+
+#
+# Eight sessions wait for a pool of four partitions
+#
+listen_again();
+my @owners = map { owner() } 1 .. 4;
+is(notifiers(), '', 'nothing runs while nobody waits');
+my @waiters = start_waiters(8);
+wait_for_notification('all of them are counted', sub { $_[0] == 8 });
+my ($notifier) = notifiers();
+wait_until(
+	'one worker notifies, and holds nothing back while it sleeps',
+	sub {
+		$node->safe_psql('postgres',
+			"SELECT datname, wait_event_type, backend_xmin, (SELECT count(*) FROM pg_locks WHERE pid = $notifier)
+			FROM pg_stat_activity WHERE pid = $notifier"
+		) eq 'postgres|Extension||0';
+	});
+close_session($_) foreach @owners;
+wait_for_notification('four of them go on', sub { $_[0] == 4 });
+
+# Those who go on have the partitions now: they leave one after the other.
+my %gone;
+wait_until(
+	'all sessions have an id',
+	sub {
+		foreach my $n (0 .. $#waiters)
+		{
+			my $session = $waiters[$n];
+			next if $gone{$n};
+			$session->{run}->pump_nb;
+			next unless $session->{out} =~ /-- done/;
+			my ($out, $err) = receive($session);
+			like($out, qr/^[2-9a-x]{16}$/, "session $n has an id");
+			close_session($session);
+			$gone{$n} = 1;
+		}
+		return keys %gone == @waiters;
+	});
+over();
+
+my @counts = map { count_of($_) } @heard;
+is(scalar(grep { $_ == 0 } @counts), 1, 'the end is notified once');
+is($counts[-1], 0, 'and last');
+my $heard = join(',', map { "'$_'" } @heard);
+is( $node->safe_psql(
+		'postgres', qq{
+SELECT count(*), bool_and(payload ?& '{generator, partition, time, count, ticks}'),
+    count(payload->>'generator'), count(payload->>'partition'),
+    bool_and(since >= 0.999), bool_and(ticks_since >= 999)
+FROM (
+    SELECT payload,
+        extract(epoch FROM (payload->>'time')::timestamptz - lag((payload->>'time')::timestamptz) OVER w) AS since,
+        (payload->>'ticks')::bigint - lag((payload->>'ticks')::bigint) OVER w AS ticks_since
+    FROM unnest(ARRAY[$heard]::jsonb[]) WITH ORDINALITY AS n (payload, n)
+    WINDOW w AS (ORDER BY n)) AS n}),
+	@heard . '|t|0|0|t|t',
+	'each payload is JSON, and a second lies between any two');
+like($heard[0], qr/"ticks": 1\}/, 'ticks begin at one');
+wait_until_gone();
+
+#
+# Again, with a notifier that is terminated, and one that is killed
+#
+@owners  = map { owner() } 1 .. 4;
+@waiters = start_waiters(2);
+wait_for_notification('it begins again', sub { $_[0] == 2 });
+$notifier = notifiers();
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($notifier)");
+wait_until('another one takes its place', sub { notifiers() !~ /^($notifier)?$/ });
+@heard = ();
+wait_for_notification('and notifies', sub { $_[0] == 2 });
+
+my $other = ask($listener, 'SELECT pg_backend_pid()');
+$notifier = notifiers();
+is(kill(9, $notifier), 1, 'a notifier is killed');
+wait_until('the server has noticed', sub { !kill 0, $other });
+wait_until('the server is up again',
+	sub { $node->psql('postgres', 'SELECT 1') == 0 });
+$_->{run}->finish foreach (@owners, @waiters, $listener);
+listen_again();
+@owners  = map { owner() } 1 .. 4;
+@waiters = start_waiters(1);
+wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
+
+#
+# No synchronous standby is waited for
+#
+$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$node->reload;
+wait_until('the setting is known',
+	sub { ask($listener, 'SHOW synchronous_standby_names') eq 'nobody' });
+@heard = ();
+wait_for_notification('no standby is waited for', sub { $_[0] == 1 });
+$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$node->reload;
+wait_until('the setting is known',
+	sub { ask($listener, 'SHOW synchronous_standby_names') eq '' });
+close_session($_) foreach @owners, @waiters;
+
+#
+# Switched off, and on again
+#
+over();
+wait_until_gone();
+@owners  = map { owner() } 1 .. 4;
+@waiters = start_waiters(1);
+wait_for_notification('it is switched on', sub { $_[0] == 1 });
+my $offset = -s $node->logfile;
+$node->append_conf('postgresql.conf',
+	"sno.notify_overflow = off\nlog_min_messages = debug1");
+$node->reload;
+wait_until_gone();
+@heard = ();
+my $late = session('postgres', "sno.max_wait = '300ms'");
+like(
+	ask_error($late, 'SELECT sno_generate()'),
+	qr/^ERROR:  53400: /m,
+	'another session waits in vain');
+ask($listener, 'SELECT 1');
+is("@heard", '', 'nothing is notified when it is switched off');
+my @started = slurp_file($node->logfile, $offset) =~
+  /(starting background worker process "sno overflow notifier")/g;
+cmp_ok(scalar @started, '<=', 1,
+	'nor does a session that waits since before ask for it again and again');
+$node->append_conf('postgresql.conf',
+	"sno.notify_overflow = on\nlog_min_messages = warning");
+$node->reload;
+wait_until('the setting is known',
+	sub { ask($late, 'SHOW sno.notify_overflow') eq 'on' });
+ask($late, "SET sno.max_wait = '1d'");
+send_query($late, 'SELECT sno_generate()');
+wait_for_notification('it is switched on again', sub { $_[0] >= 1 });
+
+#
+# A database can be dropped, or copied, right after sessions had to wait there
+#
+close_session($_) foreach @owners, @waiters, $late;
+over();
+wait_until_gone();
+$node->append_conf('postgresql.conf', "sno.partitions = '200'");
+$node->restart;
+foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE brief',
+	'DROP EXTENSION sno')
+{
+	my $dbname = $statement =~ /brief/ ? 'brief' : 'postgres';
+	$node->safe_psql('postgres', 'CREATE DATABASE brief')
+	  if $statement =~ /^CREATE/;
+	$node->safe_psql('brief', 'CREATE EXTENSION sno')
+	  if $statement =~ /^CREATE/;
+	my $owner  = owner('postgres');
+	my $waiter = session($dbname, "sno.max_wait = '10ms'");
+	like(
+		ask_error($waiter, 'SELECT sno_generate()'),
+		qr/^ERROR:  53400: /m,
+		"$dbname: a session waits in vain");
+	wait_until('it is being notified', sub { notifiers() ne '' });
+	close_session($_) foreach $waiter, $owner;
+	$node->safe_psql('postgres', $statement);
+	pass($statement);
+	wait_until_gone();
+}
+
+#
+# No slot for a worker: callers don't notice
+#
+$node->append_conf('postgresql.conf', 'max_worker_processes = 1');
+$node->restart;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+$offset = -s $node->logfile;
+my $owner  = owner();
+listen_again();
+for (1 .. 2)
+{
+	my $waiter = session('postgres', "sno.max_wait = '10ms'");
+	like(
+		ask_error($waiter, 'SELECT sno_generate()'),
+		qr/^ERROR:  53400: no partition was free/m,
+		'a session waits without a notifier');
+	close_session($waiter);
+}
+is(ask($listener, 'SELECT 1'), '1', 'nothing is notified');
+my @complaints = slurp_file($node->logfile, $offset) =~
+  /(LOG:  could not start a background worker to notify of sno overflows)/g;
+is(scalar @complaints, 1, 'that is logged once');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT ok, hint FROM sno_check() WHERE item = 'notifications'"),
+	'f|Increase "max_worker_processes". sno_generators_reset() forgets the refusals.',
+	'and told by sno_check()');
+close_session($_) foreach $listener, $owner;
+
+$node->stop;
+done_testing();

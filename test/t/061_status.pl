@@ -1,0 +1,228 @@
+
+# What sno_generators and sno_check() show of sessions that generate at the same
+# time, of a pool that is used up, of clocks that are stepped, of leases that
+# can't be renewed, and on a standby.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+log_statement = none
+autovacuum = off
+max_connections = 50
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+sub show
+{
+	my ($columns, $condition) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM sno_generators WHERE $condition");
+}
+
+sub check_of
+{
+	my ($item) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT ok, detail FROM sno_check() WHERE item = '$item'");
+}
+
+#
+# Sessions that generate at the same time, of two databases
+#
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other',    'CREATE EXTENSION sno');
+my @sessions = map { open_session($node, $_) } qw(postgres other) x 3;
+my @pids = map { ask($_, 'SELECT pg_backend_pid()') } @sessions;
+my %seen;
+
+send_query($sessions[$_],
+	"CREATE TEMP TABLE made AS SELECT sno_generate() AS id FROM generate_series(1, 100000 * (1 + $_)); SELECT sno_generate()"
+) foreach 0 .. $#sessions;
+foreach my $n (0 .. $#sessions)
+{
+	my ($id) = receive($sessions[$n]);
+	$seen{ (decode_id($id))[3] } = 1;
+	is( show("database, issued, partition = sno_partition('$id'), wall_hi = sno_timestamp('$id')",
+			"pid = $pids[$n]"),
+		($n % 2 ? 'other' : 'postgres') . '|' . (100000 * (1 + $n) + 1) . '|t|t',
+		"session $n: its ids and its generator");
+}
+is(scalar keys %seen, scalar @sessions, 'each in a partition of its own');
+
+# A unit may be over just when its last id was made; then nobody saw it exhausted.
+is( ask($sessions[0],
+		q{SELECT count(*) FILTER (WHERE n = 65536) - max(exhausted) IN (0, 1)
+		FROM sno_generators,
+			(SELECT count(*) AS n FROM made GROUP BY sno_timestamp(id), sno_tick_tock(id), sno_partition(id)) AS unit
+		WHERE pid = pg_backend_pid()}),
+	't',
+	'exhausted units are counted');
+
+$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+is(show('sum(issued), sum(exhausted), sum(waits)', 'true'),
+	'0|0|0', 'a reset is one of all sessions');
+ask($sessions[1], 'SELECT sno_generate() FROM generate_series(1, 5)');
+is(show('sum(issued)', 'true'), 5, 'which then count from zero');
+
+close_session($_) foreach @sessions[ 0, 1 ];
+wait_until('sessions that end are no longer shown',
+	sub { show('count(*)', 'true') == 4 });
+close_session($_) foreach @sessions[ 2 .. 5 ];
+
+#
+# A pool that is used up
+#
+$node->append_conf('postgresql.conf', "sno.partitions = '100-103'");
+$node->restart;
+@sessions = map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 7;
+ask($_, 'SELECT sno_generate()') foreach @sessions[ 0 .. 3 ];
+like(check_of('partitions'),
+	qr/^f\|Of partitions 100 to 103, sessions own 4 and gave back 0; 0 rest .* 0 are free/,
+	'sno_check() tells that the pool is used up');
+my @waiting = @sessions[ 4 .. 6 ];
+@pids = map { ask($_, 'SELECT pg_backend_pid()') } @waiting;
+my $these = 'pid IN (' . join(',', @pids) . ')';
+send_query($_, 'SELECT sno_generate()') foreach @waiting;
+wait_until('three sessions wait', sub { show('count(*)', "$these AND waits = 1") == 3 });
+is(show('count(partition), sum(issued)', $these), '0|0', 'without a partition or an id');
+my $longest = show('min(longest_wait)', $these);
+wait_until('waits that last are shown to last',
+	sub { show("min(longest_wait) > '$longest'", $these) eq 't' });
+wait_until(
+	'all of them show a wait event, between two looks for a partition',
+	sub {
+		$node->safe_psql('postgres',
+			"SELECT count(*) FROM pg_stat_activity WHERE $these AND wait_event IN ('Extension', 'SnoPartition')"
+		) == 3;
+	});
+close_session($_) foreach @sessions[ 0 .. 3 ];
+receive($_) foreach @waiting;
+is(show('count(partition), sum(issued), sum(waits)', $these),
+	'3|3|3', 'they go on, and each has waited once');
+like(
+	ask($waiting[0], q{SET sno.max_wait = 0; SELECT sno_generate();
+		SELECT waits FROM sno_generators WHERE pid = pg_backend_pid()}),
+	qr/\n1$/,
+	'who gets an id at once has not waited');
+close_session($_) foreach @waiting;
+
+#
+# A lease that can't be renewed early
+#
+$node->append_conf('postgresql.conf',
+	"sno.partitions = '1000-1999'\nsno.lease_duration = '30s'");
+$node->restart;
+my $session = open_session($node, 'postgres');
+ask($session, 'SELECT sno_generate()');
+is(check_of('leases'), 't|Leases can be written, and none has failed to be renewed.',
+	'leases are renewed');
+$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot ADD COLUMN n integer');
+$node->append_conf('postgresql.conf', "sno.lease_duration = '1h'");
+$node->reload;
+wait_until('it is to be renewed at once, and that fails', sub {
+		ask($session, 'SELECT sno_generate()');
+		slurp_file($node->logfile) =~ /LOG:  could not renew the lease of partition \d+ yet/;
+});
+like(
+	check_of('leases'),
+	qr/^f\|Leases can't be written: table "sno_snapshot" of extension "sno" was altered$/,
+	'sno_check() tells what is wrong now');
+$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot DROP COLUMN n');
+like(
+	check_of('leases'),
+	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_snapshot" of extension "sno" was altered$/,
+	'and what was wrong');
+like(
+	$node->safe_psql('other',
+		"SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
+	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres"\.$/,
+	'another database learns less of it');
+$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+like(check_of('leases'), qr/^t\|/, 'a reset forgets it');
+
+# Nothing that sno_check() does waits for a lock.
+ask($session, 'BEGIN; LOCK TABLE sno_snapshot');
+is(check_of('leases'), 'f|Leases can\'t be written: table "sno_snapshot" is locked.',
+	'sno_check() tells that the table is locked');
+ask($session, 'COMMIT');
+close_session($session);
+
+#
+# On a standby
+#
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+is( $standby->safe_psql(
+		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
+	'7|t',
+	'a standby has nothing to worry about');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators'),
+	0, 'and nothing to show');
+$standby->promote;
+$standby->safe_psql('postgres', 'SELECT sno_generate()');
+like(
+	$standby->safe_psql(
+		'postgres', "SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
+	qr/^f\|Leases of other holders that are active: [1-9]\d*, the last one until /,
+	'when it is promoted, the leases of the primary are another holder\'s');
+$standby->stop;
+$node->stop;
+
+#
+# A clock that is stepped
+#
+SKIP:
+{
+	my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
+	skip 'libfaketime is not installed', 5 unless defined $faketime;
+
+	my $file = PostgreSQL::Test::Utils::tempdir('clock') . '/offset';
+	my $set  = sub {
+		append_to_file("$file.new", sprintf("%+.6f\n", $_[0]));
+		rename "$file.new", $file or die "could not set the clock: $!";
+	};
+	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $file;
+	local $ENV{FAKETIME_NO_CACHE}            = 1;
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	$set->(0);
+	{
+		local $ENV{LD_PRELOAD} = $faketime;
+		$node->start;
+	}
+	$session = open_session($node, 'postgres');
+	ask($session, 'SELECT sno_generate()');
+	is(check_of('clock'), 't|No step of the system clock was seen.',
+		'a clock that goes steadily');
+	$set->(-3600);
+	ask($session, 'SELECT sno_generate()');
+	like(check_of('clock'), qr/^f\|.*so often: 1\. The last time by -3600\.\d{3} s, to /,
+		'a step back');
+	$set->(-3000);
+	ask($session, 'SELECT sno_generate()');
+	like(check_of('clock'), qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
+		'a step forward');
+	is(ask($session, 'SELECT drifts % 2 FROM sno_generators WHERE pid = pg_backend_pid()'),
+		1, 'the other timeline is shown');
+	$set->(60 * 365 * 86400);
+	like($node->safe_psql('postgres', "SELECT ok, hint FROM sno_check() WHERE item = 'epoch'"),
+		qr/^f\|Set the system clock right\.$/, 'a clock outside the epoch');
+	close_session($session);
+	$node->stop;
+}
+
+done_testing();
