@@ -829,21 +829,22 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 
 COMMENT ON FUNCTION sno_generators() IS
-    'the generators of all sessions of the server that have made ids, and what '
-    'they are doing';
+    'the generators of all sessions of the server that have made ids, the named '
+    'ones in use, and what they are doing';
 COMMENT ON FUNCTION sno_generators_reset() IS
     'begin to count anew what sno_generators and sno_check() count';
 COMMENT ON FUNCTION sno_check() IS
     'what there is to worry about, and what to do';
 COMMENT ON VIEW sno_generators IS
-    'the generators of all sessions of the server that have made ids, and what '
-    'they are doing';
+    'the generators of all sessions of the server that have made ids, the named '
+    'ones in use, and what they are doing';
 COMMENT ON COLUMN sno_generators.pid IS
-    'process of the session, as in pg_stat_activity';
+    'process of the session, as in pg_stat_activity; null for a named generator, '
+    'which sessions share';
 COMMENT ON COLUMN sno_generators.database IS
-    'database of the session';
+    'database of the generator';
 COMMENT ON COLUMN sno_generators.name IS
-    'name of the generator; null for a session''s own';
+    'name of the generator; null for a session''s own, and in another database';
 COMMENT ON COLUMN sno_generators.partition IS
     'the partition that it issues in; null if it has none at the moment';
 COMMENT ON COLUMN sno_generators.sequence_min IS

@@ -13,8 +13,8 @@
  * before that change and base after it, or the other way round, is wrong by the
  * ids of a unit, and right again when he looks the next time.
  *
- * Counters may as well be shared by sessions, as those of a named generator:
- * they are changed by atomic additions.
+ * Counters may as well be shared by sessions, as those of a named generator are,
+ * which named.c keeps and lists: they are changed by atomic additions.
  *
  * They are reset by noting what they are: whoever resets writes that beside
  * them, under the journal's lock, and readers subtract it.
@@ -68,16 +68,19 @@ sno_activity_slots(int *count)
 	return slots;
 }
 
-/* This session begins to generate, and owns no partition yet. */
+/* This session begins to generate, if it hasn't yet. */
 void
 sno_activity_begin(void)
 {
 	SnoActivity *a = sno_my_activity;
 
+	if (a->pid == MyProcPid)
+		return;
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	memset(a, 0, sizeof(SnoActivity));
 	a->database = MyDatabaseId;
-	a->partition = a->wait_partition = -1;
+	a->partition = SNO_NAMED_ONLY;
+	a->wait_partition = -1;
 	pg_write_barrier();
 	a->pid = MyProcPid;
 	LWLockRelease(&sno_journal->lock);
@@ -185,6 +188,14 @@ sno_counters_read(const SnoCounters *c, uint32 sequence, const SnoCounters *rese
 	now.longest_wait = __atomic_load_n(&c->longest_wait, __ATOMIC_RELAXED);
 	now.base = Max(now.base, 0);
 	return now;
+}
+
+/* Begin to count anew; the journal's lock is held. */
+void
+sno_counters_reset(SnoCounters *c, uint32 sequence, SnoCounters *reset)
+{
+	*reset = sno_counters_read(c, sequence, NULL);
+	__atomic_store_n(&c->longest_wait, 0, __ATOMIC_RELAXED);
 }
 
 /* The wall clock was stepped by so many microseconds. */

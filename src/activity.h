@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "storage/lwlock.h"
+#include "utils/dsa.h"
 
 /* What a generator did so far; see activity.c. */
 typedef struct SnoCounters
@@ -24,7 +25,7 @@ typedef struct SnoActivity
 {
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
-	int32		partition;		/* that it owns, or -1 */
+	int32		partition;		/* that it owns, or -1; see also below */
 	SnoCounters own;			/* of its own generator */
 	SnoCounters reset;			/* see activity.c; not written by the session */
 
@@ -34,6 +35,9 @@ typedef struct SnoActivity
 	int32		wait_partition; /* of a named generator, or -1 */
 	char		generator[NAMEDATALEN]; /* its name, or empty */
 } SnoActivity;
+
+/* The partition of a session that has no use for one of its own. */
+#define SNO_NAMED_ONLY	(-2)
 
 /* A background worker of overflow.c. */
 typedef struct SnoNotifier
@@ -64,6 +68,8 @@ typedef struct SnoJournal
 	TimestampTz refused_at;
 
 	SnoNotifier notifier[SNO_NOTIFIERS];
+
+	dsa_pointer pools;			/* of named generators, a list: see named.c */
 } SnoJournal;
 
 extern SnoJournal *sno_journal;
@@ -84,6 +90,7 @@ extern void sno_counters_wait(SnoCounters *c);
 extern void sno_counters_waited(SnoCounters *c, int64 usec);
 extern SnoCounters sno_counters_read(const SnoCounters *c, uint32 sequence,
 									 const SnoCounters *reset);
+extern void sno_counters_reset(SnoCounters *c, uint32 sequence, SnoCounters *reset);
 
 extern void sno_journal_clock_step(int64 usec);
 extern void sno_journal_failure(int partition, const char *message);

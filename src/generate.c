@@ -116,6 +116,7 @@ sno_generate_begin(void)
 		return;
 	sno_partition_attach();
 	sno_activity_begin();
+	sno_my_activity->partition = -1;
 	CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
 	before_shmem_exit(session_end, (Datum) 0);
 	begun = true;
@@ -549,7 +550,12 @@ sno_generate_mine(void)
 void
 sno_generate_vacate(void)
 {
-	session_end(0, (Datum) 0);
+	uint32		left = sequence();
+
+	if (mine == NULL)
+		return;
+	sno_partition_park(mine);
+	own(NULL, left);
 }
 
 PG_FUNCTION_INFO_V1(sno_generate);

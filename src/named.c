@@ -62,6 +62,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "activity.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_attribute.h"
@@ -75,6 +76,7 @@
 #include "miscadmin.h"
 #include "named.h"
 #include "nodes/primnodes.h"
+#include "overflow.h"
 #include "partition.h"
 #include "pgstat.h"
 #include "port/atomics.h"
@@ -104,9 +106,16 @@ typedef struct Pool
 	uint64		pending_ceiling;	/* 0 if none is */
 	XLogRecPtr	pending_lsn;
 	uint64		attention;		/* the unit in which to renew the lease */
+
+	/* What it does, for sno_generators; see activity.c. */
+	dsa_pointer listed;			/* the next in the journal's list of all */
+	int32		partition;
+	char		name[NAMEDATALEN];	/* by which it was opened last */
+	SnoCounters counters;
+	SnoCounters reset;
 } Pool;
 
-StaticAssertDecl(sizeof(Pool) == PG_CACHE_LINE_SIZE, "a pool is not two cache lines");
+StaticAssertDecl(offsetof(Pool, listed) == PG_CACHE_LINE_SIZE, "what issuing needs of a pool is not two cache lines");
 
 typedef struct Group
 {
@@ -216,6 +225,24 @@ find_pool(Group *group, const SnoDefinition *d)
 	return NULL;
 }
 
+/* The next sequence of a word, for counters: additions go beyond the bounds. */
+static uint32
+sequence_of(const Pool *pool, uint64 word)
+{
+	return Min(SNO_WORD_SEQUENCE(word), (uint32) pool->shared.sequence_max + 1);
+}
+
+/* A new pool is put into the list of all, where it stays. */
+static void
+list_pool(Pool *pool, dsa_pointer place)
+{
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	pool->listed = sno_journal->pools;
+	pg_write_barrier();
+	sno_journal->pools = place;
+	LWLockRelease(&sno_journal->lock);
+}
+
 static Pool *
 make_pool(Group *group, const SnoDefinition *d)
 {
@@ -228,8 +255,11 @@ make_pool(Group *group, const SnoDefinition *d)
 	pg_atomic_init_u32(&pool->left, 0);
 	pg_atomic_init_u32(&pool->users, 0);
 	pool->database = MyDatabaseId;
+	pool->partition = d->partition;
+	pool->counters.base = -(int64) sequence_of(pool, pool->word);
 	pool->next = group->pools;
 	group->pools = place;
+	list_pool(pool, place);
 	return pool;
 }
 
@@ -273,6 +303,8 @@ state_of(const Pool *pool)
 static void
 set_state(Pool *pool, const SnoGenerator *g)
 {
+	sno_counters_go_on(&pool->counters, sequence_of(pool, pool->word),
+					   sequence_of(pool, g->word));
 	pool->word = g->word;
 	pool->shared.wall_safe = g->wall_safe;
 	pool->shared.drifts = g->drifts;
@@ -453,6 +485,7 @@ open_pool(Relation rel, Use *use)
 	XLogFlush(lsn);
 
 	set_state(pool, &g);
+	memcpy(pool->name, use->name, NAMEDATALEN);
 	pool->open = true;
 	publish(pool, ceiling, rel->rd_rel->relfilenode);
 	sno_generator_open(&pool->shared, pool->word);
@@ -663,7 +696,13 @@ wait_a_little(const Use *use, int64 *since, int msec)
 	int64		left;
 
 	if (*since == 0)
+	{
 		*since = now;
+		if (use->pool != NULL)
+			sno_counters_wait(&use->pool->counters);
+	}
+	sno_activity_wait(use->name, use->definition.partition);
+	sno_overflow_report();
 	left = sno_max_wait - (now - *since) / 1000;
 	if (left <= 0)
 		give_up(use);
@@ -671,6 +710,8 @@ wait_a_little(const Use *use, int64 *since, int msec)
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 Min(msec, left), sno_wait_event("SnoGenerator"));
 	ResetLatch(MyLatch);
+	if (use->pool != NULL)
+		sno_counters_waited(&use->pool->counters, sno_clock_monotonic() - *since);
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -692,6 +733,7 @@ let_go(int code, Datum arg)
 	bool		free = !IsParallelWorker() && OidIsValid(table);
 
 	leave_line();
+	sno_activity_end();
 	if (free)
 	{
 		AbortOutOfAnyTransaction();
@@ -752,6 +794,7 @@ session_begin(void)
 		return;
 	PreventCommandDuringRecovery("sno_generate()");
 	sno_partition_attach();
+	sno_activity_begin();
 	CacheRegisterRelcacheCallback(tables_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
 	before_shmem_exit(let_go, (Datum) 0);
@@ -821,6 +864,24 @@ row_in_place(Oid function, const Pool *pool)
 	return !OidIsValid(table) || pool->file == table_file;
 }
 
+/* Issue, and count what the word has counted if that begins another unit. */
+static SnoStep
+share(Pool *pool, uint64 word, uint64 now, uint64 *issued)
+{
+	SnoStep		result = sno_generator_share(&pool->shared, word, now, issued);
+
+	/* Additions never return the lowest sequence: see S2. */
+	if (result == SNO_ISSUED &&
+		SNO_WORD_SEQUENCE(*issued) == pool->shared.sequence_min)
+	{
+		sno_counters_go_on(&pool->counters, sequence_of(pool, word),
+						   SNO_WORD_SEQUENCE(*issued));
+		if (SNO_WORD_SEQUENCE(word) > pool->shared.sequence_max)
+			sno_counters_exhausted(&pool->counters);
+	}
+	return result;
+}
+
 /* Issue, if it is our turn; *msec is how long to wait if that fails. */
 static SnoStep
 step(Oid function, Use *use, uint64 *issued, int *msec)
@@ -858,7 +919,7 @@ step(Oid function, Use *use, uint64 *issued, int *msec)
 		*msec = Max(1, (before - 1) / pool_size * SNO_UNIT_MSEC);
 		return SNO_EXHAUSTED;
 	}
-	return sno_generator_share(&pool->shared, word, now, issued);
+	return share(pool, word, now, issued);
 }
 
 /* Issue, however long it takes. */
@@ -1065,6 +1126,43 @@ begin_change_patiently(Oid function, Use *use, const char *name,
 		wait_a_little(use, &since, 1);
 	use->pool = find_pool(use->group, d);
 	return rel;
+}
+
+/*
+ * Look at the pools of all databases, without a lock: *status is the next one
+ * that is open, and *place leads on.  False if there is none, *place being
+ * InvalidDsaPointer at first.
+ */
+bool
+sno_named_look(dsa_pointer *place, SnoPoolStatus *status)
+{
+	Pool	   *pool = pool_at(*place);
+
+	do
+	{
+		*place = pool == NULL ? sno_journal->pools : pool->listed;
+		if (!DsaPointerIsValid(*place))
+			return false;
+		pool = pool_at(*place);
+	} while (!pool->open);
+
+	memcpy(status->name, pool->name, NAMEDATALEN);
+	status->database = pool->database;
+	status->partition = pool->partition;
+	status->generator = state_of(pool);
+	status->counters = sno_counters_read(&pool->counters,
+										 sequence_of(pool, status->generator.word),
+										 &pool->reset);
+	return true;
+}
+
+/* Reset the counters of all pools; the journal's lock is held. */
+void
+sno_named_reset(void)
+{
+	for (Pool *pool = pool_at(sno_journal->pools); pool != NULL; pool = pool_at(pool->listed))
+		sno_counters_reset(&pool->counters, sequence_of(pool, state_of(pool).word),
+						   &pool->reset);
 }
 
 /* What a generator issued, as memory and the rows know. */

@@ -12,6 +12,8 @@
 #include "commands/dbcommands.h"
 #include "fields.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "named.h"
 #include "partition.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -56,8 +58,9 @@ set_generator(Row *row, int partition, const SnoGenerator *g, uint64 now)
 	uint64		word = sno_generator_word(g);
 	int			next = g->sequence_min;
 
+	/* Those who share a word go beyond the bounds. */
 	if (SNO_WORD_UNIT(word) == now)
-		next = (int) SNO_WORD_SEQUENCE(word);
+		next = Min((int) SNO_WORD_SEQUENCE(word), g->sequence_max + 1);
 	set(row, PARTITION, Int32GetDatum(partition));
 	set(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
 	set(row, SEQUENCE_MAX, Int32GetDatum(g->sequence_max));
@@ -86,7 +89,7 @@ set_counters(Row *row, const SnoCounters *c)
 static const SnoPartition *
 partition_of(const SnoActivity *a)
 {
-	int			number = a->partition;
+	int			number = a->partition;	/* or not: it is negative then */
 	const SnoPartition *p = number < 0 ? NULL : sno_partition_at(number);
 
 	return p != NULL && p->owner == a->pid ? p : NULL;
@@ -111,12 +114,52 @@ current_unit(void)
 	return unit;
 }
 
+static void
+put(ReturnSetInfo *result, Row *row, Oid database)
+{
+	char	   *name = get_database_name(database);
+
+	if (name != NULL)
+		set(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+}
+
+static void
+put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
+{
+	const SnoPartition *p = partition_of(a);
+	SnoCounters counters = sno_counters_read(&a->own, sequence_of(a), &a->reset);
+	Row			row;
+
+	memset(row.nulls, true, sizeof(row.nulls));
+	set(&row, PID, Int32GetDatum(a->pid));
+	if (p != NULL)
+		set_generator(&row, a->partition, &p->generator, now);
+	set_counters(&row, &counters);
+	put(result, &row, a->database);
+}
+
+static void
+put_named(ReturnSetInfo *result, const SnoPoolStatus *s, uint64 now)
+{
+	Row			row;
+
+	memset(row.nulls, true, sizeof(row.nulls));
+	if (s->database == MyDatabaseId)
+		set(&row, NAME, CStringGetTextDatum(s->name));
+	set_generator(&row, s->partition, &s->generator, now);
+	set_counters(&row, &s->counters);
+	put(result, &row, s->database);
+}
+
 PG_FUNCTION_INFO_V1(sno_generators);
 Datum
 sno_generators(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	uint64		now = current_unit();
+	dsa_pointer place = InvalidDsaPointer;
+	SnoPoolStatus pool;
 	SnoActivity *slots;
 	int			count;
 
@@ -124,27 +167,10 @@ sno_generators(PG_FUNCTION_ARGS)
 	sno_partition_attach();
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
-	{
-		const SnoActivity *a = &slots[i];
-		const SnoPartition *p;
-		SnoCounters counters;
-		char	   *database;
-		Row			row;
-
-		if (a->pid == 0)
-			continue;
-		memset(row.nulls, true, sizeof(row.nulls));
-		set(&row, PID, Int32GetDatum(a->pid));
-		database = get_database_name(a->database);
-		if (database != NULL)
-			set(&row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(database)));
-		p = partition_of(a);
-		if (p != NULL)
-			set_generator(&row, a->partition, &p->generator, now);
-		counters = sno_counters_read(&a->own, sequence_of(a), &a->reset);
-		set_counters(&row, &counters);
-		tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
-	}
+		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY)
+			put_session(result, &slots[i], now);
+	while (sno_named_look(&place, &pool))
+		put_named(result, &pool, now);
 	return (Datum) 0;
 }
 
@@ -159,10 +185,8 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 	slots = sno_activity_slots(&count);
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < count; i++)
-	{
-		slots[i].reset = sno_counters_read(&slots[i].own, sequence_of(&slots[i]), NULL);
-		__atomic_store_n(&slots[i].own.longest_wait, 0, __ATOMIC_RELAXED);
-	}
+		sno_counters_reset(&slots[i].own, sequence_of(&slots[i]), &slots[i].reset);
+	sno_named_reset();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;
 	sno_journal->refusals = 0;

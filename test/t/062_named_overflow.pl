@@ -1,0 +1,91 @@
+
+# Named generators in sno_generators and in notifications: sessions that share
+# one whose pool is small.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "log_statement = none\nautovacuum = off\n");
+$node->start;
+
+my $name = 'small "\\ one';
+my $call = "sno_generate(0, '$name')";
+$node->safe_psql(
+	'postgres', qq{
+CREATE EXTENSION sno;
+SELECT sno_create_generator('$name', 7, 10, 13), sno_create_generator('idle', 8)});
+
+sub show
+{
+	my ($columns) = @_;
+	return $node->safe_psql('postgres', "SELECT $columns FROM sno_generators");
+}
+
+is(show('count(*)'), 0, 'what was never used is not shown');
+
+my $listener = open_session($node, 'postgres');
+ask($listener, 'LISTEN sno_overflow');
+
+my @sessions =
+  map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 8;
+my $notes = SnoTest->new;
+send_query($_, "SELECT $call FROM generate_series(1, 100)") foreach @sessions;
+my $received = 0;
+foreach my $session (@sessions)
+{
+	my ($out) = receive($session);
+	$received += $notes->add('all', join("\n", sort split /\n/, $out));
+}
+is($received, 800, 'all sessions have their ids');
+my %seen;
+$seen{$_}++ foreach map { $_->[0] } @{ $notes->{notes} };
+is(scalar keys %seen, 800, 'none of them twice');
+
+is(show(q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}),
+	"|postgres|$name|7|10|13|4|800",
+	'a generator that is shared is shown once, with the ids of all');
+cmp_ok(show('exhausted'), '>', 0, 'its units are exhausted');
+cmp_ok(show('exhausted'), '<=', 200, 'no oftener than there are ids for');
+cmp_ok(show('waits'), '>', 0, 'callers had to wait');
+
+my $heard = '';
+wait_until('it is over',
+	sub { ($heard .= ask($listener, 'SELECT 1')) =~ /"count": 0/ });
+my @payloads = $heard =~ /with payload "(\{.*\})"/g;
+my $list = join(',', map { "'$_'" } @payloads);
+is( $node->safe_psql(
+		'postgres',
+		"SELECT DISTINCT p->>'generator', p->>'partition' FROM unnest(ARRAY[$list]::jsonb[]) AS p"),
+	"$name|7",
+	'notifications tell which generator it is');
+
+$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+is(show('issued, exhausted, waits, longest_wait'),
+	'0|0|0|00:00:00', 'its counters are reset');
+ask($sessions[0], "SELECT $call FROM generate_series(1, 5)");
+is(show('issued'), 5, 'and count from zero');
+
+# A session's own generator is another row.
+ask($sessions[0], 'SELECT sno_generate()');
+is(show("string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"),
+	"(own) 1, $name 5", 'and so is its own one, counted apart');
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other',    'CREATE EXTENSION sno');
+is( $node->safe_psql('other', 'SELECT database, count(name), count(*) FROM sno_generators GROUP BY database'),
+	'postgres|0|2',
+	'another database sees it without its name');
+close_session($_) foreach @sessions, $listener;
+wait_until('a generator that is closed is not shown', sub { show('count(*)') == 0 });
+
+$node->stop;
+done_testing();
