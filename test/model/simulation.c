@@ -41,10 +41,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "activity.h"
 #include "clock.h"
 #include "definition.h"
 #include "fmgr.h"
 #include "generate.h"
+#include "overflow.h"
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -58,6 +60,8 @@
 #define SERVERS			2
 #define DATABASES		2
 #define SESSIONS		8		/* of a server */
+#define ACTIVITY_SIZE	(TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(SnoJournal)) + \
+						 SESSIONS * sizeof(SnoActivity))
 #define BLOCKS			256		/* of a database's table */
 #define RECORDS			64		/* of WAL that isn't flushed yet */
 #define PASTS			(SNO_PARTITIONS * 2)
@@ -123,6 +127,7 @@ typedef struct Server
 	Past		running;		/* since it was started */
 	char		header[1024];	/* of the partitions */
 	SnoPartition partition[SNO_PARTITIONS];
+	char		activity[ACTIVITY_SIZE];	/* behind them */
 } Server;
 
 typedef struct World
@@ -311,6 +316,7 @@ run_session(Server *s, SimSession *me)
 	server = s;
 	session = me;
 	MyProcPid = ++world->pids;
+	MyProc->pgprocno = (int) (me - s->session);
 	MyDatabaseId = 1 + me->database;
 	BufferBlocks = (char *) s->page;
 	sno_partition_range = (SnoPartitionRange) {s->first, s->last};
@@ -411,6 +417,10 @@ ResetLatch(Latch *latch)
 
 int			MyProcPid;
 Oid			MyDatabaseId;
+static PGPROC process;
+PGPROC	   *MyProc = &process;
+static PROC_HDR processes = {.allProcCount = SESSIONS};
+PROC_HDR   *ProcGlobal = &processes;
 struct Latch *MyLatch;
 int			ParallelWorkerNumber = -1;
 int			min_dynamic_shared_memory;
@@ -562,13 +572,26 @@ ShmemInitStruct(const char *name, Size size, bool *found)
 	return server->header;
 }
 
-dsm_segment *dsm_create(Size size, int flags) { return (dsm_segment *) server->partition; }
+dsm_segment *
+dsm_create(Size size, int flags)
+{
+	if (size != sizeof(server->partition) + ACTIVITY_SIZE)
+		bail_out("no room for a segment");
+	return (dsm_segment *) server->partition;
+}
+
 dsm_segment *dsm_attach(dsm_handle handle) { return (dsm_segment *) server->partition; }
 void *dsm_segment_address(dsm_segment *segment) { return segment; }
 dsm_handle dsm_segment_handle(dsm_segment *segment) { return 1; }
 void dsm_pin_segment(dsm_segment *segment) {}
 void dsm_pin_mapping(dsm_segment *segment) {}
 Size mul_size(Size a, Size b) { return a * b; }
+Size add_size(Size a, Size b) { return a + b; }
+size_t strlcpy(char *to, const char *from, size_t size) { return snprintf(to, size, "%s", from); }
+int pg_mbcliplen(const char *text, int length, int limit) { return Min(length, limit); }
+
+/* Nobody listens. */
+void sno_overflow_report(void) {}
 
 /* The catalogue: there is one table in a database, which is vacuumed at times. */
 
@@ -802,6 +825,7 @@ stop(Server *s)
 		}
 	memset(s->header, 0, sizeof(s->header));
 	memset(s->partition, 0, sizeof(s->partition));
+	memset(s->activity, 0, sizeof(s->activity));
 	memset(s->running, 0, sizeof(s->running));
 }
 
