@@ -66,7 +66,9 @@ ask($at_idle, $at);
 ask($fetches,
 	'BEGIN; DECLARE c CURSOR FOR SELECT sno_generate_many(1000000) AS id; FETCH 10 FROM c'
 );
-my $busy = $notes->start_clients($clone, 'postgres', table => 't');
+# These may find the table locked for a moment.
+my $busy =
+  $notes->start_clients($clone, 'postgres', table => 't', max_wait => 60_000);
 $notes->wait_for_notes($busy);
 
 my %before = in_partitions($clone, 'true');
