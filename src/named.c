@@ -730,11 +730,12 @@ let_go(int code, Datum arg)
 	HASH_SEQ_STATUS status;
 	Use		   *use;
 	Relation	rel = NULL;
-	bool		free = !IsParallelWorker() && OidIsValid(table);
+	bool		begun = !IsParallelWorker() && OidIsValid(table);
+	bool		free = begun;
 
 	leave_line();
 	sno_activity_end();
-	if (free)
+	if (begun)
 	{
 		AbortOutOfAnyTransaction();
 		StartTransactionCommand();
@@ -771,7 +772,7 @@ let_go(int code, Datum arg)
 	}
 	if (rel != NULL)
 		sno_lease_close(rel);
-	if (IsTransactionState())
+	if (begun)
 		CommitTransactionCommand();
 }
 
