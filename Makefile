@@ -15,6 +15,8 @@ OBJS = \
 	src/clock.o \
 	src/generator.o \
 	src/partition.o \
+	src/wait.o \
+	src/table.o \
 	src/lease.o \
 	src/generate.o \
 	src/many.o \

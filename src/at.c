@@ -35,6 +35,7 @@
 #include "fields.h"
 #include "generate.h"
 #include "lease.h"
+#include "table.h"
 
 PG_FUNCTION_INFO_V1(sno_generate_at);
 
@@ -65,7 +66,7 @@ take(Oid function, uint64 unit)
 		if (rel == NULL)
 			return false;
 		p = sno_generate_reserve(function, rel, mine, unit, true);
-		sno_lease_close(rel);
+		sno_table_close(rel);
 	}
 	if (p == NULL)
 		ereport(ERROR,
@@ -105,7 +106,7 @@ lease(Oid function)
 		sno_partition_abandon(mine);
 		mine = NULL;
 	}
-	sno_lease_close(rel);
+	sno_table_close(rel);
 	return true;
 }
 
@@ -113,7 +114,7 @@ static bool
 leased(Oid function)
 {
 	return mine->generator.ceiling == SNO_UNIT_MAX &&
-		sno_generate_lease_in_place(function, mine);
+		sno_table_holds(function, mine->file);
 }
 
 /* At the first id of a session. */

@@ -20,11 +20,11 @@
 #include "commands/dbcommands.h"
 #include "fields.h"
 #include "funcapi.h"
-#include "generate.h"
 #include "lease.h"
 #include "miscadmin.h"
 #include "overflow.h"
 #include "partition.h"
+#include "table.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -163,7 +163,7 @@ check_leases(const Check *c)
 			   psprintf("Leases can't be written: %s", c->error->message), c->error->hint);
 	else if (c->locked)
 		report(c, "leases", false,
-			   "Leases can't be written: table \"" SNO_LEASE_TABLE "\" is locked.",
+			   "Leases can't be written: table \"" SNO_TABLE_NAME "\" is locked.",
 			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE, and end its transaction.");
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
@@ -222,7 +222,7 @@ check_notifications(const Check *c)
 static void
 read_table(Check *c, MemoryContext context)
 {
-	Relation	rel = sno_lease_open(c->function);
+	Relation	rel = sno_table_open(c->function);
 	uint64		holder;
 
 	c->locked = rel == NULL;
@@ -233,7 +233,7 @@ read_table(Check *c, MemoryContext context)
 		sno_lease_survey(rel, &c->bounds, &holder, context);
 		c->others = sno_lease_count_others(rel, c->now, &c->others_until);
 	}
-	sno_lease_close(rel);
+	sno_table_close(rel);
 }
 
 static void

@@ -30,10 +30,10 @@
 #include "definition.h"
 #include "executor/spi.h"
 #include "fields.h"
-#include "lease.h"
 #include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
+#include "table.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -61,7 +61,7 @@ sno_definition_table(void)
 static Oid
 find_table(Oid function)
 {
-	table = sno_lease_find_table(function, SNO_DEFINITION_TABLE);
+	table = sno_table_find(function, SNO_DEFINITION_TABLE);
 	if (!OidIsValid(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -138,7 +138,7 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 Bitmapset *
 sno_definition_partitions(Oid function)
 {
-	Oid			relid = sno_lease_find_table(function, SNO_DEFINITION_TABLE);
+	Oid			relid = sno_table_find(function, SNO_DEFINITION_TABLE);
 	Bitmapset  *partitions = NULL;
 	Relation	rel;
 	SysScanDesc scan;

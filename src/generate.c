@@ -28,14 +28,12 @@
 #include "generate.h"
 #include "lease.h"
 #include "miscadmin.h"
-#include "overflow.h"
 #include "partition.h"
-#include "pgstat.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "utils/inval.h"
+#include "table.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "wait.h"
 
 /*
  * New leases that a session may take at once, and how soon it may take one
@@ -45,9 +43,6 @@
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
 
-int			sno_lease_duration;
-int			sno_max_wait;
-
 /* The partition that this session owns, or NULL. */
 static SnoPartition *mine;
 
@@ -56,11 +51,6 @@ static uint64 exhausted;
 
 /* The unit from which on next_slowly() must look at the lease. */
 static uint64 attention;
-
-/* Where leases are written, as looked up last; look again if recheck is set. */
-static Oid	table;
-static RelFileNumber table_file;
-static bool recheck = true;
 
 /* What kept this session from issuing since it did so last. */
 static enum
@@ -79,13 +69,6 @@ static RelFileNumber pending_file;
 /* New leases that this session may take now, as counted at a monotonic µs. */
 static int	leases_left = LEASE_BURST;
 static int64 leases_counted_at;
-
-static void
-table_changed(Datum arg, Oid relid)
-{
-	if (relid == InvalidOid || relid == table)
-		recheck = true;
-}
 
 static void
 session_end(int code, Datum arg)
@@ -117,16 +100,8 @@ sno_generate_begin(void)
 	sno_partition_attach();
 	sno_activity_begin();
 	sno_my_activity->partition = -1;
-	CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
 	before_shmem_exit(session_end, (Datum) 0);
 	begun = true;
-}
-
-/* Half a lease, in units. */
-static uint64
-half_life(void)
-{
-	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
 }
 
 /* The lease of this session's partition is good up to its ceiling. */
@@ -135,7 +110,7 @@ lease_stands(void)
 {
 	uint64		ceiling = mine->generator.ceiling;
 
-	attention = ceiling - Min(ceiling, half_life());
+	attention = ceiling - Min(ceiling, sno_lease_half());
 	pending_ceiling = 0;
 }
 
@@ -161,11 +136,11 @@ own(SnoPartition *p, uint32 left)
 		lease_stands();
 }
 
-/* Open the table as sno_lease_open() does, and remember what is in the way. */
+/* Open the table as sno_table_open() does, and remember what is in the way. */
 Relation
 sno_generate_open_table(Oid function)
 {
-	Relation	rel = sno_lease_open(function);
+	Relation	rel = sno_table_open(function);
 
 	if (rel == NULL)
 		obstacle = TABLE_LOCKED;
@@ -187,7 +162,7 @@ write_lease(Oid function, uint64 now)
 	SnoLease	lease = {.partition = sno_partition_number(mine),
 		.generator = mine->generator
 	};
-	uint64		ceiling = Min(now + 2 * half_life(), SNO_UNIT_MAX);
+	uint64		ceiling = Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX);
 
 	if (rel == NULL)
 		return false;
@@ -204,7 +179,7 @@ write_lease(Oid function, uint64 now)
 		sno_partition_abandon(mine);
 		own(NULL, left);
 	}
-	sno_lease_close(rel);
+	sno_table_close(rel);
 	return true;
 }
 
@@ -222,7 +197,7 @@ publish(void)
 static bool
 renew(Oid function, uint64 now)
 {
-	if (pending_ceiling < now || pending_file != table_file)
+	if (pending_ceiling < now || pending_file != sno_table_file(function))
 	{
 		if (!write_lease(function, now))
 			return false;
@@ -368,7 +343,7 @@ move(Oid function, uint64 now)
 		/* What was in the way before is more to the point. */
 		if (obstacle == NOTHING)
 			obstacle = TOO_FAST;
-		sno_lease_close(rel);
+		sno_table_close(rel);
 		return false;
 	}
 
@@ -377,7 +352,7 @@ move(Oid function, uint64 now)
 		own(p, left);
 	else
 		obstacle = POOL_USED_UP;
-	sno_lease_close(rel);
+	sno_table_close(rel);
 	return p != NULL;
 }
 
@@ -386,7 +361,7 @@ static void
 give_up(void)
 {
 	if (obstacle == TABLE_LOCKED)
-		sno_lease_give_up();
+		sno_table_give_up();
 	if (obstacle == POOL_USED_UP)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -402,42 +377,13 @@ give_up(void)
 }
 
 /*
- * Wait a little for what may change: a unit passes, a session gives a partition
- * back, a lock is released.  *since is the monotonic µs when this call began to
- * wait, 0 if it didn't yet.  Raises an error after sno.max_wait.
+ * Wait a little.  *since is 0 at first.  Raises an error after sno.max_wait.
  */
 void
 sno_generate_wait(int64 *since)
 {
-	int64		now = sno_clock_monotonic();
-
-	if (*since == 0)
-	{
-		*since = now;
-		sno_counters_wait(&sno_my_activity->own);
-	}
-	sno_activity_wait(NULL, -1);
-	sno_overflow_report();
-	if (now - *since >= sno_max_wait * INT64CONST(1000))
+	if (!sno_wait(since, &sno_my_activity->own, NULL, -1, 1))
 		give_up();
-
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 1, sno_wait_event("SnoPartition"));
-	ResetLatch(MyLatch);
-	sno_counters_waited(&sno_my_activity->own, sno_clock_monotonic() - *since);
-	CHECK_FOR_INTERRUPTS();
-}
-
-/* Is the lease of p in the table that there is now, if there is one? */
-bool
-sno_generate_lease_in_place(Oid function, const SnoPartition *p)
-{
-	if (recheck || !OidIsValid(table))
-	{
-		recheck = false;
-		table = sno_lease_table(function, &table_file);
-	}
-	return !OidIsValid(table) || p->file == table_file;
 }
 
 /* Step this session's partition, if it has one, under a lease that holds now. */
@@ -455,7 +401,7 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 	if (now - SNO_WORD_UNIT(sno_generator_word(&mine->generator)) > 1)
 		sno_clock_watch();
 
-	if (!sno_generate_lease_in_place(function, mine))
+	if (!sno_table_holds(function, mine->file))
 		return SNO_LEASE_OVER;
 
 	if (now >= attention && now <= mine->generator.ceiling)

@@ -1,6 +1,6 @@
 /*
  * generate.h
- *		Settings of the generators, and what they share.
+ *		What the generators of a session share.
  */
 #ifndef SNO_GENERATE_H
 #define SNO_GENERATE_H
@@ -8,12 +8,7 @@
 #include "partition.h"
 #include "utils/rel.h"
 
-extern int	sno_lease_duration; /* s */
-extern int	sno_max_wait;		/* ms */
-
-/* What other generators of this session need of it. */
 extern void sno_generate_begin(void);
-extern bool sno_generate_lease_in_place(Oid function, const SnoPartition *p);
 extern Relation sno_generate_open_table(Oid function);
 extern SnoPartition *sno_generate_reserve(Oid function, Relation rel,
 										  SnoPartition *old, uint64 now, bool given);

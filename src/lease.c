@@ -1,6 +1,6 @@
 /*
  * lease.c
- *		Leases of partitions: the table sno_snapshot, read and written in place.
+ *		Leases of partitions: rows of sno_snapshot, read and written in place.
  *
  * A lease is the right to issue in one partition in units (lease_floor,
  * ceiling].  Its durable form is a row of sno_snapshot, whose lease_until is
@@ -29,16 +29,12 @@
  * Locking: rows are read under their buffer's share lock and written under its
  * exclusive lock.  A session writes a partition's row only while it owns the
  * partition (partition.c), a named generator's only while it holds the lock of
- * its group (named.c), so no two write one row.  The table is held in ROW
- * EXCLUSIVE mode for the time of the operation, which keeps away everything
- * that would rewrite or drop it or index it; that lock is never waited for
- * here, for a session that holds a stronger one may wait for us.
+ * its group (pool.c), so no two write one row.
  *
- * The table is without indexes and toast, its columns fixed in width and never
- * null, so a row is a C struct.  Its definition is checked before each use.  A
- * row that was changed by SQL isn't overwritten (it has a transaction's marks):
- * a new one is written from memory, and the other one still counts as a bound,
- * even deleted, until it is pruned.
+ * The table is as table.c demands, so a row is a C struct.  One that was changed
+ * by SQL isn't overwritten (it has a transaction's marks): a new one is written
+ * from memory, and the other one still counts as a bound, even deleted, until it
+ * is pruned.
  *
  * Whose row is it?  The holder, a random number, is kept beside the system
  * identifier, timeline and database that it was drawn under.  Rows where these
@@ -63,26 +59,17 @@
 #include "access/generic_xlog.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/parallel.h"
 #include "access/relation.h"
-#include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "fields.h"
-#include "generate.h"
 #include "lease.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
+#include "table.h"
 #include "utils/timestamp.h"
 
-/* A row of it; sql/sno--1.0.sql describes the columns. */
+/* A row of the table; sql/sno--1.0.sql describes the columns. */
 typedef struct LeaseRow
 {
 	int64		holder;
@@ -100,14 +87,6 @@ typedef struct LeaseRow
 	TimestampTz lease_until;
 	bool		named;
 } LeaseRow;
-
-static const Oid column_types[] = {
-	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT4OID, INT4OID, INT4OID,
-	TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-	BOOLOID
-};
-
-#define COLUMNS			((int) lengthof(column_types))
 
 /* A tuple as insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
@@ -132,163 +111,10 @@ typedef struct Pass
 	uint64		others_until;	/* the highest ceiling of these */
 } Pass;
 
+int			sno_lease_duration;
+
 /* The holder drawn when no row of our own was found, until a row has it. */
 static uint64 drawn_holder;
-
-/*
- * The table so named of the extension that SQL function `function` is of;
- * InvalidOid if there is none.
- */
-Oid
-sno_lease_find_table(Oid function, const char *name)
-{
-	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
-	Oid			relid = get_relname_relid(name, get_func_namespace(function));
-
-	if (OidIsValid(relid) && OidIsValid(extension) &&
-		getExtensionOfObject(RelationRelationId, relid) == extension)
-		return relid;
-	return InvalidOid;
-}
-
-/*
- * Which table and which file of it would leases be written to now?  No lock is
- * taken; InvalidOid for both if there is none.
- */
-Oid
-sno_lease_table(Oid function, RelFileNumber *file)
-{
-	Oid			relid = sno_lease_find_table(function, SNO_LEASE_TABLE);
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-
-	*file = InvalidOid;
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	*file = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
-	ReleaseSysCache(tuple);
-	return relid;
-}
-
-/*
- * Has this transaction given the table, which it did not create, a new file?
- * The relation cache of a parallel worker doesn't know.  There, the table's
- * catalog row has to tell: the file of a table that is new has its oid.
- */
-static bool
-rewritten_here(Relation rel)
-{
-	HeapTuple	tuple;
-	bool		changed_here;
-
-	if (!IsParallelWorker())
-		return rel->rd_createSubid == InvalidSubTransactionId &&
-			rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
-
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(rel));
-	changed_here = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
-	ReleaseSysCache(tuple);
-	return changed_here && rel->rd_rel->relfilenode != RelationGetRelid(rel);
-}
-
-/* Raise an error unless the table is as the extension's script created it. */
-static void
-check_definition(Relation rel)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	bool		same = rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
-		desc->natts >= COLUMNS &&
-		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
-
-	/* A column that was added leaves a trace behind when it is dropped. */
-	for (int i = 0; same && i < desc->natts; i++)
-	{
-		Form_pg_attribute a = TupleDescAttr(desc, i);
-
-		same = i < COLUMNS ?
-			a->attnotnull && a->atttypid == column_types[i] : a->attisdropped;
-	}
-	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was altered",
-						SNO_LEASE_TABLE),
-				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
-
-	/* What is written to a new file is lost when its transaction rolls back. */
-	if (rewritten_here(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
-						SNO_LEASE_TABLE),
-				 errhint("Commit before generating further ids.")));
-}
-
-/* The table, or an error if it is missing. */
-static Oid
-require_table(Oid function)
-{
-	Oid			relid = sno_lease_find_table(function, SNO_LEASE_TABLE);
-
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"sno\" does not exist",
-						SNO_LEASE_TABLE),
-				 errhint("If it was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
-	return relid;
-}
-
-/*
- * Open the table for the other functions here.  NULL if somebody else's lock
- * is in the way.  Raises an error if it is missing or isn't as it should be.
- */
-Relation
-sno_lease_open(Oid function)
-{
-	return sno_lease_open_table(require_table(function));
-}
-
-/* The same, where it is known which table that is. */
-Relation
-sno_lease_open_table(Oid relid)
-{
-	Relation	rel;
-
-	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
-		return NULL;
-	rel = try_relation_open(relid, NoLock);
-	if (rel == NULL)
-	{
-		/* It was dropped before we had the lock. */
-		UnlockRelationOid(relid, RowExclusiveLock);
-		return NULL;
-	}
-	check_definition(rel);
-	return rel;
-}
-
-/* What was written stays, so nothing needs the lock until the transaction ends. */
-void
-sno_lease_close(Relation rel)
-{
-	relation_close(rel, RowExclusiveLock);
-}
-
-/* It couldn't be opened for sno.max_wait: say why. */
-void
-sno_lease_give_up(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-					SNO_LEASE_TABLE, sno_max_wait),
-			 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE."),
-			 errhint("Look for that session in pg_locks, and end its transaction.")));
-}
 
 /* The row in a tuple that holds_row(). */
 static LeaseRow *
@@ -301,7 +127,7 @@ static bool
 holds_row(HeapTupleHeader tuple, Size length)
 {
 	if (length < SizeofHeapTupleHeader ||
-		HeapTupleHeaderGetNatts(tuple) < COLUMNS ||
+		HeapTupleHeaderGetNatts(tuple) < SNO_TABLE_COLUMNS ||
 		tuple->t_hoff < SizeofHeapTupleHeader ||
 		tuple->t_hoff != MAXALIGN(tuple->t_hoff) ||
 		length < tuple->t_hoff + ROW_SIZE)
@@ -313,7 +139,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 static bool
 has_null(HeapTupleHeader tuple)
 {
-	for (int i = 0; i < COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
+	for (int i = 0; i < SNO_TABLE_COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
 		if (att_isnull(i, tuple->t_bits))
 			return true;
 	return false;
@@ -339,7 +165,7 @@ tuple_at(Page page, OffsetNumber offset)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
-						SNO_LEASE_TABLE),
+						SNO_TABLE_NAME),
 				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
 	return has_null(tuple) ? NULL : tuple;
 }
@@ -633,7 +459,7 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 	OffsetNumber offset;
 	XLogRecPtr	lsn;
 
-	HeapTupleHeaderSetNatts(tuple, COLUMNS);
+	HeapTupleHeaderSetNatts(tuple, SNO_TABLE_COLUMNS);
 	tuple->t_hoff = HEADER_SIZE;
 	HeapTupleHeaderSetXmin(tuple, FrozenTransactionId);
 	HeapTupleHeaderSetXminFrozen(tuple);
@@ -649,7 +475,7 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 	offset = PageAddItem(page, (char *) tuple, TUPLE_SIZE, InvalidOffsetNumber,
 						 false, true);
 	if (offset == InvalidOffsetNumber)
-		elog(ERROR, "could not add a row to table \"%s\"", SNO_LEASE_TABLE);
+		elog(ERROR, "could not add a row to table \"%s\"", SNO_TABLE_NAME);
 	tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
 	ItemPointerSet(&tuple->t_ctid, BufferGetBlockNumber(buffer), offset);
 	lsn = GenericXLogFinish(state);
@@ -734,12 +560,10 @@ disown_page(Relation rel, BlockNumber block)
 void
 sno_lease_disown(Oid function)
 {
-	Oid			relid = require_table(function);
-	Relation	rel = relation_open(relid, ShareRowExclusiveLock);
+	Relation	rel = sno_table_open_alone(function);
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 
-	check_definition(rel);
 	sno_partition_revoke();
 	for (BlockNumber block = 0; block < blocks; block++)
 		lsn = disown_page(rel, block);

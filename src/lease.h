@@ -1,6 +1,6 @@
 /*
  * lease.h
- *		Leases of partitions: the table sno_snapshot, read and written in place.
+ *		Leases of partitions: rows of sno_snapshot, read and written in place.
  */
 #ifndef SNO_LEASE_H
 #define SNO_LEASE_H
@@ -10,8 +10,6 @@
 #include "access/xlogdefs.h"
 #include "partition.h"
 #include "utils/rel.h"
-
-#define SNO_LEASE_TABLE	"sno_snapshot"
 
 /* What a row says: of a partition, or of a named generator's part of it. */
 typedef struct SnoLease
@@ -25,13 +23,16 @@ typedef struct SnoLease
 typedef bool (*SnoLeaseKnown) (const void *arg, bool named, int sequence_min,
 							   int sequence_max);
 
-extern Oid	sno_lease_find_table(Oid function, const char *name);
-extern Oid	sno_lease_table(Oid function, RelFileNumber *file);
-extern Relation sno_lease_open(Oid function);
-extern Relation sno_lease_open_table(Oid relid);
-extern void sno_lease_close(Relation rel);
+extern int	sno_lease_duration; /* s */
+
+/* In units; a lease lasts for two halves, and is renewed after one. */
+static inline uint64
+sno_lease_half(void)
+{
+	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
+}
+
 extern void sno_lease_disown(Oid function);
-pg_noreturn extern void sno_lease_give_up(void);
 extern void sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 							 MemoryContext context);
 extern void sno_lease_recall(Relation rel, SnoLease *lease, SnoLeaseKnown known,

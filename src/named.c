@@ -59,16 +59,8 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "activity.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_type.h"
 #include "clock.h"
 #include "fields.h"
 #include "generate.h"
@@ -76,16 +68,14 @@
 #include "miscadmin.h"
 #include "named.h"
 #include "nodes/primnodes.h"
-#include "overflow.h"
 #include "partition.h"
-#include "pgstat.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lmgr.h"
+#include "table.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "wait.h"
 
 typedef struct Pool
 {
@@ -141,11 +131,6 @@ static HTAB *uses;
 /* Changes whenever a definition may have. */
 static uint64 version = 1;
 
-/* Where leases are written, as looked up last; look again if recheck is set. */
-static Oid	table;
-static RelFileNumber table_file;
-static bool recheck = true;
-
 /* The line that this session stands in. */
 static Pool *line;
 static uint32 ticket;
@@ -160,12 +145,6 @@ static enum
 	HELD						/* by a session's anonymous generator */
 }			obstacle;
 static int	held_by;			/* its pid */
-
-static uint64
-half_life(void)
-{
-	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
-}
 
 static Pool *
 pool_at(dsa_pointer place)
@@ -383,7 +362,7 @@ write_row(Relation rel, const Use *use, SnoGenerator g, uint64 now, uint64 ceili
 	g.ceiling = unit;
 	if (now > 0)
 	{
-		g.ceiling = Max(Min(now + 2 * half_life(), SNO_UNIT_MAX), Max(ceiling, unit));
+		g.ceiling = Max(Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX), Max(ceiling, unit));
 		/* At the end of all time, what is open must not look exact. */
 		if (g.ceiling == unit)
 			g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
@@ -400,7 +379,7 @@ publish(Pool *pool, uint64 ceiling, RelFileNumber file)
 	__atomic_store_n(&pool->shared.ceiling, ceiling, __ATOMIC_RELEASE);
 	pool->file = file;
 	pool->pending_ceiling = 0;
-	pool->attention = ceiling - Min(ceiling, half_life());
+	pool->attention = ceiling - Min(ceiling, sno_lease_half());
 }
 
 /* Has the partition no owner? If we are, we give it up. */
@@ -530,13 +509,13 @@ renew(Relation rel, Use *use, uint64 now, bool early)
 static Relation
 begin_change(Oid function, Group *group)
 {
-	Relation	rel = sno_lease_open(function);
+	Relation	rel = sno_table_open(function);
 
 	if (rel == NULL)
 		obstacle = TABLE_LOCKED;
 	else if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
 	{
-		sno_lease_close(rel);
+		sno_table_close(rel);
 		rel = NULL;
 		obstacle = BUSY;
 	}
@@ -547,7 +526,7 @@ static void
 end_change(Relation rel, Group *group)
 {
 	LWLockRelease(&group->lock);
-	sno_lease_close(rel);
+	sno_table_close(rel);
 }
 
 /*
@@ -652,7 +631,7 @@ static void
 give_up(const Use *use)
 {
 	if (obstacle == TABLE_LOCKED)
-		sno_lease_give_up();
+		sno_table_give_up();
 	if (obstacle == HELD)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -686,65 +665,29 @@ give_up(const Use *use)
 }
 
 /*
- * Wait a little for what may change.  *since is the monotonic µs when this call
- * began to wait, 0 if it didn't yet.  Raises an error after sno.max_wait.
+ * Wait at most so many milliseconds.  *since is 0 at first.  Raises an error after
+ * sno.max_wait.
  */
 static void
 wait_a_little(const Use *use, int64 *since, int msec)
 {
-	int64		now = sno_clock_monotonic();
-	int64		left;
+	SnoCounters *counters = use->pool == NULL ? NULL : &use->pool->counters;
 
-	if (*since == 0)
-	{
-		*since = now;
-		if (use->pool != NULL)
-			sno_counters_wait(&use->pool->counters);
-	}
-	sno_activity_wait(use->name, use->definition.partition);
-	sno_overflow_report();
-	left = sno_max_wait - (now - *since) / 1000;
-	if (left <= 0)
+	if (!sno_wait(since, counters, use->name, use->definition.partition, msec))
 		give_up(use);
-
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 Min(msec, left), sno_wait_event("SnoGenerator"));
-	ResetLatch(MyLatch);
-	if (use->pool != NULL)
-		sno_counters_waited(&use->pool->counters, sno_clock_monotonic() - *since);
-	CHECK_FOR_INTERRUPTS();
 }
 
-/*
- * At the end of a session: see N5.  What runs before is over, for an exit may
- * come from anywhere; a parallel worker leaves the rest to its leader.
- */
+/* At the end of a session: see N5. */
 static void
 let_go(int code, Datum arg)
 {
-	/* What opening the table looks at; it must not be waited for. */
-	static const Oid catalogs[] = {
-		RelationRelationId, AttributeRelationId, IndexRelationId, TypeRelationId,
-		AccessMethodRelationId
-	};
 	HASH_SEQ_STATUS status;
 	Use		   *use;
-	Relation	rel = NULL;
-	bool		begun = !IsParallelWorker() && OidIsValid(table);
-	bool		free = begun;
+	Relation	rel;
 
 	leave_line();
 	sno_activity_end();
-	if (begun)
-	{
-		AbortOutOfAnyTransaction();
-		StartTransactionCommand();
-		for (int i = 0; free && i < lengthof(catalogs); i++)
-			free = ConditionalLockRelationOid(catalogs[i], AccessShareLock);
-		if (free)
-			rel = sno_lease_open_table(table);
-	}
-
+	rel = sno_table_open_at_exit();
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 	{
@@ -771,18 +714,14 @@ let_go(int code, Datum arg)
 		LWLockRelease(&use->group->lock);
 	}
 	if (rel != NULL)
-		sno_lease_close(rel);
-	if (begun)
-		CommitTransactionCommand();
+		sno_table_close_at_exit(rel);
 }
 
 static void
-tables_changed(Datum arg, Oid relid)
+definitions_changed(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == sno_definition_table())
 		version++;
-	if (relid == InvalidOid || relid == table)
-		recheck = true;
 }
 
 /* At the first use of a session. */
@@ -796,7 +735,7 @@ session_begin(void)
 	PreventCommandDuringRecovery("sno_generate()");
 	sno_partition_attach();
 	sno_activity_begin();
-	CacheRegisterRelcacheCallback(tables_changed, (Datum) 0);
+	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
 	before_shmem_exit(let_go, (Datum) 0);
 }
@@ -853,18 +792,6 @@ refresh(Oid function, Use *use)
 	return true;
 }
 
-/* Is the row in the table that there is now, if there is one? */
-static bool
-row_in_place(Oid function, const Pool *pool)
-{
-	if (recheck || !OidIsValid(table))
-	{
-		recheck = false;
-		table = sno_lease_table(function, &table_file);
-	}
-	return !OidIsValid(table) || pool->file == table_file;
-}
-
 /* Issue, and count what the word has counted if that begins another unit. */
 static SnoStep
 share(Pool *pool, uint64 word, uint64 now, uint64 *issued)
@@ -888,7 +815,7 @@ static SnoStep
 step(Oid function, Use *use, uint64 *issued, int *msec)
 {
 	Pool	   *pool = use->pool;
-	bool		in_place = row_in_place(function, pool);
+	bool		in_place = sno_table_holds(function, pool->file);
 	uint64		word = sno_generator_load(&pool->shared);
 	uint64		now = sno_clock_unit();
 	int32		before;

@@ -8,12 +8,13 @@
 
 #include "compat.h"
 #include "fmgr.h"
-#include "generate.h"
+#include "lease.h"
 #include "overflow.h"
 #include "partition.h"
 #include "simd/codec.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "wait.h"
 
 PG_MODULE_MAGIC;
 

@@ -5,9 +5,10 @@
  *
  *		simulation SEED IDS
  *
- * generate.c, lease.c, partition.c, clock.c and the generator core run as they
- * are.  What they need of PostgreSQL is here, as little of it as will do: pages
- * in memory, WAL that is lost beyond what was flushed, clocks that step.
+ * generate.c, wait.c, lease.c, table.c, partition.c, clock.c and the generator
+ * core run as they are.  What they need of PostgreSQL is here, as little of it as
+ * will do: pages in memory, WAL that is lost beyond what was flushed, clocks that
+ * step.
  *
  * Each session is a process, as in a server, and all memory that servers have
  * in common is shared by all processes.  But only one runs at a time: it has the
@@ -30,6 +31,7 @@
 #define _GNU_SOURCE
 
 #include "../../src/lease.c"
+#include "../../src/table.c"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -53,6 +55,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "wait.h"
 
 #undef printf
 #undef snprintf
@@ -636,9 +639,9 @@ try_relation_open(Oid relid, LOCKMODE mode)
 	if (table_data.rd_att == NULL)
 	{
 		table_data.rd_att = calloc(1, sizeof(struct TupleDescData) +
-								   2 * COLUMNS * sizeof(FormData_pg_attribute));
-		table_data.rd_att->natts = COLUMNS;
-		for (int i = 0; i < COLUMNS; i++)
+								   2 * SNO_TABLE_COLUMNS * sizeof(FormData_pg_attribute));
+		table_data.rd_att->natts = SNO_TABLE_COLUMNS;
+		for (int i = 0; i < SNO_TABLE_COLUMNS; i++)
 		{
 			TupleDescAttr(table_data.rd_att, i)->attnotnull = true;
 			TupleDescAttr(table_data.rd_att, i)->atttypid = column_types[i];
