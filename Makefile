@@ -23,6 +23,7 @@ OBJS = \
 	src/at.o \
 	src/reseed.o \
 	src/definition.o \
+	src/pool.o \
 	src/named.o \
 	src/snapshot.o \
 	src/overflow.o \

@@ -14,7 +14,7 @@
  * ids of a unit, and right again when he looks the next time.
  *
  * Counters may as well be shared by sessions, as those of a named generator are,
- * which named.c keeps and lists: they are changed by atomic additions.
+ * which pool.c keeps and lists: they are changed by atomic additions.
  *
  * They are reset by noting what they are: whoever resets writes that beside
  * them, under the journal's lock, and readers subtract it.

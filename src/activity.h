@@ -69,7 +69,7 @@ typedef struct SnoJournal
 
 	SnoNotifier notifier[SNO_NOTIFIERS];
 
-	dsa_pointer pools;			/* of named generators, a list: see named.c */
+	dsa_pointer pools;			/* of named generators, a list: see pool.c */
 } SnoJournal;
 
 extern SnoJournal *sno_journal;

@@ -4,7 +4,7 @@
  *
  * A definition is an ordinary row: transactional, dumped, and visible to its
  * creator alone until that commits.  An exclusion constraint keeps the ids of
- * any two apart.  What a generator issued is kept elsewhere (named.c), so that
+ * any two apart.  What a generator issued is kept elsewhere (pool.c), so that
  * nothing here endangers it.
  *
  * It is read as a catalog is, with a new snapshot each time and no privilege

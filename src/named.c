@@ -1,55 +1,12 @@
 /*
  * named.c
- *		Named generators: the state that all sessions share.
+ *		Named generators: a session's uses of them, and sno_generate(meta, name).
  *
- * A definition (definition.c) gives a name to a pool: a partition, and bounds of
- * the sequence.  What was issued in a pool is known by the pool, not by the name:
- * here, from its first use until the server stops, and in its row of
- * sno_snapshot.  So neither a drop nor a rollback forgets anything, and a pool
- * that is defined again goes on where it was.
- *
- * The pools of a partition are a group: a list in an area of dynamic shared
- * memory that its number leads to, never removed nor moved.  A group keeps
- * anonymous generators out of its partition (partition.c).  Pools of one
- * database overlap if a definition was dropped and another one made; those of
- * several databases of the server may overlap anyway.
- *
- *	N1	At most one of several pools that overlap is open, and none while a
- *		session owns the partition.  Only an open pool's word is shared
- *		(generator.h); the others' is SNO_WORD_CLOSED, and `word` is the exact
- *		one.  A pool is opened above all that is known of the others, of
- *		anonymous generators in its partition, and of all rows that meet it, in
- *		the timeline where each of them was.
- *	N2	At any time the row on disk bounds both timelines: what the word's one
- *		issued is at or below lease_until, what the other issued at or below
- *		wall_safe.  It is therefore written and flushed before a pool is opened,
- *		before a ceiling is raised, and before a change of timeline.
- *	N3	A step back of the clock exchanges the word for SNO_WORD_CLOSED, writes the
- *		row of the other timeline, with the ceiling as wall_safe, and then opens
- *		that one.  If the row is lost, or flushed and the error comes after, no
- *		harm is done: until then nobody issues, and after it either timeline is
- *		below what the row says.
- *	N4	After a crash the timeline of the row is used up to its lease_until, which
- *		is later than now: so this is a step back too, and goes on at once in the
- *		other one, which alone may be below a row's lease_until.  A second crash
- *		within a lease finds both used, and has to wait for the earlier bound.
- *	N5	The last session of a database that lets a pool go closes it and writes the
- *		exact word, so that a clean restart goes on with the next sequence.  It
- *		waits for no lock; a row that it can't write is as after a crash.
- *
- * Locking: users, tickets and left are counted atomically.  All else of a group
- * and its pools changes under the group's lock only, but for the word of an open
- * pool.  The lock is never waited for, but tried again each millisecond: whoever
- * holds it may be writing to disk, and a caller can be cancelled.  A session
- * opens sno_snapshot first, then locks the group, then (for a moment) what
- * partition.c has.  Errors release the lock; there is no moment at which a pool
- * would be left without a word: closed, it is opened anew by who finds it so.
- *
- * Memory ordering: the ceiling, and the fields that a change of timeline
- * changes, are stored before the word is (release), and loaded after it
- * (acquire).  A ceiling is stored after the flush that it needs.  Since nobody
- * uses a value that another session computes from an id that isn't issued yet,
- * the additions need no order of their own.
+ * A session remembers each generator that it used, by name, and looks its
+ * definition up again when that may have changed.  Issuing takes a pool
+ * (pool.c) that all sessions share: one more id of the word's unit is an
+ * addition to it.  What is rarer happens in next_slowly(): the next unit, the
+ * pool's lease, and waiting.
  *
  * Those who wait for a unit stand in line: each draws a ticket, and may issue as
  * soon as fewer of them are before it than ids are left.  `left` counts who has
@@ -59,61 +16,22 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
 #include "activity.h"
 #include "clock.h"
+#include "definition.h"
 #include "fields.h"
 #include "generate.h"
-#include "lease.h"
 #include "miscadmin.h"
 #include "named.h"
 #include "nodes/primnodes.h"
 #include "partition.h"
-#include "port/atomics.h"
+#include "pool.h"
 #include "storage/ipc.h"
 #include "table.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "wait.h"
-
-typedef struct Pool
-{
-	/* The cache line that all callers use. */
-	SnoGenerator shared;		/* its word is shared while the pool is open */
-	pg_atomic_uint32 tickets;	/* drawn by those who wait */
-	pg_atomic_uint32 left;		/* tickets whose owners don't wait any more */
-	char		pad[PG_CACHE_LINE_SIZE / 2 - sizeof(SnoGenerator) - 8];
-
-	uint64		word;			/* the exact one, while it isn't shared */
-	dsa_pointer next;			/* in the group */
-	Oid			database;
-	pg_atomic_uint32 users;		/* sessions that may issue */
-	bool		known;			/* have rows been recalled? */
-	bool		open;			/* see N1; a change of timeline may close the word */
-	RelFileNumber file;			/* of sno_snapshot that has the row */
-	RelFileNumber pending_file; /* of a renewal that is written but not published, */
-	uint64		pending_ceiling;	/* 0 if none is */
-	XLogRecPtr	pending_lsn;
-	uint64		attention;		/* the unit in which to renew the lease */
-
-	/* What it does, for sno_generators; see activity.c. */
-	dsa_pointer listed;			/* the next in the journal's list of all */
-	int32		partition;
-	char		name[NAMEDATALEN];	/* by which it was opened last */
-	SnoCounters counters;
-	SnoCounters reset;
-} Pool;
-
-StaticAssertDecl(offsetof(Pool, listed) == PG_CACHE_LINE_SIZE, "what issuing needs of a pool is not two cache lines");
-
-typedef struct Group
-{
-	LWLock		lock;
-	int			partition;
-	dsa_pointer next;			/* in the list of partition.c */
-	dsa_pointer pools;
-} Group;
 
 /* A generator that this session uses, by name. */
 typedef struct Use
@@ -122,8 +40,7 @@ typedef struct Use
 	int			length;
 	uint64		version;		/* of definitions, when it was looked up */
 	SnoDefinition definition;
-	Group	   *group;
-	Pool	   *pool;
+	SnoPool	   *pool;
 } Use;
 
 static HTAB *uses;
@@ -132,446 +49,13 @@ static HTAB *uses;
 static uint64 version = 1;
 
 /* The line that this session stands in. */
-static Pool *line;
+static SnoPool *line;
 static uint32 ticket;
-
-/* What keeps this session from issuing. */
-static enum
-{
-	USED_UP,
-	BEHIND,
-	BUSY,						/* somebody else is writing the row */
-	TABLE_LOCKED,
-	HELD						/* by a session's anonymous generator */
-}			obstacle;
-static int	held_by;			/* its pid */
-
-static Pool *
-pool_at(dsa_pointer place)
-{
-	return DsaPointerIsValid(place) ? dsa_get_address(sno_partition_area(), place) : NULL;
-}
-
-static Pool *
-next_pool(const Pool *pool)
-{
-	return pool_at(pool->next);
-}
-
-/* The group of a partition, made when it is needed. */
-static Group *
-group_of(int partition)
-{
-	dsa_area   *area = sno_partition_area();
-	dsa_pointer made = InvalidDsaPointer;
-	Group	   *group;
-
-	for (;;)
-	{
-		dsa_pointer first = sno_partition_groups(partition);
-
-		for (dsa_pointer place = first; DsaPointerIsValid(place); place = group->next)
-		{
-			group = dsa_get_address(area, place);
-			if (group->partition == partition)
-			{
-				if (DsaPointerIsValid(made))
-					dsa_free(area, made);
-				return group;
-			}
-		}
-		if (!DsaPointerIsValid(made))
-			made = dsa_allocate0(area, sizeof(Group));
-		group = dsa_get_address(area, made);
-		group->partition = partition;
-		group->next = first;
-		group->pools = InvalidDsaPointer;
-		sno_partition_init_lock(&group->lock);
-		if (sno_partition_add_group(partition, made, first))
-			return group;
-	}
-}
-
-/* A pool of this database in a group that is locked; NULL if there is none yet. */
-static Pool *
-find_pool(Group *group, const SnoDefinition *d)
-{
-	for (Pool *pool = pool_at(group->pools); pool != NULL; pool = next_pool(pool))
-		if (pool->database == MyDatabaseId &&
-			pool->shared.sequence_min == d->sequence_min &&
-			pool->shared.sequence_max == d->sequence_max)
-			return pool;
-	return NULL;
-}
-
-/* The next sequence of a word, for counters: additions go beyond the bounds. */
-static uint32
-sequence_of(const Pool *pool, uint64 word)
-{
-	return Min(SNO_WORD_SEQUENCE(word), (uint32) pool->shared.sequence_max + 1);
-}
-
-/* A new pool is put into the list of all, where it stays. */
-static void
-list_pool(Pool *pool, dsa_pointer place)
-{
-	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	pool->listed = sno_journal->pools;
-	pg_write_barrier();
-	sno_journal->pools = place;
-	LWLockRelease(&sno_journal->lock);
-}
-
-static Pool *
-make_pool(Group *group, const SnoDefinition *d)
-{
-	dsa_pointer place = dsa_allocate0(sno_partition_area(), sizeof(Pool));
-	Pool	   *pool = pool_at(place);
-
-	sno_generator_start(&pool->shared, 0, d->sequence_min, d->sequence_max);
-	pool->word = sno_generator_close(&pool->shared);
-	pg_atomic_init_u32(&pool->tickets, 0);
-	pg_atomic_init_u32(&pool->left, 0);
-	pg_atomic_init_u32(&pool->users, 0);
-	pool->database = MyDatabaseId;
-	pool->partition = d->partition;
-	pool->counters.base = -(int64) sequence_of(pool, pool->word);
-	pool->next = group->pools;
-	group->pools = place;
-	list_pool(pool, place);
-	return pool;
-}
-
-static bool
-overlap(const Pool *a, const Pool *b)
-{
-	return a->shared.sequence_min <= b->shared.sequence_max &&
-		a->shared.sequence_max >= b->shared.sequence_min;
-}
-
-/* Take the word away; what was added too late is no id. */
-static void
-take_word(Pool *pool)
-{
-	uint64		word = sno_generator_close(&pool->shared);
-
-	if (!sno_word_is_closed(word))
-		pool->word = word;
-}
-
-static void
-close_pool(Pool *pool)
-{
-	take_word(pool);
-	pool->open = false;
-	pool->pending_ceiling = 0;
-}
-
-/* The state of a pool, exact if nobody issues, as a generator of one's own. */
-static SnoGenerator
-state_of(const Pool *pool)
-{
-	SnoGenerator g = pool->shared;
-
-	g.word = sno_generator_load(&pool->shared);
-	if (sno_word_is_closed(g.word))
-		g.word = pool->word;
-	return g;
-}
-
-static void
-set_state(Pool *pool, const SnoGenerator *g)
-{
-	sno_counters_go_on(&pool->counters, sequence_of(pool, pool->word),
-					   sequence_of(pool, g->word));
-	pool->word = g->word;
-	pool->shared.wall_safe = g->wall_safe;
-	pool->shared.drifts = g->drifts;
-	pool->shared.lease_floor = g->lease_floor;
-}
-
-/* Count as used what a generator with other bounds of the sequence issued. */
-static void
-merge_other(SnoGenerator *g, SnoGenerator other)
-{
-	other.word = SNO_WORD(SNO_WORD_UNIT(other.word), other.drifts & 1,
-						  SNO_SEQUENCE_NONE);
-	sno_generator_merge(g, &other);
-}
-
-/* What memory knows of a partition, beside the rows. */
-typedef struct Memory
-{
-	Group	   *group;
-	bool		anonymous;		/* all that anonymous leases of ours were used for */
-} Memory;
-
-static bool
-in_memory(const void *arg, bool named, int sequence_min, int sequence_max)
-{
-	const Memory *memory = arg;
-	SnoDefinition d = {.sequence_min = sequence_min, .sequence_max = sequence_max};
-	Pool	   *pool = named ? find_pool(memory->group, &d) : NULL;
-
-	return named ? pool != NULL && pool->known : memory->anonymous;
-}
-
-/*
- * All that is known of what was issued in a pool that isn't open, or (pool NULL)
- * that memory doesn't know: in rows, and in other pools.  A row of our own is a
- * worse bound than what memory knows, if it does.
- */
-static SnoGenerator
-gather(Relation rel, Group *group, const Pool *pool, const SnoDefinition *d,
-	   bool anonymous)
-{
-	SnoLease	lease = {.partition = d->partition, .named = true};
-	SnoGenerator *g = &lease.generator;
-	Memory		memory = {group, anonymous};
-	Pool		searched;
-
-	if (pool != NULL)
-		*g = state_of(pool);
-	else
-	{
-		sno_generator_start(g, 0, d->sequence_min, d->sequence_max);
-		searched.shared = *g;
-		pool = &searched;
-	}
-	if (pool == &searched || !pool->known)
-		sno_lease_recall(rel, &lease, in_memory, &memory);
-
-	for (Pool *p = pool_at(group->pools); p != NULL; p = next_pool(p))
-		if (p != pool && p->known && overlap(p, pool))
-			merge_other(g, state_of(p));
-	return lease.generator;
-}
-
-/*
- * Write a pool's row, with the state given, from which the ceiling is missing:
- * an open pool's is a lease from now on, at least up to `ceiling`; a closed one's
- * is exact.  False if another holder's row has to be recalled first.
- */
-static bool
-write_row(Relation rel, const Use *use, SnoGenerator g, uint64 now, uint64 ceiling,
-		  uint64 *written, XLogRecPtr *lsn)
-{
-	SnoLease	lease = {.partition = use->definition.partition, .named = true};
-	uint64		unit = SNO_WORD_UNIT(g.word);
-
-	g.ceiling = unit;
-	if (now > 0)
-	{
-		g.ceiling = Max(Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX), Max(ceiling, unit));
-		/* At the end of all time, what is open must not look exact. */
-		if (g.ceiling == unit)
-			g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
-	}
-	lease.generator = g;
-	*written = g.ceiling;
-	return sno_lease_write(rel, &lease, lsn);
-}
-
-/* A lease that is flushed: make it known. */
-static void
-publish(Pool *pool, uint64 ceiling, RelFileNumber file)
-{
-	__atomic_store_n(&pool->shared.ceiling, ceiling, __ATOMIC_RELEASE);
-	pool->file = file;
-	pool->pending_ceiling = 0;
-	pool->attention = ceiling - Min(ceiling, sno_lease_half());
-}
-
-/* Has the partition no owner? If we are, we give it up. */
-static bool
-claim(int partition, SnoPartition *was)
-{
-	if (sno_partition_claim(partition, was, &held_by))
-		return true;
-	if (held_by == MyProcPid)
-	{
-		sno_generate_vacate();
-		return sno_partition_claim(partition, was, &held_by);
-	}
-	return false;
-}
-
-/*
- * Open a pool, or open it anew if its word is taken; in the other timeline if the
- * clock is back.  The group is locked.  False if there is an obstacle.
- */
-static bool
-open_pool(Relation rel, Use *use)
-{
-	Pool	   *pool = use->pool;
-	SnoGenerator g;
-	SnoPartition was;
-	uint64		now,
-				used = 0,
-				ceiling;
-	bool		drifted;
-	SnoGenerator row;
-	XLogRecPtr	lsn;
-
-	if (!claim(use->definition.partition, &was))
-	{
-		obstacle = HELD;
-		return false;
-	}
-	if (!pool->open)
-	{
-		for (Pool *p = pool_at(use->group->pools); p != NULL; p = next_pool(p))
-			if (p != pool && p->open && overlap(p, pool))
-				close_pool(p);
-		g = gather(rel, use->group, pool, &use->definition,
-				   was.database == MyDatabaseId);
-		/* Ids for given times may be anywhere below the end of all time. */
-		if (was.generator.ceiling == SNO_UNIT_MAX)
-			sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
-		if (was.database != InvalidOid)
-			merge_other(&g, was.generator);
-		set_state(pool, &g);
-		pool->known = true;
-	}
-	else
-	{
-		g = state_of(pool);
-		used = pool->shared.ceiling;
-	}
-
-	now = sno_clock_unit();
-	drifted = now < SNO_WORD_UNIT(g.word);
-	if (drifted)
-	{
-		if (now <= g.wall_safe)
-		{
-			obstacle = BEHIND;
-			return false;
-		}
-		sno_generator_drift(&g, now);
-	}
-
-	/* On disk, the timeline that is left is used up to its ceiling. */
-	row = g;
-	if (drifted)
-		row.wall_safe = Max(row.wall_safe, used);
-	if (!write_row(rel, use, row, now, 0, &ceiling, &lsn))
-	{
-		close_pool(pool);
-		pool->known = false;
-		return true;
-	}
-	XLogFlush(lsn);
-
-	set_state(pool, &g);
-	memcpy(pool->name, use->name, NAMEDATALEN);
-	pool->open = true;
-	publish(pool, ceiling, rel->rd_rel->relfilenode);
-	sno_generator_open(&pool->shared, pool->word);
-	return true;
-}
-
-/*
- * Renew the lease of an open pool whose group is locked; `early`, the row isn't
- * flushed yet, nor the ceiling published.
- */
-static void
-renew(Relation rel, Use *use, uint64 now, bool early)
-{
-	Pool	   *pool = use->pool;
-	RelFileNumber file = rel->rd_rel->relfilenode;
-
-	if (pool->pending_ceiling < now || pool->pending_file != file)
-	{
-		SnoGenerator g = pool->shared;
-
-		g.word = sno_generator_load(&pool->shared);
-		if (!write_row(rel, use, g, now, pool->shared.ceiling,
-					   &pool->pending_ceiling, &pool->pending_lsn))
-		{
-			close_pool(pool);
-			pool->known = false;
-			return;
-		}
-		pool->pending_file = file;
-	}
-	if (early)
-	{
-		XLogSetAsyncXactLSN(pool->pending_lsn);
-		pool->attention = pool->shared.ceiling + 1;
-		return;
-	}
-	XLogFlush(pool->pending_lsn);
-	publish(pool, pool->pending_ceiling, file);
-}
-
-/* Open the table of leases and lock the group; NULL if there is an obstacle. */
-static Relation
-begin_change(Oid function, Group *group)
-{
-	Relation	rel = sno_table_open(function);
-
-	if (rel == NULL)
-		obstacle = TABLE_LOCKED;
-	else if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
-	{
-		sno_table_close(rel);
-		rel = NULL;
-		obstacle = BUSY;
-	}
-	return rel;
-}
-
-static void
-end_change(Relation rel, Group *group)
-{
-	LWLockRelease(&group->lock);
-	sno_table_close(rel);
-}
-
-/*
- * Do what the pool needs to issue again, unless another session has done so
- * meanwhile.  False if there is an obstacle.
- */
-static bool
-mend(Oid function, Use *use)
-{
-	Pool	   *pool = use->pool;
-	Relation	rel = begin_change(function, use->group);
-	bool		done = true;
-	uint64		word,
-				now;
-
-	if (rel == NULL)
-		return false;
-
-	word = sno_generator_load(&pool->shared);
-	now = sno_clock_unit();
-	if (sno_word_is_closed(word))
-		done = open_pool(rel, use);
-	else if (now < SNO_WORD_UNIT(word))
-	{
-		if (now > pool->shared.wall_safe)
-		{
-			take_word(pool);
-			done = open_pool(rel, use);
-		}
-		else
-		{
-			obstacle = BEHIND;
-			done = false;
-		}
-	}
-	else if (now > pool->shared.ceiling || pool->file != rel->rd_rel->relfilenode)
-		renew(rel, use, now, false);
-	end_change(rel, use->group);
-	return done;
-}
 
 typedef struct Renewal
 {
 	Oid			function;
-	Use		   *use;
+	SnoPool	   *pool;
 	uint64		now;
 } Renewal;
 
@@ -579,19 +63,8 @@ static void
 renew_early(void *arg)
 {
 	Renewal    *r = arg;
-	Pool	   *pool = r->use->pool;
-	Relation	rel = begin_change(r->function, r->use->group);
 
-	if (rel == NULL)
-		return;
-	if (r->now >= pool->attention && pool->open &&
-		!sno_word_is_closed(sno_generator_load(&pool->shared)))
-	{
-		/* If this fails, it is tried again when half of what is left is over. */
-		pool->attention = r->now + (pool->shared.ceiling - Min(pool->shared.ceiling, r->now)) / 2 + 1;
-		renew(rel, r->use, r->now, true);
-	}
-	end_change(rel, r->use->group);
+	sno_pool_renew_early(r->function, r->pool, r->now);
 }
 
 static void
@@ -603,14 +76,14 @@ leave_line(void)
 }
 
 static bool
-is_line(Pool *pool)
+is_line(SnoPool *pool)
 {
 	return pg_atomic_read_u32(&pool->tickets) != pg_atomic_read_u32(&pool->left);
 }
 
 /* How many ids must others get before it is our turn? Not positive if it is. */
 static int32
-before_us(Pool *pool, uint64 word, uint64 now)
+before_us(SnoPool *pool, uint64 word, uint64 now)
 {
 	int32		spare = pool->shared.sequence_max - pool->shared.sequence_min + 1;
 
@@ -630,24 +103,24 @@ before_us(Pool *pool, uint64 word, uint64 now)
 static void
 give_up(const Use *use)
 {
-	if (obstacle == TABLE_LOCKED)
+	if (sno_pool_obstacle == SNO_POOL_TABLE_LOCKED)
 		sno_table_give_up();
-	if (obstacle == HELD)
+	if (sno_pool_obstacle == SNO_POOL_HELD)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("partition %d of generator \"%s\" was in use for %d ms",
 						use->definition.partition, use->name, sno_max_wait),
 				 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
-						   held_by),
+						   sno_pool_held_by),
 				 errhint("End that session, or use another partition.")));
-	if (obstacle == BEHIND)
+	if (sno_pool_obstacle == SNO_POOL_BEHIND)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("generator \"%s\" could not issue a sno within %d ms",
 						use->name, sno_max_wait),
 				 errdetail("The clock is behind what the generator issued, or may have issued before the server crashed."),
 				 errhint("Set the system clock right, wait, or drop the generator and create it with another partition.")));
-	if (obstacle == BUSY)
+	if (sno_pool_obstacle == SNO_POOL_BUSY)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("generator \"%s\" could not issue a sno within %d ms",
@@ -677,7 +150,7 @@ wait_a_little(const Use *use, int64 *since, int msec)
 		give_up(use);
 }
 
-/* At the end of a session: see N5. */
+/* At the end of a session: see N5 of pool.c. */
 static void
 let_go(int code, Datum arg)
 {
@@ -691,27 +164,13 @@ let_go(int code, Datum arg)
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 	{
-		Pool	   *pool = use->pool;
+		SnoPool	   *pool = use->pool;
 
-		if (pool == NULL)
-			continue;
 		use->pool = NULL;
-		if (rel == NULL ||
-			!LWLockConditionalAcquire(&use->group->lock, LW_EXCLUSIVE))
-		{
-			pg_atomic_fetch_sub_u32(&pool->users, 1);
-			continue;
-		}
-		if (pg_atomic_fetch_sub_u32(&pool->users, 1) == 1 && pool->open)
-		{
-			uint64		ceiling;
-			XLogRecPtr	lsn;
-
-			close_pool(pool);
-			if (write_row(rel, use, state_of(pool), 0, 0, &ceiling, &lsn))
-				XLogSetAsyncXactLSN(lsn);
-		}
-		LWLockRelease(&use->group->lock);
+		if (pool != NULL && rel != NULL)
+			sno_pool_leave_closed(rel, pool);
+		else if (pool != NULL)
+			sno_pool_leave(pool);
 	}
 	if (rel != NULL)
 		sno_table_close_at_exit(rel);
@@ -741,31 +200,9 @@ session_begin(void)
 }
 
 /*
- * Have a pool for a use whose definition is looked up.  False if the group is
- * locked.
+ * Look the definition up, if it may have changed, and have its pool.  False if
+ * there is an obstacle.
  */
-static bool
-attach(Use *use)
-{
-	Group	   *group = group_of(use->definition.partition);
-	Pool	   *pool;
-
-	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
-	{
-		obstacle = BUSY;
-		return false;
-	}
-	pool = find_pool(group, &use->definition);
-	if (pool == NULL)
-		pool = make_pool(group, &use->definition);
-	pg_atomic_fetch_add_u32(&pool->users, 1);
-	LWLockRelease(&group->lock);
-	use->group = group;
-	use->pool = pool;
-	return true;
-}
-
-/* Look the definition up, if it may have changed.  False as in attach(). */
 static bool
 refresh(Oid function, Use *use)
 {
@@ -782,39 +219,23 @@ refresh(Oid function, Use *use)
 		 d.sequence_max != use->definition.sequence_max))
 	{
 		leave_line();
-		pg_atomic_fetch_sub_u32(&use->pool->users, 1);
+		sno_pool_leave(use->pool);
 		use->pool = NULL;
 	}
 	use->definition = d;
-	if (use->pool == NULL && !attach(use))
+	if (use->pool == NULL)
+		use->pool = sno_pool_join(&d);
+	if (use->pool == NULL)
 		return false;
 	use->version = seen;
 	return true;
-}
-
-/* Issue, and count what the word has counted if that begins another unit. */
-static SnoStep
-share(Pool *pool, uint64 word, uint64 now, uint64 *issued)
-{
-	SnoStep		result = sno_generator_share(&pool->shared, word, now, issued);
-
-	/* Additions never return the lowest sequence: see S2. */
-	if (result == SNO_ISSUED &&
-		SNO_WORD_SEQUENCE(*issued) == pool->shared.sequence_min)
-	{
-		sno_counters_go_on(&pool->counters, sequence_of(pool, word),
-						   SNO_WORD_SEQUENCE(*issued));
-		if (SNO_WORD_SEQUENCE(word) > pool->shared.sequence_max)
-			sno_counters_exhausted(&pool->counters);
-	}
-	return result;
 }
 
 /* Issue, if it is our turn; *msec is how long to wait if that fails. */
 static SnoStep
 step(Oid function, Use *use, uint64 *issued, int *msec)
 {
-	Pool	   *pool = use->pool;
+	SnoPool	   *pool = use->pool;
 	bool		in_place = sno_table_holds(function, pool->file);
 	uint64		word = sno_generator_load(&pool->shared);
 	uint64		now = sno_clock_unit();
@@ -832,7 +253,7 @@ step(Oid function, Use *use, uint64 *issued, int *msec)
 
 	if (now >= pool->attention && now <= pool->shared.ceiling)
 	{
-		Renewal		renewal = {function, use, now};
+		Renewal		renewal = {function, pool, now};
 
 		sno_generate_quietly(renew_early, &renewal, use->definition.partition);
 		word = sno_generator_load(&pool->shared);
@@ -847,7 +268,7 @@ step(Oid function, Use *use, uint64 *issued, int *msec)
 		*msec = Max(1, (before - 1) / pool_size * SNO_UNIT_MSEC);
 		return SNO_EXHAUSTED;
 	}
-	return share(pool, word, now, issued);
+	return sno_pool_issue(pool, word, now, issued);
 }
 
 /* Issue, however long it takes. */
@@ -870,10 +291,10 @@ next_patiently(Oid function, Use *use)
 				case SNO_RACED:
 					continue;
 				case SNO_EXHAUSTED:
-					obstacle = USED_UP;
+					sno_pool_obstacle = SNO_POOL_USED_UP;
 					break;
 				default:
-					if (mend(function, use))
+					if (sno_pool_mend(function, use->pool, use->name))
 						continue;
 			}
 			if (line == NULL)
@@ -909,7 +330,7 @@ next(Oid function, Use *use)
 {
 	if (likely(use->version == version))
 	{
-		Pool	   *pool = use->pool;
+		SnoPool	   *pool = use->pool;
 		uint64		word = sno_generator_load(&pool->shared);
 		uint64		issued;
 
@@ -1038,59 +459,15 @@ sno_generate_named(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-/* Begin a change of what no caller of sno_generate() may be using. */
-static Relation
-begin_change_patiently(Oid function, Use *use, const char *name,
-					   const SnoDefinition *d)
+/* A use without a pool, to wait by for what is done without issuing. */
+static Use
+visit(const char *name, const SnoDefinition *d)
 {
-	Relation	rel;
-	int64		since = 0;
+	Use			use = {.definition = *d};
 
+	strlcpy(use.name, name, NAMEDATALEN);
 	sno_partition_attach();
-	strlcpy(use->name, name, NAMEDATALEN);
-	use->definition = *d;
-	use->group = group_of(d->partition);
-	while ((rel = begin_change(function, use->group)) == NULL)
-		wait_a_little(use, &since, 1);
-	use->pool = find_pool(use->group, d);
-	return rel;
-}
-
-/*
- * Look at the pools of all databases, without a lock: *status is the next one
- * that is open, and *place leads on.  False if there is none, *place being
- * InvalidDsaPointer at first.
- */
-bool
-sno_named_look(dsa_pointer *place, SnoPoolStatus *status)
-{
-	Pool	   *pool = pool_at(*place);
-
-	do
-	{
-		*place = pool == NULL ? sno_journal->pools : pool->listed;
-		if (!DsaPointerIsValid(*place))
-			return false;
-		pool = pool_at(*place);
-	} while (!pool->open);
-
-	memcpy(status->name, pool->name, NAMEDATALEN);
-	status->database = pool->database;
-	status->partition = pool->partition;
-	status->generator = state_of(pool);
-	status->counters = sno_counters_read(&pool->counters,
-										 sequence_of(pool, status->generator.word),
-										 &pool->reset);
-	return true;
-}
-
-/* Reset the counters of all pools; the journal's lock is held. */
-void
-sno_named_reset(void)
-{
-	for (Pool *pool = pool_at(sno_journal->pools); pool != NULL; pool = pool_at(pool->listed))
-		sno_counters_reset(&pool->counters, sequence_of(pool, state_of(pool).word),
-						   &pool->reset);
+	return use;
 }
 
 /* What a generator issued, as memory and the rows know. */
@@ -1098,14 +475,11 @@ void
 sno_named_state(Oid function, const char *name, const SnoDefinition *d,
 				SnoGenerator *g)
 {
-	Use			use;
-	Relation	rel = begin_change_patiently(function, &use, name, d);
+	Use			use = visit(name, d);
+	int64		since = 0;
 
-	if (use.pool != NULL && use.pool->known)
-		*g = state_of(use.pool);
-	else
-		*g = gather(rel, use.group, use.pool, d, false);
-	end_change(rel, use.group);
+	while (!sno_pool_state(function, d, g))
+		wait_a_little(&use, &since, 1);
 }
 
 /* Have a generator go on after what is said to be issued, durably. */
@@ -1113,22 +487,9 @@ void
 sno_named_restore(Oid function, const char *name, const SnoDefinition *d,
 				  const SnoGenerator *issued)
 {
-	Use			use;
-	Relation	rel = begin_change_patiently(function, &use, name, d);
-	SnoGenerator g;
-	XLogRecPtr	lsn;
-	uint64		ceiling;
+	Use			use = visit(name, d);
+	int64		since = 0;
 
-	if (use.pool == NULL)
-		use.pool = make_pool(use.group, d);
-	close_pool(use.pool);
-	do
-	{
-		g = gather(rel, use.group, use.pool, d, false);
-		sno_generator_merge(&g, issued);
-		use.pool->known = write_row(rel, &use, g, 0, 0, &ceiling, &lsn);
-	} while (!use.pool->known);
-	XLogFlush(lsn);
-	set_state(use.pool, &g);
-	end_change(rel, use.group);
+	while (!sno_pool_restore(function, d, issued))
+		wait_a_little(&use, &since, 1);
 }

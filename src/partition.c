@@ -23,7 +23,7 @@
  *				memory and any row of sno_snapshot know of it
  *	untouched	at rest, and never used since the server started
  *
- * One that has named generators (named.c) is theirs for as long as the server
+ * One that has named generators (pool.c) is theirs for as long as the server
  * runs: a session that owns it moves on as soon as it notices, and no other gets
  * it.
  *
@@ -74,7 +74,7 @@ typedef struct SnoHeader
 	int32		parked[2];		/* number + 1 of the first one, or LAST_PARKED,
 								 * of those for the clock and for given times */
 	dsa_handle	area;			/* of the named generators, once there are any */
-	dsa_pointer groups[GROUP_LISTS];	/* in it, for named.c */
+	dsa_pointer groups[GROUP_LISTS];	/* in it, for pool.c */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
 	LWLock		lock;

@@ -13,8 +13,8 @@
 #include "fields.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "named.h"
 #include "partition.h"
+#include "pool.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -169,7 +169,7 @@ sno_generators(PG_FUNCTION_ARGS)
 	for (int i = 0; i < count; i++)
 		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY)
 			put_session(result, &slots[i], now);
-	while (sno_named_look(&place, &pool))
+	while (sno_pool_look(&place, &pool))
 		put_named(result, &pool, now);
 	return (Datum) 0;
 }
@@ -186,7 +186,7 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < count; i++)
 		sno_counters_reset(&slots[i].own, sequence_of(&slots[i]), &slots[i].reset);
-	sno_named_reset();
+	sno_pool_reset();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;
 	sno_journal->refusals = 0;

@@ -96,7 +96,7 @@ sno_table_file(Oid function)
 	return file;
 }
 
-/* Is what was written to file `written` in the table that there is now, if there is one? */
+/* Is what was written to this file in the table that there is now, if any? */
 bool
 sno_table_holds(Oid function, RelFileNumber written)
 {

@@ -1,7 +1,7 @@
 /*
  * shared_test.c
  *		A generator that is shared: by threads, whose clock steps under them, and
- *		by sessions that crash at any moment, as named.c lets them.
+ *		by sessions that crash at any moment, as pool.c lets them.
  *
  * Each id issued sets its bit in a set, and it is seen whether it was set before.
  * Sanitizers look for races of the other kind.
@@ -198,7 +198,7 @@ run_threads(bool steps)
 
 /*
  * Crashes: the row as it was written and as it is on disk, and sessions as
- * named.c has them.
+ * pool.c has them.
  */
 
 typedef struct Row
