@@ -66,9 +66,10 @@ my $notes = SnoTest->new;
 
 sub create
 {
-	my ($name, $partition) = @_;
+	my ($name, $partition, $sequence_max) = @_;
+	$sequence_max //= 9999;
 	$node->safe_psql('postgres',
-		"SELECT sno_create_generator('$name', $partition, 0, 9999)");
+		"SELECT sno_create_generator('$name', $partition, 0, $sequence_max)");
 	return;
 }
 
@@ -192,6 +193,45 @@ foreach my $mode ('fast', 'immediate')
 	close_session($session);
 }
 $notes->check_unique('steps while it is down');
+
+#
+# A year ahead for a moment: afterwards there is one timeline to go on in.  Where
+# that isn't enough, another partition helps, and the old one isn't forgotten.
+#
+{
+	my $elsewhere = $partition + 100;
+	my $session   = session();
+
+	set_clock(0);
+	create('ahead', $partition);
+	generate('ahead', $session);
+	set_clock(365 * 86400);
+	is(generate('ahead', $session)->{tick_tock}, 0, 'a year ahead: it goes on');
+	set_clock(0);
+	is(generate('ahead', $session)->{tick_tock},
+		1, 'and back: it goes on in the other timeline');
+	set_clock(-3600);
+	like(complaint('ahead', $session), $behind, 'further back: it waits');
+
+	foreach my $try ('dropped and created again', 'with other bounds')
+	{
+		ask($session, "SELECT sno_drop_generator('ahead')");
+		create('ahead', $partition, $try =~ /bounds/ ? 5000 : 9999);
+		like(complaint('ahead', $session), $behind, "$try: it waits still");
+	}
+	ask($session, "SELECT sno_drop_generator('ahead')");
+	create('ahead', $elsewhere);
+	is(generate('ahead', $session)->{partition},
+		$elsewhere, 'in another partition: it goes on');
+
+	ask($session, "SELECT sno_drop_generator('ahead')");
+	create('ahead', $partition++);
+	set_clock(1);
+	is(generate('ahead', $session)->{tick_tock},
+		1, 'when the step is made up: it goes on where it was');
+	close_session($session);
+}
+$notes->check_unique('a year ahead');
 
 #
 # Dumped while it generates, and restored where the clock is behind
