@@ -1,7 +1,8 @@
 
 # Dump and restore in every format, by the owner of a database who is no
 # superuser, into a server whose clock is behind: the leases come along as
-# another holder's, and nothing that the first server issued is issued again.
+# another holder's, and nothing that the first server issued is issued again, by
+# a named generator neither.
 
 use strict;
 use warnings;
@@ -18,6 +19,7 @@ my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
 plan skip_all => 'libfaketime is not installed' unless defined $faketime;
 
 my $notes = SnoTest->new;
+my $named = SnoTest->new;
 my $dir   = PostgreSQL::Test::Utils::tempdir('dump');
 
 sub new_server
@@ -78,7 +80,8 @@ CREATE TABLE log_new_0 PARTITION OF log_new FOR VALUES WITH (MODULUS 2, REMAINDE
 CREATE TABLE log_new_1 PARTITION OF log_new FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE MATERIALIZED VIEW recent AS SELECT min(id), max(id) FROM t WHERE id <@ tstzrange('2026-01-01', NULL);
 CREATE FUNCTION make() RETURNS sno LANGUAGE sql BEGIN ATOMIC SELECT sno_generate(7); END;
-CREATE DOMAIN person_id AS sno CHECK (sno_meta(VALUE) < 8)},
+CREATE DOMAIN person_id AS sno CHECK (sno_meta(VALUE) < 8);
+SELECT sno_create_generator('named', 50, 10, 5000)},
 	connstr => connection($source, 'app'));
 my @sessions = map { open_session($source, 'app') } 1 .. 8;
 foreach my $session (@sessions)
@@ -88,6 +91,7 @@ foreach my $session (@sessions)
 		ask($session,
 			'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id'));
 }
+$named->add('source', ask($sessions[0], ids_of(1000, 'named')));
 ask($sessions[0], 'INSERT INTO log SELECT id FROM t');
 ask($sessions[0], 'UPDATE t SET parent = (SELECT min(id) FROM t)');
 close_session($_) foreach @sessions;
@@ -102,7 +106,8 @@ my $foreign = q{SELECT * FROM ids.sno_snapshot
 my $expected = $source->safe_psql('app',
 	"$content; SELECT * FROM ids.sno_snapshot ORDER BY partition");
 my %leased = map { $_ => 1 } split /\n/,
-  $source->safe_psql('app', 'SELECT partition FROM ids.sno_snapshot');
+  $source->safe_psql('app',
+	'SELECT partition FROM ids.sno_snapshot WHERE NOT named');
 is(scalar keys %leased, 8, 'eight partitions are leased');
 
 #
@@ -150,6 +155,15 @@ sub check_restored
 	$notes->add($dbname, $ids);
 	is(scalar(grep { $leased{ (decode_id($_))[3] } } split /\n/, $ids),
 		0, 'new ids are in other partitions');
+
+	# Its clock is behind what the first server issued.
+	$ids = $target->safe_psql(
+		$dbname,
+		'SET search_path = ids; ' . ids_of(100, 'named'),
+		connstr => connection($target, $dbname));
+	$named->add($dbname, $ids);
+	is(scalar(grep { (decode_id($_))[1] != 1 } split /\n/, $ids),
+		0, 'the named generator goes on in the other timeline');
 	return;
 }
 
@@ -284,4 +298,5 @@ like(
 $source->stop;
 
 $notes->check('all');
+$named->check_unique('the named generator of all databases');
 done_testing();
