@@ -200,6 +200,8 @@ SKIP:
 	local $ENV{FAKETIME_NO_CACHE}            = 1;
 	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
 	$set->(0);
+	# One that was never leased issues at any time.
+	$node->append_conf('postgresql.conf', "sno.partitions = '2000-2999'");
 	{
 		local $ENV{LD_PRELOAD} = $faketime;
 		$node->start;
