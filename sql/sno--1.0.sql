@@ -766,6 +766,11 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_many_support;
 
+CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
+AS 'MODULE_PATHNAME', 'sno_generate_many_named'
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT sno_many_support;
+
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -781,7 +786,10 @@ COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
     'uses partitions up, one for 65536 times that are earlier than one before';
 COMMENT ON FUNCTION sno_reseed() IS
     'for a copy of a server: from now on, generators of this database use '
-    'other partitions than any that were leased until now; not undone by ROLLBACK';
+    'other partitions than any that were leased until now, but for named '
+    'generators; not undone by ROLLBACK';
+COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
+    'so many new ids from a named generator, as sno_generate makes them';
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'so many new ids, as sno_generate makes them; memory does not grow with '
     'their number if it is called in a select list';
@@ -1000,12 +1008,12 @@ TO @extowner@ WITH GRANT OPTION;
 -- Named generators are made by the role that installs, and whom it lets.
 REVOKE EXECUTE ON FUNCTION
     sno_create_generator(text, integer, integer, integer, integer),
-    sno_drop_generator(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_generate(integer, text),
     sno_create_generator(text, integer, integer, integer, integer),
-    sno_drop_generator(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 TO @extowner@ WITH GRANT OPTION;
 
 -- They show what other databases' sessions do.  Resetting is for superusers,

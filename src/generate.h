@@ -18,4 +18,7 @@ extern void sno_generate_quietly(void (*renew) (void *), void *arg, int partitio
 extern const SnoPartition *sno_generate_mine(void);
 extern void sno_generate_vacate(void);
 
+/* For all functions that make many. */
+extern uint64 sno_many_count(int64 count);
+
 #endif							/* SNO_GENERATE_H */

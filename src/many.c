@@ -32,17 +32,24 @@ typedef struct Run
 	Sno			id;
 } Run;
 
-static pg_noinline FuncCallContext *
-begin(FunctionCallInfo fcinfo)
+/* How many ids are asked for; raises 22023 if that is negative. */
+uint64
+sno_many_count(int64 count)
 {
-	int64		count = PG_GETARG_INT64(0);
-	FuncCallContext *call;
-
 	if (count < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of ids must not be negative: %lld",
 						(long long) count)));
+	return count;
+}
+
+static pg_noinline FuncCallContext *
+begin(FunctionCallInfo fcinfo)
+{
+	uint64		count = sno_many_count(PG_GETARG_INT64(0));
+	FuncCallContext *call;
+
 	(void) sno_fields_check("metabyte", PG_GETARG_INT32(1), SNO_META_MAX);
 
 	call = SRF_FIRSTCALL_INIT();

@@ -20,7 +20,9 @@
 #include "clock.h"
 #include "definition.h"
 #include "fields.h"
+#include "funcapi.h"
 #include "generate.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "named.h"
 #include "nodes/primnodes.h"
@@ -110,8 +112,10 @@ give_up(const Use *use)
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("partition %d of generator \"%s\" was in use for %d ms",
 						use->definition.partition, use->name, sno_max_wait),
+				 sno_pool_held_by > 0 ?
 				 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
-						   sno_pool_held_by),
+						   sno_pool_held_by) :
+				 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again."),
 				 errhint("End that session, or use another partition.")));
 	if (sno_pool_obstacle == SNO_POOL_BEHIND)
 		ereport(ERROR,
@@ -160,20 +164,21 @@ let_go(int code, Datum arg)
 
 	leave_line();
 	sno_activity_end();
-	rel = sno_table_open_at_exit();
+
+	/* This first: an error in what follows ends it. */
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
-	{
-		SnoPool	   *pool = use->pool;
+		if (use->pool != NULL)
+			sno_pool_leave(use->pool);
 
-		use->pool = NULL;
-		if (pool != NULL && rel != NULL)
-			sno_pool_leave_closed(rel, pool);
-		else if (pool != NULL)
-			sno_pool_leave(pool);
-	}
-	if (rel != NULL)
-		sno_table_close_at_exit(rel);
+	rel = sno_table_open_at_exit();
+	if (rel == NULL)
+		return;
+	hash_seq_init(&status, uses);
+	while ((use = hash_seq_search(&status)) != NULL)
+		if (use->pool != NULL)
+			sno_pool_close_unused(rel, use->pool);
+	sno_table_close_at_exit(rel);
 }
 
 static void
@@ -354,10 +359,11 @@ use_of(Oid function, const text *name)
 	bool		found;
 	Use		   *use;
 
-	if (length < NAMEDATALEN)
-		memcpy(key, VARDATA_ANY(name), length);
+	/* A name that is too long is one that isn't there. */
+	memcpy(key, VARDATA_ANY(name),
+		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
 	if (length >= NAMEDATALEN || !sno_definition_find(function, key, &d))
-		sno_definition_missing(text_to_cstring(name));
+		sno_definition_missing(key);
 	session_begin();
 	use = hash_search(uses, key, HASH_ENTER, &found);
 	if (!found)
@@ -429,34 +435,82 @@ check_meta(const Use *use, int32 meta)
 	return meta;
 }
 
+/* The metabyte that an argument asks for, or -1: none at all. */
+static inline int32
+meta_of(const Use *use, FunctionCallInfo fcinfo, int argument)
+{
+	if (unlikely(PG_ARGISNULL(argument)))
+		return use->definition.meta;
+	return check_meta(use, PG_GETARG_INT32(argument));
+}
+
+static inline void
+make_next(Oid function, Use *use, int32 meta, Sno *id)
+{
+	uint64		word = next(function, use);
+
+	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.partition,
+				 SNO_WORD_SEQUENCE(word));
+}
+
 PG_FUNCTION_INFO_V1(sno_generate_named);
 Datum
 sno_generate_named(PG_FUNCTION_ARGS)
 {
 	Call	   *call = fcinfo->flinfo->fn_extra;
 	int32		meta;
-	uint64		word;
-	Use		   *use;
 	Sno		   *id;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	if (unlikely(!knows(call, fcinfo)))
 		call = remember(fcinfo->flinfo, PG_GETARG_TEXT_PP(1));
-	use = call->use;
-
-	if (likely(!PG_ARGISNULL(0)))
-		meta = check_meta(use, PG_GETARG_INT32(0));
-	else if (use->definition.meta >= 0)
-		meta = use->definition.meta;
-	else
+	meta = meta_of(call->use, fcinfo, 0);
+	if (unlikely(meta < 0))
 		PG_RETURN_NULL();
 
-	word = next(fcinfo->flinfo->fn_oid, use);
 	id = palloc(SNO_SIZE);
-	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.partition,
-				 SNO_WORD_SEQUENCE(word));
+	make_next(fcinfo->flinfo->fn_oid, call->use, meta, id);
 	PG_RETURN_SNO_P(id);
+}
+
+/* What a call of sno_generate_many() remembers. */
+typedef struct Many
+{
+	Use		   *use;
+	int32		meta;
+	Sno			id;				/* for one row at a time, as in many.c */
+} Many;
+
+static FuncCallContext *
+begin_many(FunctionCallInfo fcinfo)
+{
+	FuncCallContext *call = SRF_FIRSTCALL_INIT();
+	Many	   *many = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Many));
+
+	call->user_fctx = many;
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+		return call;			/* no rows */
+	many->use = use_of(fcinfo->flinfo->fn_oid, PG_GETARG_TEXT_PP(2));
+	many->meta = meta_of(many->use, fcinfo, 1);
+	if (many->meta >= 0)
+		call->max_calls = sno_many_count(PG_GETARG_INT64(0));
+	return call;
+}
+
+PG_FUNCTION_INFO_V1(sno_generate_many_named);
+Datum
+sno_generate_many_named(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *call;
+	Many	   *many;
+
+	call = SRF_IS_FIRSTCALL() ? begin_many(fcinfo) : SRF_PERCALL_SETUP();
+	if (call->call_cntr == call->max_calls)
+		SRF_RETURN_DONE(call);
+	many = call->user_fctx;
+	make_next(fcinfo->flinfo->fn_oid, many->use, many->meta, &many->id);
+	SRF_RETURN_NEXT(call, SnoPGetDatum(&many->id));
 }
 
 /* A use without a pool, to wait by for what is done without issuing. */
@@ -465,8 +519,8 @@ visit(const char *name, const SnoDefinition *d)
 {
 	Use			use = {.definition = *d};
 
+	session_begin();
 	strlcpy(use.name, name, NAMEDATALEN);
-	sno_partition_attach();
 	return use;
 }
 

@@ -328,6 +328,8 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 	{
+		if (partitions[i].next == NAMED)
+			continue;
 		if (partitions[i].owner != 0)
 			tally.owned++;
 		else if (partitions[i].next != NOT_PARKED)

@@ -273,7 +273,7 @@ gather(Relation rel, Group *group, const SnoPool *pool, bool anonymous)
 		sno_lease_recall(rel, &lease, in_memory, &memory);
 
 	for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
-		if (p != pool && p->known && overlap(p, pool))
+		if (p != pool && overlap(p, pool))
 			merge_other(&lease.generator, state_of(p));
 	return lease.generator;
 }
@@ -384,7 +384,7 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 	row = g;
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);
-	if (!write_row(rel, pool, row, now, 0, &ceiling, &lsn))
+	if (!write_row(rel, pool, row, now, drifted ? 0 : used, &ceiling, &lsn))
 	{
 		close_pool(pool);
 		pool->known = false;
@@ -544,18 +544,15 @@ sno_pool_leave(SnoPool *pool)
 	pg_atomic_fetch_sub_u32(&pool->users, 1);
 }
 
-/* Leave it at the end of a session: see N5. */
+/* Close a pool that its last user has left: see N5. */
 void
-sno_pool_leave_closed(Relation rel, SnoPool *pool)
+sno_pool_close_unused(Relation rel, SnoPool *pool)
 {
 	Group	   *group = group_at(pool);
 
 	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
-	{
-		sno_pool_leave(pool);
 		return;
-	}
-	if (pg_atomic_fetch_sub_u32(&pool->users, 1) == 1 && pool->open)
+	if (pg_atomic_read_u32(&pool->users) == 0 && pool->open)
 	{
 		uint64		ceiling;
 		XLogRecPtr	lsn;

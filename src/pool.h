@@ -74,7 +74,7 @@ extern int	sno_pool_held_by;	/* its pid */
 
 extern SnoPool *sno_pool_join(const SnoDefinition *d);
 extern void sno_pool_leave(SnoPool *pool);
-extern void sno_pool_leave_closed(Relation rel, SnoPool *pool);
+extern void sno_pool_close_unused(Relation rel, SnoPool *pool);
 extern SnoStep sno_pool_issue(SnoPool *pool, uint64 word, uint64 now, uint64 *issued);
 extern bool sno_pool_mend(Oid function, SnoPool *pool, const char *name);
 extern void sno_pool_renew_early(Oid function, SnoPool *pool, uint64 now);

@@ -8,7 +8,8 @@
  * then: neither in those that the original leased before it was copied, and may
  * go on in, nor in those that the copy leased since, as the original would
  * choose the same.  What the original leases from now on is its own choice: from
- * another start than ours, which makes a meeting unlikely, no more.
+ * another start than ours, which makes a meeting unlikely, no more.  Named
+ * generators stay where they are defined to be.
  *
  * Like all that is done to the table, it takes effect at once and isn't undone
  * by ROLLBACK.

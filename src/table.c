@@ -21,8 +21,10 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -228,8 +230,8 @@ sno_table_open_at_exit(void)
 {
 	/* What opening the table looks at; it must not be waited for. */
 	static const Oid catalogs[] = {
-		RelationRelationId, AttributeRelationId, IndexRelationId, TypeRelationId,
-		AccessMethodRelationId
+		RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
+		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
 	};
 	bool		free = true;
 	Relation	rel = NULL;

@@ -153,6 +153,15 @@ UPDATE sno_generator SET meta = 10 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 RESET session_replication_role;
 
+-- Many at once, of its own metabyte or that given; or none
+SELECT count(DISTINCT id), min(sno_meta(id)), max(sno_meta(id)) FROM sno_generate_many(1000, NULL, 'all') AS id;
+SELECT sno_meta(sno_generate_many(2, 10, 'all')) AS meta;
+SELECT sno_generate_many(0, 10, 'all'), sno_generate_many(NULL, 10, 'all'), sno_generate_many(1, 10, NULL);
+SELECT sno_generate_many(-1, 10, 'all');
+SELECT sno_generate_many(1, 11, 'all');
+SELECT sno_generate_many(1, 10, 'none');
+EXPLAIN SELECT * FROM sno_generate_many(12345, 10, 'all');
+
 -- The extension goes, and comes back: the state is in memory.
 SELECT sno_generate(10, 'all') AS before \gset
 DROP TABLE made;

@@ -1,6 +1,6 @@
 
-# What a session with named generators leaves behind when it is ended: nothing
-# of the transaction that it was in.
+# What a session with named generators leaves behind when it ends: nothing of the
+# transaction that it was in, and the exact state of what nobody else uses.
 
 use strict;
 use warnings;
@@ -43,6 +43,58 @@ foreach ([ 0, qr/^$/ ], [ 256, qr/22003/ ])
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'),
 		0, 'a session that is ended commits nothing');
 }
+
+# Generate, end the session, and tell whether the row is exact.
+sub exact_after_session
+{
+	my $session = open_session($node, 'postgres');
+	ask($session, "SELECT sno_generate(0, 'g')");
+	my $pid = ask($session, 'SELECT pg_backend_pid()');
+	$_->() foreach @_;
+	close_session($session);
+	$node->poll_query_until('postgres',
+		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)")
+	  or return 'it does not end';
+	return $node->safe_psql('postgres',
+		'SELECT lease_until = wall_hi FROM sno_snapshot WHERE named');
+}
+is(exact_after_session(), 't', 'the last one to use it leaves an exact row');
+my $log = -s $node->logfile;
+is( exact_after_session(
+		sub {
+			$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot ADD x integer');
+		}),
+	'f',
+	'but not into a table that was altered');
+like(slurp_file($node->logfile, $log),
+	qr/FATAL:  table "sno_snapshot".* was altered/, 'which is logged');
+$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot DROP x');
+is(exact_after_session(), 't', 'that session is not counted any more');
+
+# What the end must not wait for
+my $locker = open_session($node, 'postgres');
+is( exact_after_session(
+		sub {
+			$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot SET (fillfactor = 90)');
+			ask($locker, 'BEGIN; LOCK pg_constraint IN ACCESS EXCLUSIVE MODE');
+		}),
+	'f',
+	'a session ends whatever is locked');
+ask($locker, 'ROLLBACK');
+
+# Snapshots wait for the table, but not for ever.
+ask($locker, 'BEGIN; LOCK sno_snapshot IN SHARE MODE');
+foreach my $call (q{sno_take_snapshot('g')},
+	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')})
+{
+	my $session = open_session($node, 'postgres');
+	like(
+		ask_error($session, "SET sno.max_wait = 10; SELECT $call"),
+		qr/55P03/,
+		"table locked: $call");
+	close_session($session);
+}
+close_session($locker);
 
 $node->stop;
 done_testing();
