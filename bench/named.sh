@@ -1,0 +1,65 @@
+#!/bin/bash
+#
+# bench/named.sh
+#
+# How 8 clients share one named generator: for 10 s one with a pool of 4, then for
+# 60 s one with full bounds; each inserts an id a statement into a table.  Prints
+# the ids that each client got (least, most, mean), ids a second in all, ids that
+# came twice, and drifts; and how many notifications of waits there were.
+#
+# On a throw-away server.  CLIENTS can be set.
+
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../script/lib.sh
+. "$(dirname "$0")/../script/lib.sh"
+
+clients=${CLIENTS:-8}
+sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
+
+stop() {
+    stop_server "$work/server" || true
+    rm -rf "$work"
+}
+
+make_work
+trap stop EXIT
+need gcc make libc6-dev "postgresql-$pg_version" "postgresql-server-dev-$pg_version"
+copy_tree
+private_postgres
+quietly build.log as_user make -C tree -j"$(nproc)" install with_llvm=no PG_CONFIG="$pg_bin/pg_config"
+create_server "$work/server"
+printf '%s\n' "fsync = off" "jit = off" "sno.max_wait = '1min'" >>server/data/postgresql.conf
+start_server "$work/server"
+sql -c 'CREATE EXTENSION sno' -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
+    -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)"
+
+# Have all clients generate at once, for so many seconds, an id a statement.
+share() {
+    local name=$1 seconds=$2 client running=()
+    sql -c 'TRUNCATE made'
+    for ((client = 0; client < clients; client++)); do
+        sql -c "DO \$\$
+            DECLARE
+                until timestamptz := clock_timestamp() + interval '$seconds s';
+            BEGIN
+                WHILE clock_timestamp() < until LOOP
+                    INSERT INTO made VALUES ($client, sno_generate(0, '$name'));
+                END LOOP;
+            END \$\$" &
+        running+=($!)
+    done
+    for client in "${running[@]}"; do wait "$client"; done
+    say "$name, $clients clients, $seconds s:"
+    sql -c "SELECT format('  ids of a client: %s to %s, mean %s', min(n), max(n), round(avg(n)))
+                || format(E'\n  ids a second: %s', round(sum(n) / $seconds))
+            FROM (SELECT count(*) AS n FROM made GROUP BY client) AS s" \
+        -c "SELECT format('  ids that came twice: %s', count(*) - count(DISTINCT id)) FROM made" \
+        -c "SELECT format('  drifts: %s', sno_take_snapshot('$name')->'drifts')"
+}
+
+sql -c 'LISTEN sno_overflow' -c 'SELECT pg_sleep(11)' -c 'SELECT pg_sleep(2)' >heard &
+listener=$!
+share small 10
+wait $listener
+say "  notifications: $(grep -c '"generator": "small"' heard)"
+share full 60
