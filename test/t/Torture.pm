@@ -148,12 +148,13 @@ sub life
 		FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
 }
 
-# A query for what is leased.
+# A query for what is leased; a named generator's row bounds its other timeline,
+# too, in which it was before a step back.
 sub leases_query
 {
 	return
 		'SELECT partition, max('
-	  . unit_of('lease_until')
+	  . unit_of('CASE WHEN named THEN greatest(lease_until, wall_safe) ELSE lease_until END')
 	  . ') FROM sno_snapshot GROUP BY partition';
 }
 

@@ -15,6 +15,8 @@
  *	rollback	inserts a few ids, and rolls back
  *	brief		generates a few ids in a session that lasts no longer, and
  *				every other time ends in the midst of an answer
+ *	named		has ids of the named generator "full" inserted, and commits
+ *	small		has ids of "small", which all want, copied out, a few at a time
  *	sequence	takes values of PostgreSQL's sequence s, in transactions
  */
 #include <fcntl.h>
@@ -36,6 +38,8 @@
 #define GENERATE(count) \
 	"SELECT sno_generate(n % 256) FROM generate_series(1, " #count ") AS n"
 #define INSERT			"INSERT INTO t (id) " GENERATE(5) " RETURNING id"
+#define INSERT_NAMED \
+	"INSERT INTO t (id) SELECT sno_generate(1, 'full') FROM generate_series(1, 100) RETURNING id"
 
 /* A life begins when the server does, or starts all its processes again. */
 #define LIFE \
@@ -58,6 +62,9 @@ static const Kind kinds[] = {
 	{"commit", "BEGIN", COPY(INSERT), "COMMIT", COMMITTED, false},
 	{"rollback", "BEGIN", COPY(INSERT), "ROLLBACK", ROLLED_BACK, false},
 	{"brief", NULL, COPY(GENERATE(1000)), NULL, UNKNOWN, true},
+	{"named", "BEGIN", COPY(INSERT_NAMED), "COMMIT", COMMITTED, false},
+	{"small", NULL, COPY("SELECT sno_generate(1, 'small') FROM generate_series(1, 10)"),
+	NULL, UNKNOWN, false},
 	{"sequence", "BEGIN", COPY("SELECT nextval('s') FROM generate_series(1, 100000)"),
 	"ROLLBACK", UNKNOWN, false},
 };
