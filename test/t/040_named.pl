@@ -159,8 +159,7 @@ $notes->check_unique('crashes');
 create('both', 1300, 10, 13);
 generate('both');
 $node->restart;
-generate('both');
-$node->stop('immediate');
+load('both', sub { $node->stop('immediate') });
 $node->start;
 is((decode_id((generate('both'))[0]))[1],
 	1, 'a crash after a clean restart changes the timeline');
@@ -169,8 +168,7 @@ is((decode_id((generate('both'))[0]))[1],
 # issued is remembered, here and after a crash.
 $node->safe_psql('postgres', "SELECT sno_drop_generator('both')");
 create('narrow', 1300, 12, 20);
-generate('narrow');
-$node->stop('immediate');
+load('narrow', sub { $node->stop('immediate') });
 $node->start;
 like(
 	complaint('narrow'),
