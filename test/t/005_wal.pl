@@ -103,7 +103,6 @@ UNION ALL SELECT 'visible: ' || t_ctid FROM pg_check_visible('sno_snapshot')}
 my $clients = $notes->start_clients(
 	$node, 'postgres',
 	clients  => 3,
-	rounds   => 100_000,
 	max_wait => 1000,
 	table    => 't');
 $notes->wait_for_notes($clients);

@@ -282,7 +282,6 @@ create('strobed', $partition++);
 $clients = $notes->start_clients(
 	$node, 'postgres',
 	generator   => 'strobed',
-	rounds      => 2000,
 	max_wait    => 20,
 	bear_errors => 1);
 my $end = time + 5;

@@ -203,16 +203,17 @@ sub add
 
 # Start clients that do the same over and over: get some ids, by a statement
 # that also inserts them into a table if one is given, and COMMIT or ROLLBACK,
-# every other client the one or the other.  They end when they are done, lose
-# their connection, or meet an error that they aren't told to bear.
+# every other client the one or the other.  They end when they lose their
+# connection, have done it as often as they were told, or meet an error that
+# they aren't told to bear.
 sub start_clients
 {
 	my ($self, $node, $dbname, %params) = @_;
-	my $clients = { phase => $self->{phase}, files => [], runs => [] };
-	my $connstr = $params{connstr} // $node->connstr($dbname);
-	my $batch   = $params{batch}   // 5;
-	my $rounds  = $params{rounds}  // 20_000;
-	my $source  = ids_of($batch, $params{generator});
+	my $clients  = { phase => $self->{phase}, files => [], runs => [] };
+	my $connstr  = $params{connstr}  // $node->connstr($dbname);
+	my $batch    = $params{batch}    // 5;
+	my $max_wait = $params{max_wait} // 0;
+	my $source   = ids_of($batch, $params{generator});
 	my $statement =
 	  defined $params{table}
 	  ? "INSERT INTO $params{table} (id) $source RETURNING id"
@@ -225,25 +226,25 @@ sub start_clients
 		my $fate = $n % 2 ? 'committed' : 'rolled back';
 		$fate = 'done' unless defined $params{table};
 
-		append_to_file("$file.sql",
-				"SET sno.max_wait = "
-			  . ($params{max_wait} // 0) . ";\n"
-			  . "BEGIN;\nCOPY ($statement) TO STDOUT;\n$end;\n\\echo $fate\n"
-			  x $rounds);
+		my $round =
+		  "SET sno.max_wait = $max_wait; BEGIN; COPY ($statement) TO STDOUT; $end; \\echo $fate";
+		my @rounds =
+		  defined $params{rounds} ? ('|', [ 'head', '-n', $params{rounds} ]) : ();
 		push @{ $clients->{files} }, $file;
 		push @{ $clients->{runs} },
 		  IPC::Run::start(
+			[ 'yes', $round ],
+			'2>',
+			'/dev/null',
+			@rounds,
+			'|',
 			[
 				'psql',
 				'-XqAt',
 				'-v',
 				'ON_ERROR_STOP=' . ($params{bear_errors} ? 0 : 1),
-				'-f',
-				"$file.sql",
 				"$connstr application_name=client"
 			],
-			'<',
-			'/dev/null',
 			'>',
 			"$file.out",
 			'2>',
