@@ -2,9 +2,9 @@
  * activity.c
  *		What the server's generators are doing, for those who look.
  *
- * Behind the partitions, in the same segment of shared memory, are the journal
- * and a slot for each process that the server can have, indexed by the number
- * of its PGPROC.  What a session notes in its slot, it alone writes, by atomic
+ * Beside the partitions, in the same area of shared memory, are the journal and
+ * a slot for each process that the server can have, indexed by the number of its
+ * PGPROC.  What a session notes in its slot, it alone writes, by atomic
  * stores; those who look read without any lock.  So neither waits for the other.
  *
  * Ids aren't counted one by one.  The word of a generator counts them within a
@@ -38,18 +38,16 @@ SnoActivity *sno_my_activity;
 
 static SnoActivity *slots;
 
-Size
-sno_activity_size(void)
+/* Make journal and slots, in an area that is new. */
+dsa_pointer
+sno_activity_create(dsa_area *area, int tranche)
 {
-	return add_size(JOURNAL_SIZE,
-					mul_size(ProcGlobal->allProcCount, sizeof(SnoActivity)));
-}
+	dsa_pointer place = dsa_allocate0(area, add_size(JOURNAL_SIZE,
+													 mul_size(ProcGlobal->allProcCount,
+															  sizeof(SnoActivity))));
 
-/* Prepare so much memory, which is all zeroes. */
-void
-sno_activity_create(void *address, int tranche)
-{
-	LWLockInitialize(&((SnoJournal *) address)->lock, tranche);
+	LWLockInitialize(&((SnoJournal *) dsa_get_address(area, place))->lock, tranche);
+	return place;
 }
 
 void

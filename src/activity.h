@@ -75,8 +75,7 @@ typedef struct SnoJournal
 extern SnoJournal *sno_journal;
 extern SnoActivity *sno_my_activity;
 
-extern Size sno_activity_size(void);
-extern void sno_activity_create(void *address, int tranche);
+extern dsa_pointer sno_activity_create(dsa_area *area, int tranche);
 extern void sno_activity_attach(void *address);
 extern SnoActivity *sno_activity_slots(int *count);
 extern void sno_activity_begin(void);

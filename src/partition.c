@@ -3,11 +3,12 @@
  *		The partitions of the server, in shared memory, and who owns which.
  *
  * A small header in the main shared memory segment, allocated by the first
- * session that generates, holds the handle of a pinned dynamic segment with an
- * array of all 65,536 partitions, one cache line each; activity.c has its share
- * behind it.  So the extension needs no preload, and any process of the server
- * reaches the array the same way, parallel workers included.  A restart of the
- * server, the one after a crash included, makes both anew: what must survive is
+ * session that generates, holds the handle of a pinned area of dynamic shared
+ * memory.  There are the partitions, one cache line each, in blocks that are made
+ * when one of theirs is first used; what activity.c notes; and the named
+ * generators (pool.c).  So the extension needs no preload, and any process of the
+ * server reaches all of it the same way, parallel workers included.  A restart of
+ * the server, the one after a crash included, makes it anew: what must survive is
  * in the leases (lease.c).
  *
  * A partition is in one of these states:
@@ -37,20 +38,20 @@
  * while there is one, nobody else relies on them, but for the atomic loads of the
  * word.  A partition changes hands only under the lock, in exclusive mode, whose
  * release and acquisition order the stores of one owner before the loads of the
- * next.  Nothing raises an error while the lock is held.
+ * next.  While the lock is held nothing raises an error but a lack of memory, for
+ * a block or for this process's view of it, which is found out before the change
+ * that needs it is begun.
  */
 #include "postgres.h"
 
 #include "activity.h"
 #include "partition.h"
-#include "storage/dsm.h"
-#include "storage/dsm_impl.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
-#define SNO_LAYOUT_VERSION	2
+#define SNO_LAYOUT_VERSION	3
 
 /* The owner of a partition that was revoked. */
 #define REVOKED				(-1)
@@ -65,16 +66,21 @@
 /* Their groups are in as many lists, by the partition's number. */
 #define GROUP_LISTS			64
 
+/* Partitions of a block. */
+#define BLOCK				1024
+#define BLOCKS				(SNO_PARTITIONS / BLOCK)
+
 typedef struct SnoHeader
 {
 	uint64		magic;			/* set last, when all is in place */
 	uint32		layout;
 	int			tranche;
-	dsm_handle	handle;
+	dsa_handle	area;
+	dsa_pointer activity;
+	dsa_pointer blocks[BLOCKS]; /* of partitions, once there are any */
 	int32		parked[2];		/* number + 1 of the first one, or LAST_PARKED,
 								 * of those for the clock and for given times */
-	dsa_handle	area;			/* of the named generators, once there are any */
-	dsa_pointer groups[GROUP_LISTS];	/* in it, for pool.c */
+	dsa_pointer groups[GROUP_LISTS];	/* of named generators, for pool.c */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
 	LWLock		lock;
@@ -84,7 +90,7 @@ typedef struct SnoHeader
  * The header's size stays the same in all versions, for ShmemInitStruct()
  * raises an internal error where it doesn't; the layout is for us to compare.
  */
-#define SNO_HEADER_SIZE		1024
+#define SNO_HEADER_SIZE		2048
 
 StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
 StaticAssertDecl(sizeof(SnoPartition) == 64, "a partition is not a cache line");
@@ -93,24 +99,21 @@ SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
 const char *sno_partition_refused;
 
 static SnoHeader *header;
-static SnoPartition *partitions;
 static dsa_area *area;
 
-/* Create the array; the caller holds AddinShmemInitLock and pins the mapping. */
-static dsm_segment *
-create_segment(int tranche)
-{
-	Size		size = add_size(SNO_PARTITIONS * sizeof(SnoPartition),
-								sno_activity_size());
-	dsm_segment *segment = dsm_create(size, 0);
+/* The blocks that this process has looked at. */
+static SnoPartition *blocks[BLOCKS];
 
-	/* A new segment is all zeroes, unless it is cut from recycled memory. */
-	if (min_dynamic_shared_memory > 0)
-		memset(dsm_segment_address(segment), 0, size);
-	sno_activity_create((SnoPartition *) dsm_segment_address(segment) + SNO_PARTITIONS,
-						tranche);
-	dsm_pin_segment(segment);
-	return segment;
+/* Create the area; the caller holds AddinShmemInitLock and pins the mapping. */
+static dsa_area *
+create_area(SnoHeader *h)
+{
+	dsa_area   *a = dsa_create(h->tranche);
+
+	h->activity = sno_activity_create(a, h->tranche);
+	dsa_pin(a);
+	h->area = dsa_get_handle(a);
+	return a;
 }
 
 /*
@@ -122,12 +125,14 @@ void
 sno_partition_attach(void)
 {
 	SnoHeader  *h;
-	dsm_segment *segment = NULL;
+	MemoryContext context;
+	dsa_area   *a = NULL;
 	bool		found;
 
-	if (partitions != NULL)
+	if (area != NULL)
 		return;
 
+	context = MemoryContextSwitchTo(TopMemoryContext);
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
 	if (!found)
@@ -137,9 +142,8 @@ sno_partition_attach(void)
 		/* Each of these may fail, and then be tried again. */
 		if (h->tranche == 0)
 			h->tranche = sno_new_tranche("sno");
-		segment = create_segment(h->tranche);
+		a = create_area(h);
 		h->layout = SNO_LAYOUT_VERSION;
-		h->handle = dsm_segment_handle(segment);
 		h->parked[false] = h->parked[true] = LAST_PARKED;
 		LWLockInitialize(&h->lock, h->tranche);
 		h->magic = SNO_MAGIC;
@@ -153,27 +157,65 @@ sno_partition_attach(void)
 				 errhint("The library was replaced while the server was running: restart the server.")));
 
 	sno_register_tranche(h->tranche, "sno");
-	if (segment == NULL)
-		segment = dsm_attach(h->handle);
-	if (segment == NULL)
-		elog(ERROR, "could not attach to the shared memory segment of sno");
-	dsm_pin_mapping(segment);
+	if (a == NULL)
+		a = dsa_attach(h->area);
+	dsa_pin_mapping(a);
+	MemoryContextSwitchTo(context);
+	sno_activity_attach(dsa_get_address(a, h->activity));
 	header = h;
-	partitions = dsm_segment_address(segment);
-	sno_activity_attach(&partitions[SNO_PARTITIONS]);
+	area = a;
 }
 
-/* To be looked at by others than its owner, without a lock: see activity.c. */
+/* The area that the header leads to. */
+dsa_area *
+sno_partition_area(void)
+{
+	return area;
+}
+
+/*
+ * A partition, to be looked at; without the lock by activity.c's rules.  One
+ * whose block isn't there was never used.
+ */
 const SnoPartition *
 sno_partition_at(int number)
 {
-	return &partitions[number];
+	static const SnoPartition untouched;
+	SnoPartition **block = &blocks[number / BLOCK];
+
+	if (unlikely(*block == NULL))
+	{
+		dsa_pointer place = __atomic_load_n(&header->blocks[number / BLOCK],
+											__ATOMIC_ACQUIRE);
+
+		if (!DsaPointerIsValid(place))
+			return &untouched;
+		*block = dsa_get_address(area, place);
+	}
+	return &(*block)[number % BLOCK];
 }
 
+/* A partition, to be changed.  The lock is held; see the banner for errors. */
+static SnoPartition *
+partition(int number)
+{
+	dsa_pointer *place = &header->blocks[number / BLOCK];
+
+	if (blocks[number / BLOCK] == NULL && !DsaPointerIsValid(*place))
+		__atomic_store_n(place, dsa_allocate0(area, BLOCK * sizeof(SnoPartition)),
+						 __ATOMIC_RELEASE);
+	return unconstify(SnoPartition *, sno_partition_at(number));
+}
+
+/* Of a partition that sno_partition_at() gave. */
 int
 sno_partition_number(const SnoPartition *p)
 {
-	return (int) (p - partitions);
+	static int	last;			/* block, which mostly is this one's, too */
+
+	while (blocks[last] == NULL || p < blocks[last] || p >= blocks[last] + BLOCK)
+		last = (last + 1) % BLOCKS;
+	return last * BLOCK + (int) (p - blocks[last]);
 }
 
 /* Is it in the range that this server may use, and no named generator's? */
@@ -206,7 +248,7 @@ give_back(SnoPartition *p)
 static SnoPartition *
 pop_parked(int32 *link)
 {
-	SnoPartition *p = &partitions[*link - 1];
+	SnoPartition *p = partition(*link - 1);
 
 	*link = p->next;
 	p->next = NOT_PARKED;
@@ -217,13 +259,13 @@ pop_parked(int32 *link)
 static void
 unpark(int number)
 {
-	int32	   *link = &header->parked[partitions[number].generator.given];
+	const SnoPartition *p = sno_partition_at(number);
+	int32	   *link = &header->parked[p->generator.given];
 
-	if (partitions[number].owner != 0 || partitions[number].next == NOT_PARKED ||
-		partitions[number].next == NAMED)
+	if (p->owner != 0 || p->next == NOT_PARKED || p->next == NAMED)
 		return;
 	while (*link != number + 1)
-		link = &partitions[*link - 1].next;
+		link = &partition(*link - 1)->next;
 	pop_parked(link);
 }
 
@@ -250,9 +292,9 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, bool given)
 
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
 	for (link = &header->parked[given]; *link != LAST_PARKED;
-		 link = &partitions[*link - 1].next)
+		 link = &partition(*link - 1)->next)
 	{
-		p = &partitions[*link - 1];
+		p = partition(*link - 1);
 		if (p->database == MyDatabaseId && sno_partition_usable(p) &&
 			(given ? sno_generator_ready_given(&p->generator, unit) :
 			 sno_generator_ready(&p->generator, unit)))
@@ -266,7 +308,9 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, bool given)
 static bool
 at_rest(int number)
 {
-	return partitions[number].owner == 0 && partitions[number].next == NOT_PARKED;
+	const SnoPartition *p = sno_partition_at(number);
+
+	return p->owner == 0 && p->next == NOT_PARKED;
 }
 
 static int
@@ -279,14 +323,14 @@ range_count(void)
 static bool
 named(int number, const SnoBounds *bounds)
 {
-	return partitions[number].next == NAMED || bms_is_member(number, bounds->defined);
+	return sno_partition_at(number)->next == NAMED || bms_is_member(number, bounds->defined);
 }
 
 /* The highest unit that memory or any row knows to be used in a partition. */
 static uint64
 known_floor(int number, uint64 bound)
 {
-	uint64		ceiling = partitions[number].generator.ceiling;
+	uint64		ceiling = sno_partition_at(number)->generator.ceiling;
 
 	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
 }
@@ -304,7 +348,7 @@ find_foreign(uint64 now, const SnoBounds *bounds)
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 	{
-		SnoPartition *p = &partitions[i];
+		const SnoPartition *p = sno_partition_at(i);
 		uint64		floor;
 
 		if (p->owner != 0 || (!at_rest(i) && p->database == MyDatabaseId) ||
@@ -328,15 +372,16 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 	{
-		if (partitions[i].next == NAMED)
+		const SnoPartition *p = sno_partition_at(i);
+
+		if (p->next == NAMED)
 			continue;
-		if (partitions[i].owner != 0)
+		if (p->owner != 0)
 			tally.owned++;
-		else if (partitions[i].next != NOT_PARKED)
+		else if (p->next != NOT_PARKED)
 		{
 			tally.parked++;
-			tally.parked_here += partitions[i].database == MyDatabaseId &&
-				!partitions[i].generator.given;
+			tally.parked_here += p->database == MyDatabaseId && !p->generator.given;
 		}
 		else if (known_floor(i, sno_bound(bounds, i)) >= now)
 			tally.resting++;
@@ -361,7 +406,7 @@ find_untouched(const SnoBounds *bounds, uint64 holder)
 		int			number = sno_partition_range.first + (start + i) % count;
 
 		if (sno_bound(bounds, number) == 0 && at_rest(number) &&
-			!named(number, bounds) && partitions[number].database == InvalidOid)
+			!named(number, bounds) && sno_partition_at(number)->database == InvalidOid)
 			return number;
 	}
 	return -1;
@@ -419,7 +464,7 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 	number = given ? choose_given(bounds, holder) : choose(now, bounds, holder);
 	if (number >= 0)
 	{
-		p = &partitions[number];
+		p = partition(number);
 		unpark(number);
 		hand_over(p, old);
 		p->database = MyDatabaseId;
@@ -468,7 +513,7 @@ sno_partition_revoke(void)
 
 		while (*link != LAST_PARKED)
 		{
-			SnoPartition *p = &partitions[*link - 1];
+			SnoPartition *p = partition(*link - 1);
 
 			if (p->database == MyDatabaseId)
 				pop_parked(link);
@@ -477,38 +522,13 @@ sno_partition_revoke(void)
 		}
 	}
 	for (int i = 0; i < SNO_PARTITIONS; i++)
-		if (partitions[i].owner != 0 && partitions[i].database == MyDatabaseId)
-			__atomic_store_n(&partitions[i].owner, REVOKED, __ATOMIC_RELAXED);
-	LWLockRelease(&header->lock);
-}
-
-/*
- * The area that holds what is known of named generators: made when it is needed
- * first, attached to for as long as this process lives.
- */
-dsa_area *
-sno_partition_area(void)
-{
-	if (area == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-		dsa_area   *a;
+		const SnoPartition *p = sno_partition_at(i);
 
-		LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-		if (header->area == DSM_HANDLE_INVALID)
-		{
-			a = dsa_create(header->tranche);
-			dsa_pin(a);
-			header->area = dsa_get_handle(a);
-		}
-		else
-			a = dsa_attach(header->area);
-		LWLockRelease(AddinShmemInitLock);
-		dsa_pin_mapping(a);
-		MemoryContextSwitchTo(old);
-		area = a;
+		if (p->owner != 0 && p->database == MyDatabaseId)
+			__atomic_store_n(&partition(i)->owner, REVOKED, __ATOMIC_RELAXED);
 	}
-	return area;
+	LWLockRelease(&header->lock);
 }
 
 /* The first of the list in which a partition's group is, if it has one. */
@@ -536,9 +556,11 @@ sno_partition_add_group(int number, dsa_pointer group, dsa_pointer next)
 	same = header->groups[number % GROUP_LISTS] == next;
 	if (same)
 	{
-		header->groups[number % GROUP_LISTS] = group;
+		SnoPartition *p = partition(number);
+
 		unpark(number);
-		__atomic_store_n(&partitions[number].next, NAMED, __ATOMIC_RELAXED);
+		header->groups[number % GROUP_LISTS] = group;
+		__atomic_store_n(&p->next, NAMED, __ATOMIC_RELAXED);
 	}
 	LWLockRelease(&header->lock);
 	return same;
@@ -552,8 +574,8 @@ bool
 sno_partition_claim(int number, SnoPartition *was, int *owner)
 {
 	LWLockAcquire(&header->lock, LW_SHARED);
-	*owner = partitions[number].owner;
-	*was = partitions[number];
+	*was = *sno_partition_at(number);
+	*owner = was->owner;
 	LWLockRelease(&header->lock);
 	return *owner == 0;
 }

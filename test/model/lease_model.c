@@ -228,6 +228,19 @@ LWLockRelease(LWLock *lock)
 {
 }
 
+/* All partitions are in the first block, which is there. */
+dsa_pointer
+dsa_allocate_extended(dsa_area *a, size_t size, int flags)
+{
+	abort();
+}
+
+void *
+dsa_get_address(dsa_area *a, dsa_pointer place)
+{
+	abort();
+}
+
 /* No generator is named. */
 bool
 bms_is_member(int x, const Bitmapset *a)
@@ -242,7 +255,7 @@ enter(int l, int s)
 	server = scope->lines == TWO_SERVERS ? l : 0;
 	session = &w.session[l][s];
 	header = &w.header[server];
-	partitions = w.partition[server];
+	blocks[0] = w.partition[server];
 	MyProcPid = l * SESSIONS + s + 1;
 	MyDatabaseId = l + 1;
 	sno_partition_range.first = scope->disjoint ? server : 0;
@@ -269,7 +282,7 @@ is_own(int holder)
 static SnoPartition *
 mine(void)
 {
-	return session->mine == 0 ? NULL : &partitions[session->mine - 1];
+	return session->mine == 0 ? NULL : &blocks[0][session->mine - 1];
 }
 
 /* generate.c, own() and lease_stands() */
@@ -413,14 +426,14 @@ move(unsigned now)
 	}
 	for (int i = 0; i < PARTITIONS; i++)
 	{
-		databases[i] = partitions[i].database;
-		if (mutant == PARKED_GIVEN_TO_OTHERS && partitions[i].next != NOT_PARKED)
-			partitions[i].database = MyDatabaseId;
+		databases[i] = blocks[0][i].database;
+		if (mutant == PARKED_GIVEN_TO_OTHERS && blocks[0][i].next != NOT_PARKED)
+			blocks[0][i].database = MyDatabaseId;
 	}
 	p = sno_partition_exchange(old, now, false);
 	for (int i = 0; i < PARTITIONS; i++)
-		if (&partitions[i] != p)
-			partitions[i].database = databases[i];
+		if (&blocks[0][i] != p)
+			blocks[0][i].database = databases[i];
 	if (p != NULL)
 	{
 		forget(old);
@@ -444,7 +457,7 @@ untouched(int number)
 	for (int h = 0; h < HOLDERS; h++)
 		if (w.row[line][h][number].written != 0)
 			return false;
-	return at_rest(number) && partitions[number].database == InvalidOid;
+	return at_rest(number) && blocks[0][number].database == InvalidOid;
 }
 
 /* move(), the rest.  The clock may have moved on, or back, which is no matter. */
@@ -461,24 +474,24 @@ reserve(unsigned now, unsigned holder)
 
 	if (session->place != SURVEYED)
 		return false;
-	memcpy(before, partitions, sizeof(before));
+	memcpy(before, blocks[0], sizeof(before));
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
 		block[i] = session->bound[i];
 		choice = choice || untouched(i);
 		if (mutant == FLOOR_IGNORES_MEMORY)
-			partitions[i].generator.ceiling = 0;
-		if (mutant == RESERVED_BY_ROW_ALONE && partitions[i].owner != 0 &&
-			partitions[i].owner != MyProcPid && partitions[i].file == InvalidOid)
-			memset(&partitions[i], 0, sizeof(SnoPartition));
+			blocks[0][i].generator.ceiling = 0;
+		if (mutant == RESERVED_BY_ROW_ALONE && blocks[0][i].owner != 0 &&
+			blocks[0][i].owner != MyProcPid && blocks[0][i].file == InvalidOid)
+			memset(&blocks[0][i], 0, sizeof(SnoPartition));
 	}
 	p = sno_partition_reserve(old, now, &bounds, holder, false);
 	for (int i = 0; i < (int) scope->partitions; i++)
-		if (&partitions[i] != p)
+		if (&blocks[0][i] != p)
 		{
-			partitions[i].generator.ceiling = before[i].generator.ceiling;
+			blocks[0][i].generator.ceiling = before[i].generator.ceiling;
 			if (mutant == RESERVED_BY_ROW_ALONE && before[i].owner != MyProcPid)
-				partitions[i] = before[i];
+				blocks[0][i] = before[i];
 		}
 	session->place = IDLE;
 	memset(session->bound, 0, sizeof(session->bound));
@@ -608,7 +621,7 @@ settle(int holder, int number)
 static bool
 crash(void)
 {
-	memset(partitions, 0, sizeof(w.partition[server]));
+	memset(blocks[0], 0, sizeof(w.partition[server]));
 	header->parked[false] = LAST_PARKED;
 	for (int l = 0; l < LINES; l++)
 		if (scope->lines != TWO_SERVERS || l == line)
@@ -655,8 +668,8 @@ rewrite(void)
 	for (int i = 0; i < PARTITIONS; i++)
 	{
 		settle(self(), i);
-		if (partitions[i].file == FILE_NOW)
-			partitions[i].file = FILE_BEFORE;
+		if (blocks[0][i].file == FILE_NOW)
+			blocks[0][i].file = FILE_BEFORE;
 	}
 	for (int s = 0; s < SESSIONS; s++)
 		w.session[line][s].pending_file = FILE_BEFORE;
@@ -712,7 +725,7 @@ compare(int number)
 static void
 check_invariants(int number)
 {
-	const SnoPartition *p = &partitions[number];
+	const SnoPartition *p = &blocks[0][number];
 	const SnoGenerator *g = &p->generator;
 	const Memory *m = &w.memory;
 	uint64_t	word = g->word;
@@ -741,7 +754,7 @@ check(void)
 		enter(l, 0);
 		for (int i = 0; i < PARTITIONS && server == l; i++)
 		{
-			SnoPartition *p = &partitions[i];
+			SnoPartition *p = &blocks[0][i];
 			int			owners = 0;
 
 			for (int j = 0; j < LINES; j++)

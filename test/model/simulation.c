@@ -49,7 +49,6 @@
 #include "fmgr.h"
 #include "generate.h"
 #include "overflow.h"
-#include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/inval.h"
@@ -128,9 +127,10 @@ typedef struct Server
 	Disk		disk;			/* as of `flushed` */
 	uint64_t	ceiling[DATABASES][SNO_PARTITIONS];	/* on disk, of own rows */
 	Past		running;		/* since it was started */
-	char		header[1024];	/* of the partitions */
-	SnoPartition partition[SNO_PARTITIONS];
-	char		activity[ACTIVITY_SIZE];	/* behind them */
+	char		header[2048];	/* of the area */
+	size_t		allocated;		/* bytes of the area */
+	size_t		block;			/* partitions that are allocated at once */
+	char		area[ACTIVITY_SIZE + SNO_PARTITIONS * sizeof(SnoPartition)];
 } Server;
 
 typedef struct World
@@ -353,14 +353,30 @@ step_clock(Server *s)
 	set_clock(s, one_in(2) ? s->offset + by : s->offset - by);
 }
 
+/*
+ * The generator of a partition that has that number in its block; which of the
+ * blocks that are in memory is left to chance.
+ */
+static const SnoGenerator *
+generator_at(const Server *s, uint64_t number, uint64_t chance)
+{
+	const SnoPartition *p = (const SnoPartition *) (s->area + ACTIVITY_SIZE);
+	uint64_t	count = s->block == 0 ? 0 : (s->allocated - ACTIVITY_SIZE) / sizeof(*p) / s->block;
+
+	return count == 0 ? NULL : &p[chance % count * s->block + number % s->block].generator;
+}
+
 /* To a unit that matters to some partition, or a neighbour of it. */
 static void
 step_clock_to_bound(Server *s)
 {
-	const SnoGenerator *g = &s->partition[s->first + draw() % (s->last - s->first + 1)].generator;
-	uint64_t	bounds[] = {g->ceiling, g->wall_safe, g->lease_floor, SNO_WORD_UNIT(g->word)};
-	uint64_t	unit = bounds[draw() % lengthof(bounds)];
+	uint64_t	number = s->first + draw() % (s->last - s->first + 1);
+	const SnoGenerator *g = generator_at(s, number, draw());
+	uint64_t	unit = 0;
 
+	if (g != NULL)
+		unit = ((uint64_t[]) {g->ceiling, g->wall_safe, g->lease_floor,
+							  SNO_WORD_UNIT(g->word)})[draw() % 4];
 	if (unit != 0)
 		set_clock(s, (int64_t) (unit + draw() % 3 - 1) * UNIT_NSEC -
 				  (START_UNIX - SNO_EPOCH_UNIX) * NSEC - s->monotonic);
@@ -431,6 +447,7 @@ volatile sig_atomic_t InterruptPending;
 sigjmp_buf *PG_exception_stack;
 ErrorContextCallback *error_context_stack;
 MemoryContext CurrentMemoryContext;
+MemoryContext TopMemoryContext;
 ResourceOwner CurrentResourceOwner;
 
 static ErrorData error;
@@ -575,19 +592,34 @@ ShmemInitStruct(const char *name, Size size, bool *found)
 	return server->header;
 }
 
-dsm_segment *
-dsm_create(Size size, int flags)
+struct dsa_area
 {
-	if (size != sizeof(server->partition) + ACTIVITY_SIZE)
-		bail_out("no room for a segment");
-	return (dsm_segment *) server->partition;
+	int			dummy;
+};
+
+static dsa_area whole_area;
+
+dsa_area *dsa_create(int tranche) { return &whole_area; }
+dsa_area *dsa_attach(dsa_handle handle) { return &whole_area; }
+dsa_handle dsa_get_handle(dsa_area *area) { return 1; }
+void dsa_pin(dsa_area *area) {}
+void dsa_pin_mapping(dsa_area *area) {}
+
+/* The first thing is what sessions note, then come blocks of partitions. */
+dsa_pointer
+dsa_allocate_extended(dsa_area *area, size_t size, int flags)
+{
+	dsa_pointer place = server->allocated;
+
+	if (place + size > sizeof(server->area) || (place == 0) != (size == ACTIVITY_SIZE))
+		bail_out("no room in the area");
+	server->allocated += size;
+	if (place != 0)
+		server->block = size / sizeof(SnoPartition);
+	return place + 1;
 }
 
-dsm_segment *dsm_attach(dsm_handle handle) { return (dsm_segment *) server->partition; }
-void *dsm_segment_address(dsm_segment *segment) { return segment; }
-dsm_handle dsm_segment_handle(dsm_segment *segment) { return 1; }
-void dsm_pin_segment(dsm_segment *segment) {}
-void dsm_pin_mapping(dsm_segment *segment) {}
+void *dsa_get_address(dsa_area *area, dsa_pointer place) { return server->area + place - 1; }
 Size mul_size(Size a, Size b) { return a * b; }
 Size add_size(Size a, Size b) { return a + b; }
 size_t strlcpy(char *to, const char *from, size_t size) { return snprintf(to, size, "%s", from); }
@@ -827,8 +859,8 @@ stop(Server *s)
 			s->session[i].state = NONE;
 		}
 	memset(s->header, 0, sizeof(s->header));
-	memset(s->partition, 0, sizeof(s->partition));
-	memset(s->activity, 0, sizeof(s->activity));
+	memset(s->area, 0, s->allocated);
+	s->allocated = s->block = 0;
 	memset(s->running, 0, sizeof(s->running));
 }
 
