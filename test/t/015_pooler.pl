@@ -88,13 +88,13 @@ my $clients = $notes->start_clients(
 	rounds  => 600,
 	connstr => "$connection dbname=postgres",
 	table   => 't');
-$notes->wait_for_notes($clients);
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client'"
-	),
-	$pool_size,
-	"24 clients share $pool_size connections");
+my $connections =
+  "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+wait_until(
+	'the pool is full',
+	sub { $node->safe_psql('postgres', $connections) >= $pool_size });
+is($node->safe_psql('postgres', $connections),
+	$pool_size, "24 clients share $pool_size connections");
 cmp_ok(
 	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
 	'<=',
