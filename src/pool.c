@@ -394,6 +394,7 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 
 	set_state(pool, &g);
 	strlcpy(pool->name, name, NAMEDATALEN);
+	pool->opened = pool->word;
 	pool->open = true;
 	publish(pool, ceiling, rel->rd_rel->relfilenode);
 	sno_generator_open(&pool->shared, pool->word);
@@ -576,7 +577,7 @@ sno_pool_issue(SnoPool *pool, uint64 word, uint64 now, uint64 *issued)
 	{
 		sno_counters_go_on(&pool->counters, sequence_of(pool, word),
 						   SNO_WORD_SEQUENCE(*issued));
-		if (SNO_WORD_SEQUENCE(word) > pool->shared.sequence_max)
+		if (SNO_WORD_SEQUENCE(word) > pool->shared.sequence_max && word != pool->opened)
 			sno_counters_exhausted(&pool->counters);
 	}
 	return result;

@@ -42,7 +42,8 @@ typedef struct SnoPool
 	dsa_pointer listed;			/* the next in the journal's list of all */
 	int32		partition;
 	dsa_pointer group;
-	char		name[NAMEDATALEN];	/* by which it was opened last */
+	char		name[NAMEDATALEN];	/* by which it was opened last, */
+	uint64		opened;			/* and with which word */
 	SnoCounters counters;
 	SnoCounters reset;
 } SnoPool;

@@ -47,6 +47,11 @@ SELECT issued, exhausted, waits, longest_wait FROM mine;
 SELECT count(sno_generate()) FROM generate_series(1, 7);
 SELECT issued, exhausted, waits, longest_wait FROM mine;
 
+-- So are those of a named generator, of which no unit was ever used up.
+SELECT sno_create_generator('few', 1, 0, 3);
+SELECT count(sno_generate(0, 'few')) FROM generate_series(1, 3);
+SELECT issued, exhausted, waits FROM sno_generators WHERE name = 'few';
+
 -- What is issued and left in the current unit: as of one moment, the unit is
 -- the id's, or it is over.
 DO $$
