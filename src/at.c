@@ -42,12 +42,19 @@ PG_FUNCTION_INFO_V1(sno_generate_at);
 /* The partition for given times that this session owns, or NULL. */
 static SnoPartition *mine;
 
-static void
-session_end(int code, Datum arg)
+/* Give that up, to a named generator of this session. */
+void
+sno_generate_at_vacate(void)
 {
 	if (mine != NULL)
 		sno_partition_park(mine);
 	mine = NULL;
+}
+
+static void
+session_end(int code, Datum arg)
+{
+	sno_generate_at_vacate();
 }
 
 /*

@@ -17,6 +17,7 @@ extern SnoPartition *sno_generate_next(Oid function, uint64 *issued);
 extern void sno_generate_quietly(void (*renew) (void *), void *arg, int partition);
 extern const SnoPartition *sno_generate_mine(void);
 extern void sno_generate_vacate(void);
+extern void sno_generate_at_vacate(void);
 
 /* For all functions that make many. */
 extern uint64 sno_many_count(int64 count);

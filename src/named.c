@@ -124,6 +124,13 @@ give_up(const Use *use)
 						use->name, sno_max_wait),
 				 errdetail("The clock is behind what the generator issued, or may have issued before the server crashed."),
 				 errhint("Set the system clock right, wait, or drop the generator and create it with another partition.")));
+	if (sno_pool_obstacle == SNO_POOL_GIVEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition %d of generator \"%s\" is used up",
+						use->definition.partition, use->name),
+				 errdetail("It went to ids of given times, those of sno_generate_at()."),
+				 errhint("Drop the generator, and create it with another partition.")));
 	if (sno_pool_obstacle == SNO_POOL_BUSY)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),

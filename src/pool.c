@@ -322,6 +322,7 @@ claim(int partition, SnoPartition *was)
 	if (sno_pool_held_by == MyProcPid)
 	{
 		sno_generate_vacate();
+		sno_generate_at_vacate();
 		return sno_partition_claim(partition, was, &sno_pool_held_by);
 	}
 	return false;
@@ -374,7 +375,7 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 	{
 		if (now <= g.wall_safe)
 		{
-			sno_pool_obstacle = SNO_POOL_BEHIND;
+			sno_pool_obstacle = g.wall_safe == SNO_UNIT_MAX ? SNO_POOL_GIVEN : SNO_POOL_BEHIND;
 			return false;
 		}
 		sno_generator_drift(&g, now);

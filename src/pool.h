@@ -65,6 +65,7 @@ typedef enum SnoPoolObstacle
 {
 	SNO_POOL_USED_UP,
 	SNO_POOL_BEHIND,
+	SNO_POOL_GIVEN,				/* its partition went to ids of given times */
 	SNO_POOL_BUSY,				/* somebody else is writing the row */
 	SNO_POOL_TABLE_LOCKED,
 	SNO_POOL_HELD				/* by a session's anonymous generator */
