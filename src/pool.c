@@ -329,6 +329,29 @@ claim(int partition, SnoPartition *was)
 }
 
 /*
+ * Have a pool that isn't open know all that was issued, and the only one open of
+ * those that it overlaps.  Its partition has no owner, and was used so before.
+ */
+static SnoGenerator
+prepare(Relation rel, Group *group, SnoPool *pool, SnoPartition was)
+{
+	SnoGenerator g;
+
+	for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
+		if (p != pool && p->open && overlap(p, pool))
+			close_pool(p);
+	g = gather(rel, group, pool, was.database == MyDatabaseId);
+	/* Ids for given times may be anywhere below the end of all time. */
+	if (was.generator.ceiling == SNO_UNIT_MAX)
+		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
+	if (was.database != InvalidOid)
+		merge_other(&g, was.generator);
+	set_state(pool, &g);
+	pool->known = true;
+	return g;
+}
+
+/*
  * Open a pool, or open it anew if its word is taken; in the other timeline if the
  * clock is back.  The group is locked.  False if there is an obstacle.
  */
@@ -338,8 +361,8 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 	SnoGenerator g,
 				row;
 	SnoPartition was;
-	uint64		now,
-				used = 0,
+	uint64		used,
+				now,
 				ceiling;
 	bool		drifted;
 	XLogRecPtr	lsn;
@@ -349,25 +372,8 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 		sno_pool_obstacle = SNO_POOL_HELD;
 		return false;
 	}
-	if (!pool->open)
-	{
-		for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
-			if (p != pool && p->open && overlap(p, pool))
-				close_pool(p);
-		g = gather(rel, group, pool, was.database == MyDatabaseId);
-		/* Ids for given times may be anywhere below the end of all time. */
-		if (was.generator.ceiling == SNO_UNIT_MAX)
-			sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
-		if (was.database != InvalidOid)
-			merge_other(&g, was.generator);
-		set_state(pool, &g);
-		pool->known = true;
-	}
-	else
-	{
-		g = state_of(pool);
-		used = pool->shared.ceiling;
-	}
+	used = pool->open ? pool->shared.ceiling : 0;
+	g = pool->open ? state_of(pool) : prepare(rel, group, pool, was);
 
 	now = sno_clock_unit();
 	drifted = now < SNO_WORD_UNIT(g.word);
