@@ -159,9 +159,11 @@ sno_partition_attach(void)
 	sno_register_tranche(h->tranche, "sno");
 	if (a == NULL)
 		a = dsa_attach(h->area);
-	dsa_pin_mapping(a);
-	MemoryContextSwitchTo(context);
 	sno_activity_attach(dsa_get_address(a, h->activity));
+	MemoryContextSwitchTo(context);
+
+	/* From here on nothing fails. */
+	dsa_pin_mapping(a);
 	header = h;
 	area = a;
 }
