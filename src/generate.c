@@ -513,10 +513,7 @@ sno_generate(PG_FUNCTION_ARGS)
 	Sno		   *id;
 
 	if (unlikely(meta < 0 || meta > SNO_META_MAX))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("metabyte %d is out of range", meta),
-				 errdetail("A metabyte is from 0 to %d.", SNO_META_MAX)));
+		(void) sno_fields_check("metabyte", meta, SNO_META_MAX);
 
 	word = next(fcinfo->flinfo->fn_oid);
 	id = palloc(SNO_SIZE);
