@@ -27,8 +27,7 @@ $server->start;
 $server->safe_psql('postgres',
 	'CREATE EXTENSION sno; CREATE SEQUENCE s; CREATE TABLE t (id sno)');
 
-$torture->lead_clients(
-	$server->connstr('postgres') . ' application_name=client');
+$torture->lead_clients($server);
 $torture->under('none');
 $torture->start_clients(('sequence') x 2, ('bulk') x 2);
 $torture->wait_for_ids(1000);
@@ -37,10 +36,7 @@ for (1 .. 3)
 	$torture->strike(
 		'kill -9 of a session',
 		sub {
-			kill 'KILL',
-			  $server->safe_psql('postgres',
-				q{SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1}
-			  );
+			$torture->kill_session;
 			$torture->wait_for_ids(1000);
 		});
 }

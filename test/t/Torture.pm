@@ -3,19 +3,25 @@
 # oracle over what they noted.  The programs are in test/torture: they are built
 # in a temporary folder.
 #
-# All that is left to chance is drawn from a seed, in one order.
+# All that is left to chance is drawn from a seed, in one order.  By default each
+# fault of a plan strikes once.  TORTURE_MINUTES makes it go on, in an order that
+# TORTURE_SEED gives, for that long (script/torture).
 
 package Torture;
 
 use strict;
 use warnings;
 
+use Exporter 'import';
 use FindBin;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnoTest;
 use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(clock_at strobe);
 
 # As in notes.h
 my $max_faults    = 64;
@@ -44,16 +50,20 @@ sub build
 	return $built{$name} = $path;
 }
 
+# Clients may wait for an id as long as max_wait tells.
 sub new
 {
 	my ($class, %params) = @_;
 	my $dir  = PostgreSQL::Test::Utils::tempdir('torture');
 	my $self = bless {
-		dir    => $dir,
-		seed   => $params{seed} // 1,
-		faults => [],
-		struck => {},
-		rows   => []
+		dir      => $dir,
+		max_wait => $params{max_wait} // '1s',
+		minutes  => $ENV{TORTURE_MINUTES} || 0,
+		seed     => $ENV{TORTURE_SEED}    || 1,
+		faults   => [],
+		struck   => {},
+		rows     => [],
+		logs     => {}
 	}, $class;
 
 	append_to_file("$dir/faults", pack('q4', 0, 0, 0, 0));
@@ -105,6 +115,7 @@ sub start_server
 	local $ENV{LD_PRELOAD} = build('faults.so');
 	local $ENV{FAULTS}     = "$self->{dir}/faults";
 	start_again($node);
+	$self->{logs}{ $node->logfile } = 1;
 	return;
 }
 
@@ -126,15 +137,27 @@ sub stall_flushes
 	return;
 }
 
-# Where clients connect to; nowhere if it isn't said.
+# Where clients connect to, and faults strike; nowhere if it isn't said.
 sub lead_clients
 {
-	my ($self, $conninfo) = @_;
+	my ($self, $node) = @_;
 	my $file = "$self->{dir}/connection";
 	unlink "$file.new";
-	append_to_file("$file.new", $conninfo // '');
+	append_to_file("$file.new",
+		defined $node
+		? $node->connstr('postgres')
+		  . " application_name=client options='-c sno.max_wait=$self->{max_wait}'"
+		: '');
 	rename "$file.new", $file or die "$file: $!";
+	$self->{node} = $node;
 	return;
+}
+
+# Have that server do something.
+sub sql
+{
+	my ($self, $query) = @_;
+	return $self->{node}->safe_psql('postgres', $query);
 }
 
 # Which life of which server is it?  As clients.c asks for it.
@@ -265,26 +288,167 @@ sub under
 	return;
 }
 
+# Wait until the server is up, and clients generate.
+sub get_on
+{
+	my ($self) = @_;
+	$self->wait_for_ids(20);
+	return;
+}
+
 # Strike; all clients have to get on after it.
 sub strike
 {
 	my ($self, $name, $fault) = @_;
 	$self->under($name);
 	$fault->($self);
-	$self->wait_for_ids(20);
+	$self->get_on;
 	$self->{struck}{$name}++;
 	return;
 }
 
-# The errors that clients met: [fault, SQLSTATE, message].
+# Carry out a plan: names of faults, each with the sub that it is.
+sub carry_out
+{
+	my ($self, @plan) = @_;
+	my %faults = @plan;
+	my @names  = @plan[ map { 2 * $_ } 0 .. $#plan / 2 ];
+	my $until  = time + 60 * $self->{minutes};
+
+	note("seed $self->{seed}");
+	do
+	{
+		foreach my $name ($self->{minutes} ? $self->shuffled(@names) : @names)
+		{
+			last if $self->{minutes} && time > $until;
+			$self->strike($name, $faults{$name});
+			$self->under('none');
+			$self->wait_for_ids($self->random(2000)) if $self->{minutes};
+		}
+	} while (time < $until);
+	return;
+}
+
+# The errors that clients met, but for 57P01 to 57P03, which tell that the
+# session or the server ends: [fault, SQLSTATE, message].
 sub errors
 {
 	my ($self) = @_;
 	return map {
-		map { /^(\d+) (\w+) (.*)$/ ? [ $self->{faults}[$1], $2, $3 ] : () }
+		map {
+			/^(\d+) (?!57P0[123])(\w+) (.*)$/
+			  ? [ $self->{faults}[$1], $2, $3 ]
+			  : ()
+		  }
 		  split /\n/,
 		  slurp_file("$self->{dir}/notes.$_.errors")
 	} 0 .. $#{ $self->{kinds} };
+}
+
+#
+# What several plans have
+#
+
+# The sessions of clients, and one of them.
+sub sessions
+{
+	my ($self) = @_;
+	my @pids;
+	wait_until(
+		'there are sessions',
+		sub {
+			my ($status, $out) = $self->{node}->psql('postgres',
+				q{SELECT pid FROM pg_stat_activity WHERE application_name = 'client' ORDER BY backend_start}
+			);
+			@pids = split /\n/, $out // '';
+			scalar @pids;
+		});
+	return @pids;
+}
+
+sub victim
+{
+	my ($self) = @_;
+	return $self->one_of($self->sessions);
+}
+
+sub kill_session
+{
+	my ($self) = @_;
+	kill 'KILL', $self->victim;
+	return;
+}
+
+# So many times, stop one of these sessions, and let it go on.
+sub stop_sessions
+{
+	my ($self, $times, @pids) = @_;
+	for (1 .. $times)
+	{
+		my $pid = $self->one_of(@pids);
+		kill 'STOP', $pid;
+		usleep($self->random(10_000));
+		kill 'CONT', $pid;
+	}
+	return;
+}
+
+# End a life of the server, and begin another one.  What it had leased is noted
+# while no client can generate yet.
+sub relive
+{
+	my ($self, $end) = @_;
+	my $node = $self->{node};
+	my $life = $self->life($node);
+
+	$self->lead_clients;
+	$end->();
+	$self->start_server($node);
+	$self->note_all_leases($life, $node);
+	$self->lead_clients($node);
+	return;
+}
+
+# Stall flushes for so many seconds, and do something before they go on.
+sub stall_for
+{
+	my ($self, $seconds, $meanwhile) = @_;
+	$self->stall_flushes(1);
+	usleep($seconds * 1e6);
+	$meanwhile->() if $meanwhile;
+	$self->stall_flushes(0);
+	return;
+}
+
+# A fault: the clock shows so many seconds after the real time, one after the
+# other.
+sub clock_at
+{
+	my @offsets = @_;
+	return sub {
+		my ($self) = @_;
+		foreach my $offset (@offsets)
+		{
+			$self->set_clock($offset);
+			$self->get_on;
+		}
+		$self->set_clock(0);
+	};
+}
+
+# A fault: the clock is stepped by so many seconds, and back, each millisecond.
+sub strobe
+{
+	my @steps = @_;
+	return sub {
+		my ($self) = @_;
+		foreach my $step (@steps)
+		{
+			$self->set_clock(0, $step, 0.001);
+			$self->get_on;
+		}
+		$self->set_clock(0);
+	};
 }
 
 #
@@ -292,19 +456,19 @@ sub errors
 #
 
 # Have it judge, of some clients or all; sessions may take turns under the
-# faults that "strobing" names.  Returns its counts, with those of each fault in
-# "faults".
+# faults whose names match "strobing".  Returns its counts, with those of each
+# fault in "faults".
 sub judge
 {
 	my ($self, %params) = @_;
-	my @clients  = @{ $params{clients} // [ 0 .. $#{ $self->{kinds} } ] };
-	my %strobing = map { $_ => 1 } @{ $params{strobing} // [] };
-	my $mask     = 0;
+	my @clients = @{ $params{clients} // [ 0 .. $#{ $self->{kinds} } ] };
+	my $mask    = 0;
 	my %verdict;
 
 	for my $n (0 .. $#{ $self->{faults} })
 	{
-		$mask |= 1 << $n if $strobing{ $self->{faults}[$n] };
+		$mask |= 1 << $n
+		  if $params{strobing} && $self->{faults}[$n] =~ $params{strobing};
 	}
 	my @command = (
 		build('oracle'),
@@ -357,6 +521,52 @@ sub show
 			$fault->{ids}, $fault->{twice}, $fault->{stall});
 	}
 	note(sprintf '%-40s %6s %12d %6d', 'all', '', @{$verdict}{qw(ids twice)});
+	return;
+}
+
+# When all clients have stopped: the oracle finds nothing wrong.  Of named
+# generators, sessions and lives "share" the partition.
+sub check
+{
+	my ($self, %params) = @_;
+	my $verdict = $self->judge(%params);
+	$self->show($verdict);
+
+	cmp_ok($verdict->{ids},  '>', 0, "$verdict->{ids} ids were noted");
+	cmp_ok($verdict->{rows}, '>', 0, "$verdict->{rows} rows are there");
+	is($verdict->{twice}, 0, 'no id was issued twice');
+	if (!$params{share})
+	{
+		is($verdict->{overlaps}, 0, 'no two lives share a partition\'s time');
+		is($verdict->{turns}, 0, 'no two sessions share a unit\'s timeline');
+		is($verdict->{descents}, 0, 'each session\'s sequences ascend');
+	}
+	is($verdict->{beyond},  0, 'none is beyond what was on disk');
+	is($verdict->{lost},    0, 'each acknowledged row is there');
+	is($verdict->{risen},   0, 'and none that was rolled back');
+	is($verdict->{doubled}, 0, 'no two rows have the same id');
+	return;
+}
+
+# Clients met no error but where one is due: SQLSTATEs, as patterns, by fault.
+sub check_errors
+{
+	my ($self, %due) = @_;
+	my @unexpected =
+	  map { "$_->[0]: $_->[1] $_->[2]" }
+	  grep { !defined $due{ $_->[0] } || $_->[1] !~ $due{ $_->[0] } }
+	  $self->errors;
+	is(join("\n", @unexpected), '', 'no error but where one is due');
+	return;
+}
+
+sub check_logs
+{
+	my ($self) = @_;
+	my @crashes =
+	  map { slurp_file($_) =~ /^.*(?:PANIC|TRAP|signal (?!9\b)).*$/mg }
+	  sort keys %{ $self->{logs} };
+	is(join("\n", @crashes), '', 'nothing crashed but what was killed');
 	return;
 }
 
