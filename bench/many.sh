@@ -31,8 +31,6 @@ turn() {
     echo "$seconds $peak"
 }
 
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-
 series='generate_series(1, ROWS)' many='sno_generate_many(ROWS)'
 read -r _ series_base < <(turn "$series" 1)
 read -r _ many_base < <(turn "$many" 1)
