@@ -8,26 +8,11 @@
 # samples in functions that take locks.
 
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../script/lib.sh
-. "$(dirname "$0")/../script/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
-sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
-
-stop() {
-    stop_server "$work/server" || true
-    rm -rf "$work"
-}
-
-make_work
-trap stop EXIT
-need gcc make libc6-dev postgresql-15 postgresql-server-dev-15 strace linux-perf
-copy_tree
-private_postgres
-quietly build.log as_user make -C tree -j"$(nproc)" install with_llvm=no PG_CONFIG="$pg_bin/pg_config"
-create_server "$work/server"
-printf '%s\n' "fsync = off" "jit = off" >>server/data/postgresql.conf
-start_server "$work/server"
-sql -c 'CREATE EXTENSION sno'
+throw_away_server
+need strace linux-perf
 
 for ((i = 0; i < 20; i++)); do
     stop_server "$work/server"

@@ -10,27 +10,13 @@
 # On a throw-away server.  CLIENTS can be set.
 
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../script/lib.sh
-. "$(dirname "$0")/../script/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
 clients=${CLIENTS:-8}
-sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
 
-stop() {
-    stop_server "$work/server" || true
-    rm -rf "$work"
-}
-
-make_work
-trap stop EXIT
-need gcc make libc6-dev "postgresql-$pg_version" "postgresql-server-dev-$pg_version"
-copy_tree
-private_postgres
-quietly build.log as_user make -C tree -j"$(nproc)" install with_llvm=no PG_CONFIG="$pg_bin/pg_config"
-create_server "$work/server"
-printf '%s\n' "fsync = off" "jit = off" "sno.max_wait = '1min'" >>server/data/postgresql.conf
-start_server "$work/server"
-sql -c 'CREATE EXTENSION sno' -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
+throw_away_server "sno.max_wait = '1min'"
+sql -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
     -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)"
 
 # Have all clients generate at once, for so many seconds, an id a statement.

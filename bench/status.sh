@@ -10,27 +10,12 @@
 # On a throw-away server.  ROUNDS can be set.
 
 set -euo pipefail
-# shellcheck source-path=SCRIPTDIR source=../script/lib.sh
-. "$(dirname "$0")/../script/lib.sh"
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
 rounds=${ROUNDS:-200}
-sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
 
-stop() {
-    stop_server "$work/server" || true
-    rm -rf "$work"
-}
-
-make_work
-trap stop EXIT
-need gcc make libc6-dev "postgresql-$pg_version" "postgresql-server-dev-$pg_version"
-copy_tree
-private_postgres
-quietly build.log as_user make -C tree -j"$(nproc)" install with_llvm=no PG_CONFIG="$pg_bin/pg_config"
-create_server "$work/server"
-printf '%s\n' "fsync = off" "jit = off" "max_connections = 150" >>server/data/postgresql.conf
-start_server "$work/server"
-sql -c 'CREATE EXTENSION sno'
+throw_away_server "max_connections = 150"
 
 # Sessions that made an id and stay until their input ends
 for ((i = 0; i < 100; i++)); do

@@ -90,6 +90,17 @@ private_postgres() {
     as_user rm -rf "$pg_bin"/../lib/{sno.so,bitcode/sno*} "$pg_share"/extension/sno*
 }
 
+extension_make() {
+    as_user make -s with_llvm=no PG_CONFIG="$pg_bin/pg_config" "$@"
+}
+
+# Have a copy of PostgreSQL that has sno.
+install_privately() {
+    copy_tree
+    private_postgres
+    quietly build.log extension_make -C tree -j"$(nproc)" install
+}
+
 # create_server FOLDER: reached through the socket in that folder alone.
 create_server() {
     as_user mkdir "$1"
@@ -118,4 +129,10 @@ stop_server() {
     if [ -e "$1/data/postmaster.pid" ]; then
         as_user "$pg_bin/pg_ctl" -s -w -D "$1/data" -m fast stop
     fi
+}
+
+# Stop the server in $work/server, and leave nothing behind.
+clear_away() {
+    stop_server "$work/server" || true
+    rm -rf "$work"
 }

@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+#
+# What the benchmarks on a throw-away server share.
+
+# shellcheck source-path=SCRIPTDIR source=../script/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../script/lib.sh"
+
+sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
+
+# throw_away_server [SETTING ...]: in $work/server, with sno, as long as the script runs.
+throw_away_server() {
+    make_work
+    trap clear_away EXIT
+    need gcc make libc6-dev "postgresql-$pg_version" "postgresql-server-dev-$pg_version"
+    install_privately
+    create_server "$work/server"
+    printf '%s\n' "fsync = off" "jit = off" "$@" >>server/data/postgresql.conf
+    start_server "$work/server"
+    sql -c 'CREATE EXTENSION sno'
+}
