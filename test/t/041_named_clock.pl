@@ -113,7 +113,7 @@ sub drifts
 #
 
 my $partition = 2000;
-foreach my $size (2, 3600, 365 * 86400)
+foreach my $size (60, 3600, 365 * 86400)
 {
 	my $name = "back by $size s";
 	set_clock(0);
@@ -132,10 +132,9 @@ foreach my $size (2, 3600, 365 * 86400)
 	is(drifts($name), 1, 'it is one drift');
 
 	set_clock(-2 * $size);
-	like(complaint($name, $one), $behind, 'once more: it waits')
-	  if $size > 2;
+	like(complaint($name, $one), $behind, 'once more: it waits');
 
-	set_clock(1);
+	set_clock(30);
 	my $forward = generate($name, $two);
 	cmp_ok($forward->{unit}, '>', $before->{unit}, 'forward: it goes on');
 	is(drifts($name), 1, 'without a drift');
@@ -146,7 +145,7 @@ foreach my $size (2, 3600, 365 * 86400)
 
 	# What the steps left behind is no obstacle to a clean restart.
 	close_session($_) foreach ($one, $two);
-	set_clock(2);
+	set_clock(60);
 	$node->stop;
 	start($node);
 	$one = session();
