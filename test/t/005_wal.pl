@@ -103,7 +103,7 @@ UNION ALL SELECT 'visible: ' || t_ctid FROM pg_check_visible('sno_snapshot')}
 my $clients = $notes->start_clients(
 	$node, 'postgres',
 	clients  => 3,
-	max_wait => 1000,
+	max_wait => 100_000,
 	table    => 't');
 $notes->wait_for_notes($clients);
 $session = open_session($node, 'postgres');
