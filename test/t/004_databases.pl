@@ -16,9 +16,11 @@ use Test::More;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 
-# Other ranges than this are set later, to have pools that nobody used yet.
+# Leases outlive the whole test.  Other ranges than this are set later, to have
+# pools that nobody used yet.
 $node->append_conf('postgresql.conf',
-	"log_statement = none\nsno.partitions = '10000-19999'\n");
+	"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '10000-19999'\n"
+);
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 

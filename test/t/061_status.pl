@@ -158,6 +158,16 @@ ask($session, 'BEGIN; LOCK TABLE sno_snapshot');
 is(check_of('leases'), 'f|Leases can\'t be written: table "sno_snapshot" is locked.',
 	'sno_check() tells that the table is locked');
 ask($session, 'COMMIT');
+
+# What a standby is to know of
+wait_until(
+	'there is a lease that outlives the test',
+	sub {
+		ask($session, 'SELECT sno_generate()');
+		ask($session,
+			"SELECT max(lease_until) > now() + interval '30 min' FROM sno_snapshot"
+		) eq 't';
+	});
 close_session($session);
 
 #
