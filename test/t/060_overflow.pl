@@ -254,12 +254,13 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 	$node->safe_psql('brief', 'CREATE EXTENSION sno')
 	  if $statement =~ /^CREATE/;
 	my $owner  = owner('postgres');
-	my $waiter = session($dbname, "sno.max_wait = '10ms'");
-	like(
-		ask_error($waiter, 'SELECT sno_generate()'),
-		qr/^ERROR:  53400: /m,
-		"$dbname: a session waits in vain");
+	my $waiter = session($dbname, "sno.max_wait = '1d'");
+	my $pid    = ask($waiter, 'SELECT pg_backend_pid()');
+	send_query($waiter, 'SELECT sno_generate()');
 	wait_until('it is being notified', sub { notifiers() ne '' });
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	like((receive($waiter))[1],
+		qr/^ERROR:  57014: /m, "$dbname: a session waits in vain");
 	close_session($_) foreach $waiter, $owner;
 	$node->safe_psql('postgres', $statement);
 	pass($statement);
