@@ -89,7 +89,12 @@ sub start_again
 sub open_session
 {
 	my ($node, $dbname, @settings) = @_;
-	my %session = (in => '', out => '', err => '');
+	my %session = (
+		in      => '',
+		out     => '',
+		err     => '',
+		timeout =>
+		  IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$session{run} = IPC::Run::start(
 		[
 			'psql', '-XqAt', '-v', 'VERBOSITY=verbose',
@@ -101,7 +106,7 @@ sub open_session
 		\$session{out},
 		'2>',
 		\$session{err},
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		$session{timeout});
 	ask(\%session, "LOAD 'sno'") if !defined $ENV{PGUSER};
 	ask(\%session, "SET $_") foreach @settings;
 	return \%session;
@@ -110,6 +115,7 @@ sub open_session
 sub close_session
 {
 	my ($session) = @_;
+	$session->{timeout}->start;
 	$session->{in} .= "\\q\n";
 	$session->{run}->finish;
 	return;
@@ -119,6 +125,7 @@ sub close_session
 sub send_query
 {
 	my ($session, $query) = @_;
+	$session->{timeout}->start;
 	$session->{in} .= "$query\n;\n\\echo -- done\n\\warn -- done\n";
 	wait_until(
 		'psql takes a query',
@@ -133,6 +140,7 @@ sub receive
 {
 	my ($session) = @_;
 	my $done = qr/-- done\n/;
+	$session->{timeout}->start;
 	$session->{run}->pump
 	  until $session->{out} =~ $done && $session->{err} =~ $done;
 	my ($out, $err) = @{$session}{qw(out err)};
