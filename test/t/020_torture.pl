@@ -264,6 +264,9 @@ $torture->check_errors(
 	'clock strobed each ms'        => qr/^53400$/,
 	'clock outside of the epoch'   => qr/^22008$/,
 	'table locked past all leases' => qr/^55P03$/,
+	'table rewritten'              => qr/^55P03$/,
+	'table truncated'              => qr/^55P03$/,
+	'rows forged, and deleted'     => qr/^55P03$/,
 	'a pool of four partitions'    => qr/^53400$/);
 $torture->check_logs;
 $server->stop;
