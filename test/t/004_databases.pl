@@ -179,7 +179,7 @@ my $locker = open_session($node, 'postgres');
 ask($locker, 'BEGIN; LOCK TABLE sno_snapshot IN SHARE MODE');
 my @waiting =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
-my @pids = map { ask($_, 'SELECT pg_backend_pid()') } @waiting;
+my @pids = map { $_->{pid} } @waiting;
 
 # What is parked is used up, so that they need new leases.
 set_partitions('1000-1999');
@@ -232,7 +232,7 @@ foreach my $session (@sessions[ 4, 5 ])
 	like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
 }
 ask($_, "SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
-@pids = map { ask($_, 'SELECT pg_backend_pid()') } @sessions[ 4, 5 ];
+@pids = map { $_->{pid} } @sessions[ 4, 5 ];
 send_query($_, ids_of(100)) foreach @sessions[ 4, 5 ];
 wait_until_waiting($_)      foreach @pids;
 close_session($_)           foreach @sessions[ 0, 1 ];

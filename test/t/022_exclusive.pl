@@ -115,12 +115,11 @@ my %ends = (
 		like((receive($owner))[1], qr/^ERROR:  57014: /m, 'cancelled');
 	},
 	'a session that is terminated' => sub {
-		my $pid = ask($owner, 'SELECT pg_backend_pid()');
 		send_query($owner,
 			'SELECT count(sno_generate()) FROM generate_series(1, 100000000)'
 		);
 		$node->poll_query_until('postgres',
-			"SELECT pg_terminate_backend($pid) FROM pg_stat_activity WHERE pid = $pid AND state = 'active'"
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $owner->{pid} AND state = 'active'"
 		);
 		$owner->{run}->finish;
 	},

@@ -117,7 +117,7 @@ sub wait_for_flushes
 #
 my $leased = busy_session();
 my @new    = map { open_session($node, 'postgres') } 1 .. 3;
-my @pids   = map { ask($_, 'SELECT pg_backend_pid()') } @new;
+my @pids   = map { $_->{pid} } @new;
 my $leases = sql('SELECT count(*) FROM sno_snapshot');
 $torture->stall_flushes(1);
 send_query($_, ids_of(10)) foreach @new;

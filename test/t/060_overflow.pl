@@ -176,10 +176,9 @@ wait_until('another one takes its place', sub { notifiers() !~ /^($notifier)?$/ 
 @heard = ();
 wait_for_notification('and notifies', sub { $_[0] == 2 });
 
-my $other = ask($listener, 'SELECT pg_backend_pid()');
 $notifier = notifiers();
 is(kill(9, $notifier), 1, 'a notifier is killed');
-wait_until('the server has noticed', sub { !kill 0, $other });
+wait_until('the server has noticed', sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
 	sub { $node->psql('postgres', 'SELECT 1') == 0 });
 $_->{run}->finish foreach (@owners, @waiters, $listener);
@@ -255,10 +254,9 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 	  if $statement =~ /^CREATE/;
 	my $owner  = owner('postgres');
 	my $waiter = session($dbname, "sno.max_wait = '1d'");
-	my $pid    = ask($waiter, 'SELECT pg_backend_pid()');
 	send_query($waiter, 'SELECT sno_generate()');
 	wait_until('it is being notified', sub { notifiers() ne '' });
-	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($waiter->{pid})");
 	like((receive($waiter))[1],
 		qr/^ERROR:  57014: /m, "$dbname: a session waits in vain");
 	close_session($_) foreach $waiter, $owner;

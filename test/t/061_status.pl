@@ -45,7 +45,7 @@ sub check_of
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
 my @sessions = map { open_session($node, $_) } qw(postgres other) x 3;
-my @pids = map { ask($_, 'SELECT pg_backend_pid()') } @sessions;
+my @pids = map { $_->{pid} } @sessions;
 my %seen;
 
 send_query($sessions[$_],
@@ -93,7 +93,7 @@ like(check_of('partitions'),
 	qr/^f\|Of partitions 100 to 103, sessions own 4 and gave back 0; 0 rest .* 0 are free/,
 	'sno_check() tells that the pool is used up');
 my @waiting = @sessions[ 4 .. 6 ];
-@pids = map { ask($_, 'SELECT pg_backend_pid()') } @waiting;
+@pids = map { $_->{pid} } @waiting;
 my $these = 'pid IN (' . join(',', @pids) . ')';
 send_query($_, 'SELECT sno_generate()') foreach @waiting;
 wait_until('three sessions wait', sub { show('count(*)', "$these AND waits = 1") == 3 });

@@ -107,17 +107,20 @@ sub open_session
 		'2>',
 		\$session{err},
 		$session{timeout});
+	$session{pid} = ask(\%session, 'SELECT pg_backend_pid()');
 	ask(\%session, "LOAD 'sno'") if !defined $ENV{PGUSER};
 	ask(\%session, "SET $_") foreach @settings;
 	return \%session;
 }
 
+# End a session, whose backend lives on for a moment when psql is gone.
 sub close_session
 {
 	my ($session) = @_;
 	$session->{timeout}->start;
 	$session->{in} .= "\\q\n";
 	$session->{run}->finish;
+	wait_until('a session ends', sub { !kill 0, $session->{pid} });
 	return;
 }
 
