@@ -29,38 +29,9 @@ $node->safe_psql('postgres',
 
 my $notes = SnoTest->new;
 
-sub kill_backend
-{
-	my $pid = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
-	);
-	kill 'KILL', $pid;
-	return;
-}
-
-# The server must have noticed, and be back.
-sub wait_for_restart
-{
-	$node->poll_query_until('postgres', 'SELECT true');
-	return;
-}
-
-my @crashes = (
-	[ 'kill -9 of a backend', \&kill_backend, \&wait_for_restart ],
-	[
-		'immediate shutdown',
-		sub { $node->stop('immediate') },
-		sub { $node->start }
-	],
-	[
-		'kill -9 of the postmaster',
-		sub { kill_postmaster($node) },
-		sub { start_again($node) }
-	]);
-
 for my $round (1 .. 2)
 {
-	foreach my $crash (@crashes)
+	foreach my $crash (crashes($node))
 	{
 		my ($what, $make, $mend) = @$crash;
 

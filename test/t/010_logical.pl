@@ -288,10 +288,7 @@ $notes->check('both ways');
 
 foreach my $node (values %node)
 {
-	unlike(
-		slurp_file($node->logfile),
-		qr/PANIC|TRAP|was terminated by signal/,
-		$node->name . ' did not crash');
+	check_log($node);
 	$node->stop;
 }
 done_testing();

@@ -340,9 +340,6 @@ $notes->check('logical replication');
 foreach my $node ($original, $one, $two)
 {
 	$node->stop;
-	unlike(
-		slurp_file($node->logfile),
-		qr/PANIC|TRAP|was terminated by signal/,
-		$node->name . ': nothing crashed');
+	check_log($node);
 }
 done_testing();

@@ -114,25 +114,10 @@ for my $round (1 .. 2)
 
 # Crashes: the first one within a lease changes the timeline, at once; after the
 # second one both are used up.
-my %crash = (
-	'kill -9 of a backend' => [
-		1001,
-		sub {
-			my $pid = $node->safe_psql('postgres',
-				"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
-			);
-			kill 'KILL', $pid;
-		},
-		sub { $node->poll_query_until('postgres', 'SELECT true') }
-	],
-	'immediate shutdown' =>
-	  [ 1002, sub { $node->stop('immediate') }, sub { $node->start } ],
-	'kill -9 of the postmaster' =>
-	  [ 1003, sub { kill_postmaster($node) }, sub { start_again($node) } ]);
-
-foreach my $what (sort keys %crash)
+my $partition = 1001;
+foreach my $crash (crashes($node))
 {
-	my ($partition, $make, $mend) = @{ $crash{$what} };
+	my ($what, $make, $mend) = @$crash;
 
 	create($what, $partition);
 	for my $round (1 .. 2)
@@ -149,7 +134,7 @@ foreach my $what (sort keys %crash)
 		complaint($what),
 		qr/could not issue a sno within 0 ms.*behind what the generator issued/s,
 		"$what: a second one within the lease makes it wait");
-	create("$what again", $partition + 100);
+	create("$what again", $partition++ + 100);
 	generate("$what again");
 }
 $notes->check_unique('crashes');
@@ -178,8 +163,8 @@ generate('beside');
 $notes->check_unique('pools that overlap');
 
 # An anonymous generator and a definition in its partition: it moves away.
-my $session   = open_session($node, 'postgres');
-my $partition = ask($session, 'SELECT sno_partition(sno_generate())');
+my $session = open_session($node, 'postgres');
+$partition = ask($session, 'SELECT sno_partition(sno_generate())');
 create('taken', $partition);
 like(
 	complaint('taken'),

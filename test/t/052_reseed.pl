@@ -160,10 +160,7 @@ close_session($session);
 
 foreach my $server ($original, $clone)
 {
-	unlike(
-		slurp_file($server->logfile),
-		qr/PANIC|TRAP|was terminated by signal/,
-		'nothing crashed');
+	check_log($server);
 	$server->stop;
 }
 done_testing();

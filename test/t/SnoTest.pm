@@ -24,7 +24,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(decode_id unit_of wait_until kill_postmaster start_again
-  open_session close_session send_query receive ask ask_error ids_of);
+  crashes check_log open_session close_session send_query receive ask ask_error
+  ids_of);
 
 # (unit, tick-tock, meta, partition, sequence) of an id.
 sub decode_id
@@ -81,6 +82,44 @@ sub start_again
 	my ($node) = @_;
 	wait_until($node->name . ' starts again',
 		sub { $node->start(fail_ok => 1) });
+	return;
+}
+
+# How a server crashes under clients: [what happens, how, how it is up again].
+sub crashes
+{
+	my ($node) = @_;
+	return (
+		[
+			'kill -9 of a backend',
+			sub {
+				kill 'KILL',
+				  $node->safe_psql('postgres',
+					"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
+				  );
+			},
+			sub { $node->poll_query_until('postgres', 'SELECT true') }
+		],
+		[
+			'immediate shutdown',
+			sub { $node->stop('immediate') },
+			sub { $node->start }
+		],
+		[
+			'kill -9 of the postmaster',
+			sub { kill_postmaster($node) },
+			sub { start_again($node) }
+		]);
+}
+
+# Nothing crashed.
+sub check_log
+{
+	my ($node) = @_;
+	unlike(
+		slurp_file($node->logfile),
+		qr/PANIC|TRAP|was terminated by signal/,
+		$node->name . ': nothing crashed');
 	return;
 }
 
