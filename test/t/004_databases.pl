@@ -62,14 +62,6 @@ sub wait_until_waiting
 	return;
 }
 
-sub set_partitions
-{
-	my ($range) = @_;
-	$node->append_conf('postgresql.conf', "sno.partitions = '$range'");
-	$node->reload;
-	return;
-}
-
 #
 # A partition is handed on when its session ends
 #
@@ -182,13 +174,8 @@ my @waiting =
 my @pids = map { $_->{pid} } @waiting;
 
 # What is parked is used up, so that they need new leases.
-set_partitions('1000-1999');
-foreach my $session (@waiting)
-{
-	wait_until('the setting is known',
-		sub { ask($session, 'SHOW sno.partitions') eq '1000-1999' });
-	send_query($session, ids_of(100));
-}
+configure($node, 'sno.partitions', '1000-1999', @waiting);
+send_query($_, ids_of(100)) foreach @waiting;
 wait_until_waiting($_) foreach @pids;
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pids[0])");
 my ($out, $err) = receive($waiting[0]);
@@ -210,16 +197,10 @@ close_session($_) foreach ($locker, @waiting[ 0, 2 ]);
 #
 # A small pool
 #
-set_partitions('100-103');
+configure($node, 'sno.partitions', '100-103');
 my @sessions =
   map { open_session($node, 'postgres', "sno.max_wait = '100ms'") } 1 .. 6;
-my @partitions;
-foreach my $session (@sessions)
-{
-	wait_until('the setting is known',
-		sub { ask($session, 'SHOW sno.partitions') eq '100-103' });
-}
-push @partitions, generate($_) foreach @sessions[ 0 .. 3 ];
+my @partitions = map { generate($_) } @sessions[ 0 .. 3 ];
 is(join(',', sort @partitions),
 	'100,101,102,103', 'four sessions use up a pool of four');
 foreach my $session (@sessions[ 4, 5 ])
@@ -251,20 +232,16 @@ like(
 	'another database has to wait for the same pool');
 
 # Running sessions move when the setting changes.
-set_partitions('200-203');
+configure($node, 'sno.partitions', '200-203', @sessions[ 2 .. 5 ]);
 foreach my $session (@sessions[ 2 .. 5 ])
 {
-	wait_until('the setting is known',
-		sub { ask($session, 'SHOW sno.partitions') eq '200-203' });
 	wait_until('the session has moved',
 		sub { generate($session) =~ /^20[0-3]$/ });
 }
 @partitions = map { generate($_) } @sessions[ 2 .. 5 ];
 is(join(',', sort @partitions),
 	'200,201,202,203', 'running sessions move into a changed range');
-set_partitions('0-65535');
-wait_until('the setting is known',
-	sub { ask($stranger, 'SHOW sno.partitions') eq '0-65535' });
+configure($node, 'sno.partitions', '0-65535', $stranger);
 isnt(generate($stranger), '', 'and others generate when it is wide');
 close_session($_) foreach ($other, $stranger, @sessions[ 2 .. 5 ]);
 $notes->check('small pools');

@@ -38,19 +38,6 @@ sub crash
 	return;
 }
 
-sub set_lease_duration
-{
-	my ($duration, @sessions) = @_;
-	$node->append_conf('postgresql.conf', "sno.lease_duration = '$duration'");
-	$node->reload;
-	foreach my $session (@sessions)
-	{
-		wait_until('the setting is known',
-			sub { ask($session, 'SHOW sno.lease_duration') eq $duration });
-	}
-	return;
-}
-
 #
 # Created and used in one transaction, whose tables aren't logged
 #
@@ -90,7 +77,7 @@ $notes->check('transactions of all kinds');
 #
 # Renewals
 #
-set_lease_duration('1s');
+configure($node, 'sno.lease_duration', '1s');
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION amcheck;
@@ -306,7 +293,7 @@ close_session($session);
 #
 $session = open_session($node, 'postgres');
 $notes->add($session, ask($session, ids_of(10)));
-set_lease_duration('1h', $session);
+configure($node, 'sno.lease_duration', '1h', $session);
 my $short = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
 wait_until(
 	'a long lease is in use',
@@ -316,7 +303,7 @@ wait_until(
 		ask($session, "SELECT sno_timestamp('$id') > '$short'") eq 't';
 	});
 my $until = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
-set_lease_duration('1s', $session);
+configure($node, 'sno.lease_duration', '1s', $session);
 ask($session, 'TRUNCATE sno_snapshot');
 ask($session, 'SELECT pg_sleep(0.01)');
 $notes->add($session, ask($session, ids_of(10)));

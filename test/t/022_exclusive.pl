@@ -46,19 +46,6 @@ sub generate
 	return \%id;
 }
 
-sub set
-{
-	my ($name, $value, @sessions) = @_;
-	$node->append_conf('postgresql.conf', "$name = '$value'");
-	$node->reload;
-	foreach my $session (@sessions)
-	{
-		wait_until('the setting is known',
-			sub { ask($session, "SHOW $name") eq $value });
-	}
-	return;
-}
-
 # All leases that any database knows of are over.
 sub wait_for_leases
 {
@@ -93,7 +80,7 @@ is(generate($owner)->{partition}, 7, 'and goes on there');
 #
 # Whatever a session meets, or how it ends: the next one goes on in its lease.
 #
-set('sno.lease_duration', '1h', $owner, $neighbor);
+configure($node, 'sno.lease_duration', '1h', $owner, $neighbor);
 generate($owner);
 my %ends = (
 	'an error in mid-call' => sub {
@@ -148,7 +135,7 @@ $notes->check('one partition');
 #
 # Sessions that begin at once reserve partitions before any of them has a row.
 #
-set('sno.partitions', '10000-19999');
+configure($node, 'sno.partitions', '10000-19999');
 my @many = map { open_session($node, 'postgres') } 1 .. 20;
 my $gate = open_session($node, 'postgres');
 ask($gate, 'SELECT pg_advisory_lock(1)');
@@ -175,7 +162,7 @@ $notes->check('twenty at once');
 #
 # A pool of 4, and 40 sessions
 #
-set('sno.partitions', '100-103');
+configure($node, 'sno.partitions', '100-103');
 my @sessions =
   map { open_session($node, 'postgres', "sno.max_wait = '10ms'") } 1 .. 40;
 my @owners = grep { ask_error($_, 'SELECT sno_generate()') eq '' } @sessions;
@@ -220,7 +207,7 @@ $notes->check('a pool of four');
 # Crashes within one lease use up a pool: then there is a wait, which is over
 # with the leases, and never a guess.
 #
-set('sno.partitions', '200-203');
+configure($node, 'sno.partitions', '200-203');
 for my $n (1 .. 4)
 {
 	my $session = open_session($node, 'postgres', 'sno.max_wait = 0');

@@ -237,19 +237,9 @@ $upgraded->stop;
 $torture->set_clock(0);
 $torture->start_server($original);
 $notes->next_phase;
-$original->append_conf('postgresql.conf',
-	q{synchronous_standby_names = 'nobody'});
-$original->reload;
 my $session = open_session($original, 'postgres', 'sno.max_wait = 0');
-wait_until(
-	'the setting is known',
-	sub {
-		ask($session, 'SHOW synchronous_standby_names') eq 'nobody';
-	});
-set_partitions($original, '5000-9999');
-$original->reload;
-wait_until('the setting is known',
-	sub { ask($session, 'SHOW sno.partitions') eq '5000-9999' });
+configure($original, 'synchronous_standby_names', 'nobody',    $session);
+configure($original, 'sno.partitions',            '5000-9999', $session);
 $notes->add('original', ask($session, ids_of(500)));
 is( ask($session,
 		'SELECT count(*) > 0 FROM sno_snapshot WHERE partition >= 5000'),

@@ -35,20 +35,6 @@ sub generate
 	return join ',', sort { $a <=> $b } keys %partitions;
 }
 
-# Change the setting, and wait until the sessions know.
-sub set_partitions
-{
-	my ($range, @sessions) = @_;
-	$node->adjust_conf('postgresql.conf', 'sno.partitions', "'$range'");
-	$node->reload;
-	foreach my $session (@sessions)
-	{
-		wait_until('the setting is known',
-			sub { ask($session, 'SHOW sno.partitions') eq $range });
-	}
-	return;
-}
-
 sub leases
 {
 	return $node->safe_psql('postgres',
@@ -75,14 +61,14 @@ sub outside
 my ($narrow) =
   grep { outside($_, $first, $at_first) == 2 }
   ('100-101', '102-103', '104-105', '106-107');
-set_partitions($narrow, $session);
+configure($node, 'sno.partitions', $narrow, $session);
 is(scalar(outside($narrow, generate($session))),
 	0, 'it moves into a narrower range with its next id');
 is(scalar(outside($narrow, generate($session, $at))),
 	0, 'and with its next one of a given time');
 
 # What it gave back can be had by others, with its state: no lease is written.
-set_partitions('100-107', $session);
+configure($node, 'sno.partitions', '100-107', $session);
 my $leases = leases();
 my $other = open_session($node, 'postgres');
 is(generate($other), $first, 'widened: the partition given back is taken');
@@ -93,7 +79,7 @@ is(leases(), $leases, 'with their leases');
 # A range that shares none with the one before, while others generate
 my $clients = $notes->start_clients($node, 'postgres', max_wait => 1000);
 $notes->wait_for_notes($clients);
-set_partitions('200-207', $session, $other);
+configure($node, 'sno.partitions', '200-207', $session, $other);
 like(generate($_), qr/^20[0-7]$/, 'a disjoint range') foreach $session, $other;
 like(generate($session, $at), qr/^20[0-7]$/, 'for given times, too');
 $notes->wait_for_notes($clients);
@@ -112,11 +98,8 @@ is(scalar keys %back,  0, 'none of them back');
 #
 # An invalid range: who has a valid one goes on, nobody falls back on all
 #
-$node->adjust_conf('postgresql.conf', 'sno.partitions', "'7-3'");
-$node->append_conf('postgresql.conf', 'work_mem = 1234kB');
-$node->reload;
-wait_until('the session has read the file',
-	sub { ask($session, 'SHOW work_mem') eq '1234kB' });
+$node->append_conf('postgresql.conf', "sno.partitions = '7-3'");
+configure($node, 'work_mem', '1234kB', $session);
 is( ask($session,
 		"SELECT applied, error FROM pg_file_settings WHERE name = 'sno.partitions' AND setting = '7-3'"
 	),
@@ -131,7 +114,7 @@ foreach my $query ('SELECT sno_generate()', $at, 'SELECT sno_reseed()')
 		qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "7-3"$/m,
 		'one that begins now has none');
 }
-set_partitions('300-303', $session, $late);
+configure($node, 'sno.partitions', '300-303', $session, $late);
 like(generate($_), qr/^30[0-3]$/, 'corrected: all go on')
   foreach $session, $late;
 
@@ -147,7 +130,7 @@ like(
 	'a role with a range of its own makes no ids');
 
 # So it is when the server is started with it.
-$node->adjust_conf('postgresql.conf', 'sno.partitions', "'70000'");
+$node->append_conf('postgresql.conf', "sno.partitions = '70000'");
 $node->restart;
 $notes->next_phase;
 $late = open_session($node, 'postgres');
@@ -155,7 +138,7 @@ like(
 	ask_error($late, 'SELECT sno_generate_many(1)'),
 	qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "70000"$/m,
 	'a server that starts with an invalid range makes no ids');
-set_partitions('0-65535', $late);
+configure($node, 'sno.partitions', '0-65535', $late);
 wait_until('ids are made',
 	sub { ask_error($late, 'SELECT sno_generate_many(1)') eq '' });
 pass('until it is corrected');

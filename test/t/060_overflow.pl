@@ -190,16 +190,10 @@ wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
 #
 # No synchronous standby is waited for
 #
-$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
-$node->reload;
-wait_until('the setting is known',
-	sub { ask($listener, 'SHOW synchronous_standby_names') eq 'nobody' });
+configure($node, 'synchronous_standby_names', 'nobody', $listener);
 @heard = ();
 wait_for_notification('no standby is waited for', sub { $_[0] == 1 });
-$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-$node->reload;
-wait_until('the setting is known',
-	sub { ask($listener, 'SHOW synchronous_standby_names') eq '' });
+configure($node, 'synchronous_standby_names', '', $listener);
 close_session($_) foreach @owners, @waiters;
 
 #

@@ -24,8 +24,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(decode_id unit_of wait_until kill_postmaster start_again
-  crashes check_log open_session close_session send_query receive ask ask_error
-  ids_of);
+  crashes check_log configure open_session close_session send_query receive ask
+  ask_error ids_of);
 
 # (unit, tick-tock, meta, partition, sequence) of an id.
 sub decode_id
@@ -120,6 +120,20 @@ sub check_log
 		slurp_file($node->logfile),
 		qr/PANIC|TRAP|was terminated by signal/,
 		$node->name . ': nothing crashed');
+	return;
+}
+
+# Change a setting of a server, and wait until these sessions know it.
+sub configure
+{
+	my ($node, $name, $value, @sessions) = @_;
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	foreach my $session (@sessions)
+	{
+		wait_until("$name is known",
+			sub { ask($session, "SHOW $name") eq $value });
+	}
 	return;
 }
 
