@@ -4,35 +4,13 @@
  *		against what abbrev.h promises: they keep the order wherever the near
  *		parts lie, and lose nothing near the first id.  Prints TAP.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "abbrev.h"
+#include "random.h"
+#include "tap.h"
 
 #define ROUNDS	2000000
-
-static int	tests = 0;
-static int	failures = 0;
-
-static void
-ok(bool passed, const char *name)
-{
-	tests++;
-	failures += !passed;
-	printf("%sok %d - %s\n", passed ? "" : "not ", tests, name);
-}
-
-/* splitmix64, by Sebastiano Vigna; public domain. */
-static uint64_t
-next_random(void)
-{
-	static uint64_t state = 20100101;
-	uint64_t	z = (state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
 
 /* An id from its two halves of 40 bits. */
 static Sno
@@ -124,8 +102,8 @@ test_compare(void)
 			distances &= (sno_distance(&a, &b) > 0) == (order < 0) &&
 				sno_distance(&a, &b) >= 0;
 	}
-	ok(same_order, "compares as memcmp does");
-	ok(distances, "is at a distance from all but itself");
+	report(same_order, "compares as memcmp does");
+	report(distances, "is at a distance from all but itself");
 }
 
 static void
@@ -136,9 +114,9 @@ test_distance(void)
 	Sno			lowest = from_parts(0, 0);
 	Sno			highest = from_parts(0xffffffffff, 0xffffffffff);
 
-	ok(sno_distance(&low, &next) == 1, "is at distance 1 from its neighbour");
-	ok(sno_distance(&lowest, &highest) == 0x1p80,
-	   "is at distance 2^80, rounded, from the other end");
+	report(sno_distance(&low, &next) == 1, "is at distance 1 from its neighbour");
+	report(sno_distance(&lowest, &highest) == 0x1p80,
+		   "is at distance 2^80, rounded, from the other end");
 }
 
 static void
@@ -159,7 +137,7 @@ test_order(void)
 
 		kept &= keeps_order(&first, &a, &b);
 	}
-	ok(kept, "keeps the order of random ids, around random ones");
+	report(kept, "keeps the order of random ids, around random ones");
 }
 
 /* Walk over the edges of both near parts, one by one. */
@@ -197,7 +175,7 @@ test_edges(void)
 			}
 		}
 	}
-	ok(kept, "keeps the order at the edges of the near parts");
+	report(kept, "keeps the order at the edges of the near parts");
 }
 
 static void
@@ -224,8 +202,8 @@ test_near(void)
 		in_time &= tells_apart(&first, &a, &b);
 		in_rest &= tells_apart(&first, &c, &d);
 	}
-	ok(in_time, "tells all ids apart within two hours");
-	ok(in_rest, "tells ids of near partitions and one metabyte apart at any time");
+	report(in_time, "tells all ids apart within two hours");
+	report(in_rest, "tells ids of near partitions and one metabyte apart at any time");
 }
 
 int
@@ -236,6 +214,5 @@ main(void)
 	test_order();
 	test_edges();
 	test_near();
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return plan();
 }

@@ -13,7 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "simd/codec.h"
+#include "tap.h"
 
 #define ROUNDS		1000000		/* of random ids beside the naive encoder */
 #define BLOCKS		10000		/* of random ids beside the portable codec */
@@ -23,15 +25,14 @@
 
 static const char alphabet[] = "23456789abcdefghijklmnopqrstuvwx";
 static const char *subject;		/* what the tests that follow are of */
-static int	tests = 0;
-static int	failures = 0;
 
 static void
 ok(bool passed, const char *name)
 {
-	tests++;
-	failures += !passed;
-	printf("%sok %d - %s: %s\n", passed ? "" : "not ", tests, subject, name);
+	char		what[200];
+
+	snprintf(what, sizeof(what), "%s: %s", subject, name);
+	report(passed, what);
 }
 
 static const SnoCodec *
@@ -97,18 +98,6 @@ judges(const char *text)
 		portable()->decode(text, portable_id.byte) == expected &&
 		memcmp(&id, &portable_id, SNO_SIZE) == 0 &&
 		(expected == SNO_TEXT_SIZE || memcmp(&id, &untouched, SNO_SIZE) == 0);
-}
-
-/* splitmix64, by Sebastiano Vigna; public domain. */
-static uint64_t
-next_random(void)
-{
-	static uint64_t state = 20100101;
-	uint64_t	z = (state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
 }
 
 static void
@@ -648,6 +637,5 @@ main(void)
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);	/* a crash is to tell where */
 	test_dispatch();
 	test_fields();
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return plan();
 }

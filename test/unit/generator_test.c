@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "generator.h"
+#include "tap.h"
 
 #define UNITS		6			/* 0 is where the first lease's floor lies */
 #define SEQUENCES	2
@@ -31,16 +32,6 @@ typedef struct State
 				written;		/* ceiling written, perhaps not flushed */
 	uint32_t	issued;			/* a bit for each triple */
 } State;
-
-static int	tests;
-static int	failures;
-
-static void
-report(bool ok, const char *what)
-{
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, what);
-	failures += !ok;
-}
 
 static uint32_t
 bit(unsigned unit, unsigned tick, unsigned sequence)
@@ -280,6 +271,5 @@ main(void)
 {
 	story();
 	explore();
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return plan();
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "generator.h"
+#include "tap.h"
 
 #define UNITS		4			/* the lease ends one before the last */
 #define SEQUENCES	4
@@ -23,16 +24,6 @@ typedef struct State
 				spare;
 	uint32_t	issued;			/* a bit for each pair */
 } State;
-
-static int	tests;
-static int	failures;
-
-static void
-report(bool ok, const char *what)
-{
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, what);
-	failures += !ok;
-}
 
 static uint32_t
 bit(unsigned unit, unsigned sequence)
@@ -155,6 +146,5 @@ main(void)
 			 state_count, issue_count);
 	report(ok && issue_count > 0, what);
 	free(seen);
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return plan();
 }

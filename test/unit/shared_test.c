@@ -13,22 +13,13 @@
 #include <string.h>
 
 #include "generator.h"
+#include "tap.h"
 
 #define UNITS		6000
 #define MIN			3
 #define MAX			10
 #define THREADS		8
 #define LEASE		50
-
-static int	tests;
-static int	failures;
-
-static void
-report(bool ok, const char *what)
-{
-	printf("%sok %d - %s\n", ok ? "" : "not ", ++tests, what);
-	failures += !ok;
-}
 
 /* The set of ids, a word for each unit and timeline. */
 static uint32_t issued[UNITS][2];
@@ -393,6 +384,5 @@ main(void)
 	run_crashes();
 	run_threads(false);
 	run_threads(true);
-	printf("1..%d\n", tests);
-	return failures != 0;
+	return plan();
 }
