@@ -150,14 +150,15 @@ give_up(const Use *use)
 
 /*
  * Wait at most so many milliseconds.  *since is 0 at first.  Raises an error after
- * sno.max_wait.
+ * sno.max_wait, or at once if no wait helps.
  */
 static void
 wait_a_little(const Use *use, int64 *since, int msec)
 {
 	SnoCounters *counters = use->pool == NULL ? NULL : &use->pool->counters;
 
-	if (!sno_wait(since, counters, use->name, use->definition.partition, msec))
+	if (sno_pool_obstacle == SNO_POOL_GIVEN ||
+		!sno_wait(since, counters, use->name, use->definition.partition, msec))
 		give_up(use);
 }
 
