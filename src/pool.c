@@ -299,8 +299,10 @@ write_row(Relation rel, const SnoPool *pool, SnoGenerator g, uint64 now, uint64 
 			g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
 	}
 	lease.generator = g;
+	if (!sno_lease_write(rel, &lease, lsn))
+		return false;
 	*written = g.ceiling;
-	return sno_lease_write(rel, &lease, lsn);
+	return true;
 }
 
 /* A lease that is flushed: make it known. */
