@@ -671,14 +671,17 @@ sno_pool_restore(Oid function, const SnoDefinition *d, const SnoGenerator *issue
 	if (pool == NULL)
 		pool = make_pool(group, d);
 	close_pool(pool);
-	do
+	for (;;)
 	{
 		g = gather(rel, group, pool, false);
 		sno_generator_merge(&g, issued);
-		pool->known = write_row(rel, pool, g, 0, 0, &ceiling, &lsn);
-	} while (!pool->known);
+		if (write_row(rel, pool, g, 0, 0, &ceiling, &lsn))
+			break;
+		pool->known = false;
+	}
 	XLogFlush(lsn);
 	set_state(pool, &g);
+	pool->known = true;
 	end_change(rel, group);
 	return true;
 }
