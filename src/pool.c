@@ -393,7 +393,9 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 	row = g;
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);
-	if (!write_row(rel, pool, row, now, drifted ? 0 : used, &ceiling, &lsn))
+	/* A word that comes back as it was comes with no lower ceiling: see S2. */
+	if (!write_row(rel, pool, row, now, drifted ? 0 : pool->shared.ceiling,
+				   &ceiling, &lsn))
 	{
 		close_pool(pool);
 		pool->known = false;
