@@ -180,7 +180,7 @@ $notifier = notifiers();
 is(kill(9, $notifier), 1, 'a notifier is killed');
 wait_until('the server has noticed', sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
-	sub { $node->psql('postgres', 'SELECT 1') == 0 });
+	sub { defined query_if_up($node, 'SELECT') });
 $_->{run}->finish foreach (@owners, @waiters, $listener);
 listen_again();
 @owners  = map { owner() } 1 .. 4;

@@ -24,8 +24,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(decode_id unit_of wait_until kill_postmaster start_again
-  crashes check_log configure open_session close_session send_query receive ask
-  ask_error ids_of);
+  query_if_up crashes check_log configure open_session close_session send_query
+  receive ask ask_error ids_of);
 
 # (unit, tick-tock, meta, partition, sequence) of an id.
 sub decode_id
@@ -85,6 +85,17 @@ sub start_again
 	return;
 }
 
+# What a query returns, undef if no server answers it.  It isn't written to psql,
+# which may have ended by then.
+sub query_if_up
+{
+	my ($node, $query) = @_;
+	my ($out, $err);
+	return IPC::Run::run(
+		[ 'psql', '-XqAt', '-c', $query, $node->connstr('postgres') ],
+		'<', '/dev/null', '>', \$out, '2>', \$err) ? $out : undef;
+}
+
 # How a server crashes under clients: [what happens, how, how it is up again].
 sub crashes
 {
@@ -98,7 +109,10 @@ sub crashes
 					"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
 				  );
 			},
-			sub { $node->poll_query_until('postgres', 'SELECT true') }
+			sub {
+				wait_until($node->name . ' is back',
+					sub { defined query_if_up($node, 'SELECT') });
+			}
 		],
 		[
 			'immediate shutdown',

@@ -357,7 +357,7 @@ sub sessions
 	wait_until(
 		'there are sessions',
 		sub {
-			my ($status, $out) = $self->{node}->psql('postgres',
+			my $out = query_if_up($self->{node},
 				q{SELECT pid FROM pg_stat_activity WHERE application_name = 'client' ORDER BY backend_start}
 			);
 			@pids = split /\n/, $out // '';
