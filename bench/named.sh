@@ -17,7 +17,7 @@ clients=${CLIENTS:-8}
 
 throw_away_server "sno.max_wait = '1min'"
 sql -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
-    -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)"
+    -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)" >/dev/null
 
 # Have all clients generate at once, for so many seconds, an id a statement.
 share() {
@@ -37,8 +37,10 @@ share() {
     for client in "${running[@]}"; do wait "$client"; done
     say "$name, $clients clients, $seconds s:"
     sql -c "SELECT format('  ids of a client: %s to %s, mean %s', min(n), max(n), round(avg(n)))
-                || format(E'\n  ids a second: %s', round(sum(n) / $seconds))
             FROM (SELECT count(*) AS n FROM made GROUP BY client) AS s" \
+        -c "SELECT format('  ids a second, by their own times: %s',
+                round(count(*) / extract(epoch FROM max(sno_timestamp(id)) - min(sno_timestamp(id)) + interval '4 ms')))
+            FROM made" \
         -c "SELECT format('  ids that came twice: %s', count(*) - count(DISTINCT id)) FROM made" \
         -c "SELECT format('  drifts: %s', sno_take_snapshot('$name')->'drifts')"
 }
