@@ -185,4 +185,30 @@ steps_to(uint32_t number)
 	return number == 0 ? 0 : 1 + steps_to(seen[number].step.from);
 }
 
+/* What the search of a scope came to, in which so many ids were issued. */
+static void
+report_scope(const Model *model, bool ok, const char *scope_name, uint64_t issued)
+{
+	report(ok && issued > 0);
+	printf("%s: %u worlds, %llu ids issued\n", scope_name, seen_count,
+		   (unsigned long long) issued);
+	if (!ok)
+	{
+		printf("# %s:\n", violation);
+		print_trace(model, seen_count - 1);
+	}
+	fflush(stdout);
+}
+
+/* And that of a mutant's scope. */
+static void
+report_mutant(bool caught, const char *name, const char *scope_name)
+{
+	report(caught);
+	printf("mutant: %s: %s\n", name, caught ? violation : "not caught");
+	printf("# after %u steps, in %u worlds of %s\n", steps_to(seen_count - 1),
+		   seen_count, scope_name);
+	fflush(stdout);
+}
+
 #endif							/* SNO_EXPLORE_H */

@@ -1045,15 +1045,7 @@ explore_all(void)
 	{
 		bool		ok = explore_scope((int) i, NONE, false);
 
-		report(ok && issue_count > 0);
-		printf("%s: %u worlds, %llu ids issued\n", scope->name, seen_count,
-			   (unsigned long long) issue_count);
-		if (!ok)
-		{
-			printf("# %s:\n", violation);
-			print_trace(&model, seen_count - 1);
-		}
-		fflush(stdout);
+		report_scope(&model, ok, scope->name, issue_count);
 	}
 }
 
@@ -1064,11 +1056,7 @@ catch_mutants(void)
 	{
 		bool		caught = !explore_scope(mutants[m].scope, m, !mutants[m].by_rule);
 
-		report(caught);
-		printf("mutant: %s: %s\n", mutants[m].name, caught ? violation : "not caught");
-		printf("# after %u steps, in %u worlds of %s\n", steps_to(seen_count - 1),
-			   seen_count, scope->name);
-		fflush(stdout);
+		report_mutant(caught, mutants[m].name, scope->name);
 	}
 }
 

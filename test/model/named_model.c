@@ -1394,15 +1394,7 @@ explore_all(void)
 	{
 		bool		ok = explore_scope((int) i, NONE);
 
-		report(ok && issue_count > 0);
-		printf("named, %s: %u worlds of %u parts, %llu ids issued\n", scope->name,
-			   seen_count, part_count, (unsigned long long) issue_count);
-		if (!ok)
-		{
-			printf("# %s:\n", violation);
-			print_trace(&model, seen_count - 1);
-		}
-		fflush(stdout);
+		report_scope(&model, ok, scope->name, issue_count);
 	}
 }
 
@@ -1413,11 +1405,7 @@ catch_mutants(void)
 	{
 		bool		caught = !explore_scope(mutants[m].scope, m);
 
-		report(caught);
-		printf("mutant: %s: %s\n", mutants[m].name, caught ? violation : "not caught");
-		printf("# after %u steps, in %u worlds of %s\n", steps_to(seen_count - 1),
-			   seen_count, scope->name);
-		fflush(stdout);
+		report_mutant(caught, mutants[m].name, scope->name);
 	}
 }
 
