@@ -65,15 +65,28 @@ sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued)
 	return SNO_ISSUED;
 }
 
-/* Begin a generator for given times, in a partition that was never used. */
+/*
+ * Begin a generator for given times, in a partition that was never used, with
+ * all sequences up to `sequence_max`.  Of 16 random bits the lowest one is the
+ * timeline, the others are where sequences start.
+ */
 void
-sno_generator_start_given(SnoGenerator *g, uint16_t sequence_min,
-						  uint16_t sequence_max)
+sno_generator_start_given(SnoGenerator *g, uint16_t sequence_max, uint32_t random)
 {
-	sno_generator_start(g, 0, sequence_min, sequence_max);
-	__atomic_store_n(&g->word, SNO_WORD(0, false, sequence_min), __ATOMIC_RELAXED);
-	g->spare = sequence_min;
+	sno_generator_start(g, 0, 0, sequence_max);
+	g->drifts = random & 0xFFFF;
+	__atomic_store_n(&g->word, SNO_WORD(0, random & 1, 0), __ATOMIC_RELAXED);
+	g->spare = 0;
 	g->given = true;
+}
+
+/* The word to issue in a unit for a count of sequences. */
+static uint64_t
+given_word(const SnoGenerator *g, uint64_t unit, uint32_t count)
+{
+	uint32_t	sequence = (count + (g->drifts >> 1)) % ((uint32_t) g->sequence_max + 1);
+
+	return SNO_WORD(unit, g->drifts & 1, sequence);
 }
 
 /* Would a step issue in this unit, given a lease? */
@@ -92,6 +105,7 @@ SnoStep
 sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued)
 {
 	uint64_t	word = sno_generator_word(g);
+	uint32_t	count = 0;
 
 	if (unit > g->ceiling)
 		return SNO_LEASE_OVER;
@@ -99,16 +113,17 @@ sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued)
 		return SNO_EXHAUSTED;
 
 	if (unit < SNO_WORD_UNIT(word))
-		*issued = SNO_WORD(unit, false, g->spare++);
+		count = g->spare++;
 	else
 	{
-		if (unit > SNO_WORD_UNIT(word))
-			word = SNO_WORD(unit, false, g->sequence_min);
-		__atomic_store_n(&g->word, word + 1, __ATOMIC_RELAXED);
-		*issued = word;
-		if (g->spare <= SNO_WORD_SEQUENCE(word))
-			g->spare = SNO_WORD_SEQUENCE(word) + 1;
+		if (unit == SNO_WORD_UNIT(word))
+			count = SNO_WORD_SEQUENCE(word);
+		__atomic_store_n(&g->word, SNO_WORD(unit, g->drifts & 1, count + 1),
+						 __ATOMIC_RELAXED);
+		if (g->spare <= count)
+			g->spare = count + 1;
 	}
+	*issued = given_word(g, unit, count);
 	return SNO_ISSUED;
 }
 
@@ -121,7 +136,24 @@ sno_generator_drift(SnoGenerator *g, uint64_t now)
 {
 	g->wall_safe = SNO_WORD_UNIT(sno_generator_word(g));
 	g->drifts++;
-	__atomic_store_n(&g->word, SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_NONE),
+	__atomic_store_n(&g->word,
+					 SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_DRIFT(g->drifts)),
+					 __ATOMIC_RELAXED);
+}
+
+/*
+ * Go on in the other timeline, without a step back, and count the one that is left
+ * as used up to the unit `until`, at least.
+ */
+void
+sno_generator_switch(SnoGenerator *g, uint64_t until)
+{
+	uint64_t	unit = SNO_WORD_UNIT(sno_generator_word(g));
+	uint64_t	used = g->wall_safe;
+
+	g->wall_safe = unit > until ? unit : until;
+	g->drifts++;
+	__atomic_store_n(&g->word, SNO_WORD(used, g->drifts & 1, SNO_SEQUENCE_NONE),
 					 __ATOMIC_RELAXED);
 }
 

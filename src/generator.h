@@ -38,6 +38,13 @@
  * no sequences up but their own, and in whatever order units are given, no
  * sequence is issued twice in any.
  *
+ * The sequences above are counts.  What is issued is the count plus a start,
+ * modulo the number of sequences, in one timeline; start and timeline are drawn
+ * at random when the generator begins.  Distinct counts stay distinct.  And a
+ * server that lost the knowledge of this partition, and uses it again for the
+ * same times, is unlikely to issue the same ids.  The start is in the lower half
+ * of the sequences, so that the first 32,768 ids of a unit ascend.
+ *
  * One owner at a time may step or change a generator.  Others may look at the
  * word meanwhile, which is therefore loaded and stored atomically.
  *
@@ -50,8 +57,10 @@
  *		a sequence within bounds was loaded, so at most one a caller goes past
  *		them, and the sequence never reaches SNO_WORD_CLOSED.
  *	S2	A later unit, at most the ceiling, is entered by compare-and-swap, which
- *		issues the lowest sequence.  The word never returns to an earlier value,
- *		so the ceiling and the bounds are those of the word that it replaces.
+ *		issues the lowest sequence.  The ceiling and the bounds are those of the
+ *		word that it replaces, because no word comes back with a lower ceiling:
+ *		within a timeline words ascend, and a step back makes a word whose
+ *		sequence no addition reaches and no other recent step back made.
  *	S3	All else takes the word away first: once it is exchanged for
  *		SNO_WORD_CLOSED, whose sequence is beyond all bounds, no addition or swap
  *		issues anything, and who exchanged it, if a lock lets one at a time do
@@ -76,16 +85,24 @@
 #define SNO_SEQUENCE_NONE	(SNO_SEQUENCE_MAX + 1)
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
+/*
+ * The sequence of the word that a step back makes, by the number of drifts: from
+ * 2^22 on, different for 4096 drifts in a row, and so far apart that the late
+ * additions of 1023 callers don't lead from one to the next.
+ */
+#define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(1) << 22) + (((drifts) & 0xFFF) << 10))
+
 typedef struct SnoGenerator
 {
 	uint64_t	word;
 	uint64_t	wall_safe;		/* unit, see I2 */
 	uint64_t	lease_floor;	/* unit, constant for a lease, see I3 */
 	uint64_t	ceiling;		/* last unit of the lease */
-	uint32_t	drifts;			/* steps back so far; its LSB is tick-tock */
+	uint32_t	drifts;			/* steps back so far; its LSB is tick-tock; for
+								 * given times, the start is in the bits above */
 	uint16_t	sequence_min;	/* bounds of the sequence, both inclusive */
 	uint16_t	sequence_max;
-	uint32_t	spare;			/* sequence, for given times only, see G2 */
+	uint32_t	spare;			/* count, for given times only, see G2 */
 	bool		given;			/* is it for given times? */
 } SnoGenerator;
 
@@ -102,12 +119,13 @@ typedef enum SnoStep
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
 								uint16_t sequence_min, uint16_t sequence_max);
 extern bool sno_generator_ready(const SnoGenerator *g, uint64_t now);
-extern void sno_generator_start_given(SnoGenerator *g, uint16_t sequence_min,
-									  uint16_t sequence_max);
+extern void sno_generator_start_given(SnoGenerator *g, uint16_t sequence_max,
+									  uint32_t random);
 extern bool sno_generator_ready_given(const SnoGenerator *g, uint64_t unit);
 extern SnoStep sno_generator_step_given(SnoGenerator *g, uint64_t unit, uint64_t *issued);
 extern SnoStep sno_generator_turn(SnoGenerator *g, uint64_t now, uint64_t *issued);
 extern void sno_generator_drift(SnoGenerator *g, uint64_t now);
+extern void sno_generator_switch(SnoGenerator *g, uint64_t until);
 extern void sno_generator_merge(SnoGenerator *g, const SnoGenerator *other);
 extern SnoStep sno_generator_share_turn(SnoGenerator *g, uint64_t word,
 										uint64_t now, uint64_t *issued);

@@ -3,8 +3,8 @@
  *		The generator core for given times, explored whole: every order of
  *		UNITS units, until nothing more is issued in any.
  *
- * A state is the generator and the set of all (unit, sequence) pairs issued so
- * far.  In each one it holds that no pair was issued twice, and the invariants
+ * A state is the generator and the set of all (unit, count) pairs issued so far,
+ * where the count is the sequence less the start of the sequences.  In each one it holds that no pair was issued twice, and the invariants
  * G1 and G2 of generator.h; where nothing is issued, all that they leave is
  * used up.
  */
@@ -16,6 +16,7 @@
 
 #define UNITS		4			/* the lease ends one before the last */
 #define SEQUENCES	4
+#define START		3			/* of the sequences */
 
 typedef struct State
 {
@@ -64,13 +65,15 @@ explore(State s)
 	for (unsigned u = 0; u < UNITS; u++)
 	{
 		SnoGenerator g = {
-			.word = SNO_WORD(s.unit, false, s.next),
+			.word = SNO_WORD(s.unit, true, s.next),
 			.ceiling = UNITS - 2,
 			.sequence_max = SEQUENCES - 1,
+			.drifts = START << 1 | 1,
 			.spare = s.spare,
 			.given = true
 		};
 		uint64_t	word = 0;
+		unsigned	count;
 		SnoStep		expected = SNO_ISSUED;
 		State		n = s;
 
@@ -85,13 +88,14 @@ explore(State s)
 			continue;
 
 		issue_count++;
-		if (SNO_WORD_UNIT(word) != u || SNO_WORD_TICK_TOCK(word) ||
-			n.issued & bit(u, SNO_WORD_SEQUENCE(word)))
+		count = (SNO_WORD_SEQUENCE(word) + SEQUENCES - START) % SEQUENCES;
+		if (SNO_WORD_UNIT(word) != u || !SNO_WORD_TICK_TOCK(word) ||
+			SNO_WORD_SEQUENCE(word) >= SEQUENCES || n.issued & bit(u, count))
 			return false;
 		n.unit = (uint8_t) SNO_WORD_UNIT(g.word);
 		n.next = (uint8_t) SNO_WORD_SEQUENCE(g.word);
 		n.spare = (uint8_t) g.spare;
-		n.issued |= bit(u, SNO_WORD_SEQUENCE(word));
+		n.issued |= bit(u, count);
 		if (!explore(n))
 			return false;
 	}
@@ -106,27 +110,27 @@ story(void)
 	uint64_t	w = 0;
 	bool		ok;
 
-	sno_generator_start_given(&g, 7, 65535);
+	sno_generator_start_given(&g, 65535, 0xFFF0000 | 7 << 1 | 1);
 	report(sno_generator_step_given(&g, 1, &w) == SNO_LEASE_OVER && w == 0,
 		   "nothing is issued without a lease");
 	g.ceiling = SNO_UNIT_MAX;
-	report(sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 0, 7) &&
-		   sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 0, 8),
-		   "the epoch begins with unit 0");
-	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 0, 7) &&
+	report(sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 7) &&
+		   sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 8),
+		   "the epoch begins with unit 0, at the start that was drawn");
+	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 7) &&
 		   sno_generator_step_given(&g, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
-		   w == SNO_WORD(SNO_UNIT_MAX, 0, 7),
-		   "and goes on to the last unit, each with a sequence of its own");
-	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 0, 9) &&
-		   sno_generator_step_given(&g, 5, &w) == SNO_ISSUED && w == SNO_WORD(5, 0, 10),
+		   w == SNO_WORD(SNO_UNIT_MAX, 1, 7),
+		   "and goes on to the last unit, each with sequences of its own");
+	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 9) &&
+		   sno_generator_step_given(&g, 5, &w) == SNO_ISSUED && w == SNO_WORD(5, 1, 10),
 		   "an earlier unit takes a sequence that none has");
 	ok = true;
-	for (unsigned q = 11; q <= 65535; q++)
+	for (unsigned q = 11; q < 65536 + 7; q++)
 		ok = ok && sno_generator_step_given(&g, q % 80, &w) == SNO_ISSUED &&
-			w == SNO_WORD(q % 80, 0, q);
+			w == SNO_WORD(q % 80, 1, q & 0xFFFF);
 	report(ok && sno_generator_step_given(&g, 5, &w) == SNO_EXHAUSTED &&
 		   sno_generator_step_given(&g, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
-		   w == SNO_WORD(SNO_UNIT_MAX, 0, 8),
+		   w == SNO_WORD(SNO_UNIT_MAX, 1, 8),
 		   "until these are used up, which leaves the latest unit its own");
 }
 

@@ -377,10 +377,44 @@ run_merge(void)
 		   "who drifted more names the timeline");
 }
 
+/* No word that a step back makes comes back soon, or is that of an exhausted unit. */
+static void
+run_drifts(void)
+{
+	SnoGenerator g;
+	bool		ok = true;
+
+	sno_generator_start(&g, 0, 0, 65535);
+	for (uint32_t drifts = 1; drifts <= 4096; drifts++)
+	{
+		uint32_t	last;
+
+		g.word = SNO_WORD(700, g.drifts & 1, 0);
+		g.wall_safe = 0;
+		sno_generator_drift(&g, 600);
+		last = SNO_WORD_SEQUENCE(g.word) + 1023;
+		ok = ok && g.drifts == drifts && SNO_WORD_UNIT(g.word) == 599 &&
+			SNO_WORD_SEQUENCE(g.word) > 65536 + 1023 && !sno_word_is_closed(g.word) &&
+			(last == SNO_WORD_CLOSED - 1 || last < SNO_SEQUENCE_DRIFT(drifts + 1));
+	}
+	report(ok, "4096 steps back to one unit make words that differ, late additions included");
+
+	g.word = SNO_WORD(700, 0, 5);
+	g.wall_safe = 500;
+	g.drifts = 2;
+	sno_generator_switch(&g, 900);
+	report(g.word == SNO_WORD(500, 1, SNO_SEQUENCE_NONE) && g.wall_safe == 900 && g.drifts == 3,
+		   "a switch goes on in the other timeline, and leaves one that is used");
+	sno_generator_switch(&g, 100);
+	report(g.word == SNO_WORD(900, 0, SNO_SEQUENCE_NONE) && g.wall_safe == 500 && g.drifts == 4,
+		   "at least as far as it was");
+}
+
 int
 main(void)
 {
 	run_merge();
+	run_drifts();
 	run_crashes();
 	run_threads(false);
 	run_threads(true);
