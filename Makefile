@@ -14,6 +14,7 @@ OBJS = \
 	src/activity.o \
 	src/clock.o \
 	src/generator.o \
+	src/shmem.o \
 	src/partition.o \
 	src/wait.o \
 	src/table.o \

@@ -890,7 +890,7 @@ COMMENT ON COLUMN sno_generators.longest_wait IS
 -- The leases of partitions (src/lease.c), one row each.  A session that
 -- generates overwrites its row in place, outside of transactions, and refuses
 -- to if the table isn't as it is created here: no index, no nullable column.
--- Locking it in SHARE mode or above makes generators wait.
+-- Locking it in EXCLUSIVE mode or above makes generators wait.
 
 CREATE TABLE sno_snapshot (
     holder            bigint      NOT NULL,
@@ -902,17 +902,17 @@ CREATE TABLE sno_snapshot (
     sequence_max      integer     NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 65535),
     sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 65536),
     wall_hi           timestamptz NOT NULL,
-    wall_safe         timestamptz NOT NULL,
     drifts            bigint      NOT NULL,
+    tick_until        timestamptz NOT NULL,
+    tock_until        timestamptz NOT NULL,
     taken_at          timestamptz NOT NULL,
-    lease_until       timestamptz NOT NULL,
     named             boolean     NOT NULL DEFAULT false
 ) USING heap;
 
 COMMENT ON TABLE sno_snapshot IS
     'leases of partitions: none is used again until the clock is past its '
-    'lease_until; written by generators, in place; not to be changed by hand, '
-    'nor locked in SHARE mode or above for long';
+    'tick_until and tock_until; written by generators, in place; not to be '
+    'changed by hand, nor locked in EXCLUSIVE mode or above for long';
 COMMENT ON COLUMN sno_snapshot.holder IS
     'random number of who took the lease';
 COMMENT ON COLUMN sno_snapshot.system_identifier IS
@@ -931,14 +931,14 @@ COMMENT ON COLUMN sno_snapshot.sequence IS
     'next sequence, when the row was written';
 COMMENT ON COLUMN sno_snapshot.wall_hi IS
     'unit of the latest id, when the row was written';
-COMMENT ON COLUMN sno_snapshot.wall_safe IS
-    'last unit used in the other timeline, when the row was written';
 COMMENT ON COLUMN sno_snapshot.drifts IS
     'steps back of the clock so far; the lowest bit is tick-tock';
+COMMENT ON COLUMN sno_snapshot.tick_until IS
+    'last unit in which ids with the tick-tock bit 0 may be issued under the lease';
+COMMENT ON COLUMN sno_snapshot.tock_until IS
+    'last unit in which ids with the tick-tock bit 1 may be issued under the lease';
 COMMENT ON COLUMN sno_snapshot.taken_at IS
     'when the row was written';
-COMMENT ON COLUMN sno_snapshot.lease_until IS
-    'the ceiling: last unit in which ids may be issued under the lease';
 COMMENT ON COLUMN sno_snapshot.named IS
     'whether it is a lease of a named generator';
 
@@ -955,6 +955,9 @@ CREATE TABLE sno_generator (
     sequence_min integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
     sequence_max integer NOT NULL CHECK (sequence_max BETWEEN sequence_min + 3 AND 65535),
     meta         integer CHECK (meta BETWEEN 0 AND 255),
+    system_identifier bigint NOT NULL,
+    timeline     integer NOT NULL,
+    database     oid NOT NULL,
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
         pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
                              partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
@@ -982,6 +985,12 @@ COMMENT ON COLUMN sno_generator.sequence_max IS
     'upper bound of its sequence, inclusive; there are at least 4 ids a unit';
 COMMENT ON COLUMN sno_generator.meta IS
     'the metabyte of all its ids, null if callers choose';
+COMMENT ON COLUMN sno_generator.system_identifier IS
+    'the server that it was made on, as in pg_control_system()';
+COMMENT ON COLUMN sno_generator.timeline IS
+    'the timeline of that server''s WAL';
+COMMENT ON COLUMN sno_generator.database IS
+    'oid of the database that it was made in';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_generator IS
     'no two generators may issue the same id';
 COMMENT ON FUNCTION sno_generator_changed() IS

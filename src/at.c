@@ -10,10 +10,10 @@
  * partition has 65,536 ids for those that come too late.
  *
  * That a partition is used for this purpose once rests on what its row says:
- * lease_until is the last unit of the epoch, which no clock passes.
+ * both bounds are the last unit of the epoch, which no clock passes.
  *
  *	- It was never leased before: no row names it, of whatever holder, and no
- *	  session of this server had it since the server started, in any database.
+ *	  session of this database had it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
  *	- From then on each way to a new lease finds the row or its trace in memory,
  *	  and a floor that the clock is never past: in this server while it runs,
@@ -22,14 +22,18 @@
  *	- The generator's state is in memory only.  Sessions hand it on; what a
  *	  restart loses of it isn't needed, as nobody goes on there.
  *
+ * A successor that never received the row can't know, and may use the partition
+ * again for the same times.  It is then unlikely to issue the same ids, for it
+ * draws timeline and first sequence at random (generator.h).
+ *
  * DROP EXTENSION drops the rows, and memory remembers until the server ends.  The
- * rows of other databases aren't looked at: they are kept apart while the server
- * runs, and after a restart as far as their holders start in different places.
+ * rows of other databases aren't looked at: they are kept apart while partitions
+ * are left that none of them uses, and after a restart as far as their holders
+ * start in different places.
  */
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "storage/ipc.h"
 #include "utils/timestamp.h"
 
 #include "fields.h"
@@ -39,24 +43,6 @@
 
 PG_FUNCTION_INFO_V1(sno_generate_at);
 
-/* The partition for given times that this session owns, or NULL. */
-static SnoPartition *mine;
-
-/* Give that up, to a named generator of this session. */
-void
-sno_generate_at_vacate(void)
-{
-	if (mine != NULL)
-		sno_partition_park(mine);
-	mine = NULL;
-}
-
-static void
-session_end(int code, Datum arg)
-{
-	sno_generate_at_vacate();
-}
-
 /*
  * Take another partition, a parked one that can issue in the unit or one that
  * was never leased.  False if the table is locked.
@@ -64,7 +50,7 @@ session_end(int code, Datum arg)
 static bool
 take(Oid function, uint64 unit)
 {
-	SnoPartition *p = sno_partition_exchange(mine, unit, true);
+	SnoPartition *p = sno_partition_exchange(sno_given, unit, true);
 
 	if (p == NULL)
 	{
@@ -72,7 +58,7 @@ take(Oid function, uint64 unit)
 
 		if (rel == NULL)
 			return false;
-		p = sno_generate_reserve(function, rel, mine, unit, true);
+		p = sno_generate_reserve(function, rel, sno_given, unit, true);
 		sno_table_close(rel);
 	}
 	if (p == NULL)
@@ -82,60 +68,47 @@ take(Oid function, uint64 unit)
 				 errdetail("Of the partitions from %d to %d, half may be used for given times, once each, and only if they were never leased.",
 						   sno_partition_range.first, sno_partition_range.last),
 				 errhint("Widen \"sno.partitions\", and give times in ascending order.")));
-	mine = p;
+	sno_given = p;
 	return true;
 }
 
 /*
  * Lease this session's partition for good, flushed.  False if the table is
- * locked.  If another holder leases it too, the session gives it up.
+ * locked.  If another holder leases it too, or sno_reseed() revoked it before the
+ * table was open, the session gives it up.
  */
 static bool
 lease(Oid function)
 {
 	Relation	rel = sno_generate_open_table(function);
-	SnoLease	row = {.partition = sno_partition_number(mine),
-		.generator = mine->generator
+	SnoLease	row = {.partition = sno_partition_number(sno_given),
+		.generator = sno_given->generator
 	};
 	XLogRecPtr	lsn;
 
 	if (rel == NULL)
 		return false;
 	row.generator.ceiling = SNO_UNIT_MAX;
-	if (sno_lease_write(rel, &row, &lsn))
+	if (sno_partition_owned(sno_given) && sno_lease_write(rel, &row, &lsn))
 	{
 		XLogFlush(lsn);
-		mine->generator.ceiling = SNO_UNIT_MAX;
-		mine->file = rel->rd_rel->relfilenode;
+		sno_given->generator.ceiling = SNO_UNIT_MAX;
+		sno_given->file = rel->rd_rel->relfilenode;
 	}
 	else
 	{
-		sno_partition_abandon(mine);
-		mine = NULL;
+		sno_partition_abandon(sno_given);
+		sno_given = NULL;
 	}
 	sno_table_close(rel);
 	return true;
 }
 
 static bool
-leased(Oid function)
+is_leased(Oid function)
 {
-	return mine->generator.ceiling == SNO_UNIT_MAX &&
-		sno_table_holds(function, mine->file);
-}
-
-/* At the first id of a session. */
-static void
-begin(void)
-{
-	static bool begun = false;
-
-	PreventCommandDuringRecovery("sno_generate_at()");
-	sno_generate_begin();
-	if (begun)
-		return;
-	before_shmem_exit(session_end, (Datum) 0);
-	begun = true;
+	return sno_given->generator.ceiling == SNO_UNIT_MAX &&
+		sno_table_holds(function, sno_given->file);
 }
 
 /* The word of the next id of a unit, in this session's partition. */
@@ -149,14 +122,16 @@ next_at(Oid function, uint64 unit)
 	{
 		bool		done;
 
-		if (mine == NULL || !sno_partition_owned(mine) || !sno_partition_usable(mine))
+		if (sno_given == NULL || !sno_partition_owned(sno_given) ||
+			!sno_partition_usable(sno_given))
 		{
-			begin();
+			PreventCommandDuringRecovery("sno_generate_at()");
+			sno_generate_begin();
 			done = take(function, unit);
 		}
-		else if (!leased(function))
+		else if (!is_leased(function))
 			done = lease(function);
-		else if (sno_generator_step_given(&mine->generator, unit, &issued) == SNO_ISSUED)
+		else if (sno_generator_step_given(&sno_given->generator, unit, &issued) == SNO_ISSUED)
 			return issued;
 		else
 			done = take(function, unit);
@@ -174,7 +149,7 @@ sno_generate_at(PG_FUNCTION_ARGS)
 	uint64		word = next_at(fcinfo->flinfo->fn_oid, unit);
 	Sno		   *id = palloc(SNO_SIZE);
 
-	sno_assemble(id, SNO_WORD_TIME(word), meta, sno_partition_number(mine),
+	sno_assemble(id, SNO_WORD_TIME(word), meta, sno_partition_number(sno_given),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
 }

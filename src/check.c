@@ -182,7 +182,7 @@ check_partitions(const Check *c)
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->bounds);
 
 	/* Without rows to read, those that other holders leased count as free. */
-	report(c, "partitions", t.free + t.parked_here > 0,
+	report(c, "partitions", t.free + t.parked_live > 0,
 		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
 					sno_partition_range.first, sno_partition_range.last,
 					t.owned, t.parked, t.resting, t.free),
@@ -272,7 +272,7 @@ sno_check(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	c.in_epoch = sno_timestamptz_to_unit(GetCurrentTimestamp(), &c.now);
-	sno_partition_attach();
+	sno_space_enter();
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
 	memcpy(&c.journal, sno_journal, sizeof(SnoJournal));
 	LWLockRelease(&sno_journal->lock);

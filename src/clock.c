@@ -13,7 +13,7 @@
 #include "activity.h"
 #include "clock.h"
 #include "datatype/timestamp.h"
-#include "partition.h"
+#include "shmem.h"
 
 /* Smaller steps than a unit don't matter. */
 #define STEP_USEC	(SNO_UNIT_MSEC * 1000)
@@ -64,7 +64,7 @@ sno_clock_watch(void)
 	} while (sno_clock_monotonic() - start > STEP_USEC / 4 && --tries > 0);
 
 	if (tries > 0 &&
-		sno_partition_note_clock(wall - start, STEP_USEC / 2, &before))
+		sno_shmem_note_clock(wall - start, STEP_USEC / 2, &before))
 	{
 		int64		step = wall - start - before;
 

@@ -24,12 +24,14 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "definition.h"
 #include "executor/spi.h"
 #include "fields.h"
+#include "lease.h"
 #include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
@@ -44,10 +46,14 @@
 
 enum
 {
-	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META
+	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
+	SYSTEM_IDENTIFIER, TIMELINE, DATABASE,
+	COLUMNS = DATABASE
 };
 
-static const Oid column_types[] = {TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID};
+static const Oid column_types[COLUMNS] = {
+	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID, OIDOID
+};
 
 static Oid	table;
 
@@ -76,9 +82,9 @@ as_created(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < META)
+	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < COLUMNS)
 		return false;
-	for (int i = 0; i < META; i++)
+	for (int i = 0; i < COLUMNS; i++)
 		if (TupleDescAttr(desc, i)->atttypid != column_types[i])
 			return false;
 	return true;
@@ -92,6 +98,18 @@ column(Relation rel, HeapTuple tuple, int number)
 	Datum		value = heap_getattr(tuple, number, RelationGetDescr(rel), &null);
 
 	return null ? -1 : DatumGetInt32(value);
+}
+
+/* Was the definition made by the holder that this server and database are now? */
+static bool
+is_made_here(Relation rel, HeapTuple tuple)
+{
+	bool		null;
+	Datum		system = heap_getattr(tuple, SYSTEM_IDENTIFIER, RelationGetDescr(rel), &null);
+
+	return !null && !RecoveryInProgress() &&
+		sno_lease_is_own(DatumGetInt64(system), column(rel, tuple, TIMELINE),
+						 (Oid) column(rel, tuple, DATABASE));
 }
 
 /* The definition by that name, as this transaction sees it; false if none. */
@@ -123,6 +141,7 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 		definition->sequence_min = column(rel, tuple, SEQUENCE_MIN);
 		definition->sequence_max = column(rel, tuple, SEQUENCE_MAX);
 		definition->meta = column(rel, tuple, META);
+		definition->made_here = is_made_here(rel, tuple);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -245,11 +264,13 @@ execute(Oid function, const char *statement, int count, Oid *types, Datum *value
 void
 sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 {
-	Oid			types[] = {TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID};
-	Datum		values[] = {
+	Oid			types[COLUMNS];
+	Datum		values[COLUMNS] = {
 		CStringGetTextDatum(name), Int32GetDatum(d->partition),
 		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
-		Int32GetDatum(d->meta)
+		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
+		Int32GetDatum((int32) GetWALInsertionTimeLine()),
+		ObjectIdGetDatum(MyDatabaseId)
 	};
 	Size		length = strlen(name);
 
@@ -258,10 +279,12 @@ sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("invalid name of a generator: \"%s\"", name),
 				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+	memcpy(types, column_types, sizeof(types));
 	execute(function,
-			"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta) "
-			"VALUES ($1, $2, $3, $4, $5)",
-			lengthof(values), types, values, d->meta < 0 ? "    n" : NULL);
+			"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, "
+			"system_identifier, timeline, database) "
+			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+			COLUMNS, types, values, d->meta < 0 ? "    n   " : NULL);
 }
 
 PG_FUNCTION_INFO_V1(sno_create_generator);

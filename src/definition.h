@@ -21,6 +21,7 @@ typedef struct SnoDefinition
 	int32		sequence_min;
 	int32		sequence_max;
 	int32		meta;			/* -1 if callers choose */
+	bool		made_here;		/* by this server's and database's holder? */
 } SnoDefinition;
 
 extern bool sno_definition_find(Oid function, const char *name,

@@ -1,6 +1,6 @@
 /*
  * generate.c
- *		The SQL-callable generators, and the partition that a session owns.
+ *		The SQL-callable generators, and the partitions that a session owns.
  *
  * The common case, one more id in the unit of the last one, reads the clock
  * and steps the session's own partition: no lock, no system call.  What is
@@ -43,8 +43,9 @@
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
 
-/* The partition that this session owns, or NULL. */
+/* The partition that this session owns, or NULL; another one is at.c's. */
 static SnoPartition *mine;
+SnoPartition *sno_given;
 
 /* The word in which its sequence was seen to be exhausted, counted once. */
 static uint64 exhausted;
@@ -75,7 +76,9 @@ session_end(int code, Datum arg)
 {
 	if (mine != NULL)
 		sno_partition_park(mine);
-	mine = NULL;
+	if (sno_given != NULL)
+		sno_partition_park(sno_given);
+	mine = sno_given = NULL;
 	sno_activity_end();
 }
 
@@ -97,7 +100,7 @@ sno_generate_begin(void)
 				 errhint("Set a valid range in the configuration file, for all roles and databases, and reload it.")));
 	if (begun)
 		return;
-	sno_partition_attach();
+	sno_space_enter();
 	sno_activity_begin();
 	sno_my_activity->partition = -1;
 	before_shmem_exit(session_end, (Datum) 0);
@@ -149,11 +152,21 @@ sno_generate_open_table(Oid function)
 	return rel;
 }
 
+/* Give up the partition of this session, which then owns none. */
+static void
+give_up_mine(void (*give_back) (SnoPartition *))
+{
+	uint32		left = sequence();
+
+	give_back(mine);
+	own(NULL, left);
+}
+
 /*
  * Write a lease of this session's partition, from now on, and for as long as
  * the one that memory knows of, whose row may be lost.  False if the table is
- * locked.  If another holder leases the partition too, the session gives it up,
- * and owns none.
+ * locked.  If another holder leases the partition too, or sno_reseed() revoked
+ * it before the table was open, the session gives it up.
  */
 static bool
 write_lease(Oid function, uint64 now)
@@ -167,18 +180,15 @@ write_lease(Oid function, uint64 now)
 	if (rel == NULL)
 		return false;
 	lease.generator.ceiling = Max(ceiling, mine->generator.ceiling);
-	if (sno_lease_write(rel, &lease, &pending_lsn))
+	if (!sno_partition_owned(mine))
+		give_up_mine(sno_partition_park);
+	else if (sno_lease_write(rel, &lease, &pending_lsn))
 	{
 		pending_ceiling = lease.generator.ceiling;
 		pending_file = rel->rd_rel->relfilenode;
 	}
 	else
-	{
-		uint32		left = sequence();
-
-		sno_partition_abandon(mine);
-		own(NULL, left);
-	}
+		give_up_mine(sno_partition_abandon);
 	sno_table_close(rel);
 	return true;
 }
@@ -376,12 +386,36 @@ give_up(void)
 			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
 }
 
+/* It may have been revoked since it was taken, or the setting changed. */
+static bool
+may_issue(const SnoPartition *p)
+{
+	return sno_partition_owned(p) && sno_partition_usable(p);
+}
+
+/*
+ * Give up the partitions of this session that it can't use any more, before it
+ * waits: others, those of a named generator say, may be waiting for them.
+ */
+void
+sno_generate_release_unusable(void)
+{
+	if (mine != NULL && !may_issue(mine))
+		give_up_mine(sno_partition_park);
+	if (sno_given != NULL && !may_issue(sno_given))
+	{
+		sno_partition_park(sno_given);
+		sno_given = NULL;
+	}
+}
+
 /*
  * Wait a little.  *since is 0 at first.  Raises an error after sno.max_wait.
  */
 void
 sno_generate_wait(int64 *since)
 {
+	sno_generate_release_unusable();
 	if (!sno_wait(since, &sno_my_activity->own, NULL, -1, 1))
 		give_up();
 }
@@ -393,8 +427,7 @@ step_mine(Oid function, uint64 now, uint64 *issued)
 	SnoStep		step;
 	uint64		before;
 
-	/* It may have been revoked since it was taken, or the setting changed. */
-	if (mine == NULL || !sno_partition_owned(mine) || !sno_partition_usable(mine))
+	if (mine == NULL || !may_issue(mine))
 		return SNO_EXHAUSTED;
 
 	/* Units were left out, or the clock went back. */
@@ -490,18 +523,6 @@ const SnoPartition *
 sno_generate_mine(void)
 {
 	return mine;
-}
-
-/* Give it up, to a named generator of this session. */
-void
-sno_generate_vacate(void)
-{
-	uint32		left = sequence();
-
-	if (mine == NULL)
-		return;
-	sno_partition_park(mine);
-	own(NULL, left);
 }
 
 PG_FUNCTION_INFO_V1(sno_generate);

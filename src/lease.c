@@ -3,10 +3,13 @@
  *		Leases of partitions: rows of sno_snapshot, read and written in place.
  *
  * A lease is the right to issue in one partition in units (lease_floor,
- * ceiling].  Its durable form is a row of sno_snapshot, whose lease_until is
- * the ceiling.  After whatever end of the server, nothing that is at or below
- * the highest lease_until of a partition's rows is issued in it again: a new
- * lease has that as its floor.  So the guarantee rests on one order of events:
+ * ceiling].  Its durable form is a row of sno_snapshot, which has a bound for
+ * each timeline: tick_until for the tick-tock bit 0, tock_until for 1.  Nothing
+ * was issued after its bound in either timeline.  A session's generator, which
+ * changes timelines without telling, has the ceiling as both.  After whatever end
+ * of the server, nothing that is at or below the highest bound of a partition's
+ * rows is issued in it again: a new lease has that as its floor.  So the
+ * guarantee rests on one order of events:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
@@ -23,13 +26,15 @@
  * once, which is what a page that is marked all-visible or all-frozen needs,
  * and without any trace that a rollback, VACUUM or a crash could act on.
  *
- * A reader that has no content lock may see a row half old, half new.  That is
- * harmless: fields are aligned, and each is a true bound of its time.
+ * A reader that has no content lock, as COPY and pg_dump, may see a row half old,
+ * half new.  That is harmless: fields are aligned, and each bound is true by
+ * itself of its timeline, whatever the other fields say.
  *
  * Locking: rows are read under their buffer's share lock and written under its
  * exclusive lock.  A session writes a partition's row only while it owns the
  * partition (partition.c), a named generator's only while it holds the lock of
- * its group (pool.c), so no two write one row.
+ * its group (pool.c), so no two write one row.  Both hold for as long as the
+ * table is open: sno_reseed() waits for that before it revokes anything.
  *
  * The table is as table.c demands, so a row is a C struct.  One that was changed
  * by SQL isn't overwritten (it has a transaction's marks): a new one is written
@@ -47,12 +52,17 @@
  * was copied has these three, too: sno_reseed() makes it another holder, by
  * setting the system identifier of its rows to 0, which no server has.
  *
- * The row of a named generator, which can't move to another partition, says more
- * than an anonymous one's ceiling, so that it can go on from there: the timeline
- * that the lowest bit of drifts names is used up to lease_until, and the other
- * one up to wall_safe.  If lease_until is wall_hi, the generator was closed, and
- * sequence is the next one of that unit; else all of lease_until's unit counts.
- * Anonymous generators, which change timelines without telling, keep above both.
+ * The row of a named generator, which can't move to another partition, says where
+ * it can go on: in the timeline that the lowest bit of drifts names, or in the
+ * other one, each after its bound.  If the bound of the former is wall_hi, the
+ * generator was closed, and sequence is the next one of that unit; else all of
+ * the bound's unit counts.
+ *
+ * That is true of rows of our own, which we flushed.  Another holder may have
+ * opened the generator, or renewed its lease, in WAL that never came here.  So its
+ * row is never exact, and the first time that we open the generator we take it to
+ * be open, with a lease from now on: we enter the other timeline.  The same if
+ * there is no row, but the generator was defined by another holder.
  */
 #include "postgres.h"
 
@@ -81,10 +91,9 @@ typedef struct LeaseRow
 	int32		sequence_max;
 	int32		sequence;
 	TimestampTz wall_hi;
-	TimestampTz wall_safe;
 	int64		drifts;
+	TimestampTz until[2];		/* by tick-tock: tick_until, tock_until */
 	TimestampTz taken_at;
-	TimestampTz lease_until;
 	bool		named;
 } LeaseRow;
 
@@ -101,6 +110,8 @@ typedef struct Pass
 	SnoLease   *recall;			/* what is to know all that rows say, or NULL; */
 	SnoLeaseKnown known;		/* but for rows of our own that this tells, */
 	const void *arg;			/* given this */
+	bool		own_part;		/* is there a row of our own of that part, or */
+	bool		others_part;	/* another holder's, that overlaps it? */
 	bool		own_found;		/* is there any row of our own? */
 	uint64		holder;			/* if so, the first one's holder */
 	ItemPointerData tid;		/* the lease's row, fit to be overwritten */
@@ -170,12 +181,29 @@ tuple_at(Page page, OffsetNumber offset)
 	return has_null(tuple) ? NULL : tuple;
 }
 
+/* Is what has these three of this server and database, as it is now? */
+bool
+sno_lease_is_own(int64 system_identifier, int32 timeline, Oid database)
+{
+	return system_identifier == (int64) GetSystemIdentifier() &&
+		timeline == (int32) GetWALInsertionTimeLine() &&
+		database == MyDatabaseId;
+}
+
 static bool
 is_own(const LeaseRow *row)
 {
-	return row->system_identifier == (int64) GetSystemIdentifier() &&
-		row->timeline == (int32) GetWALInsertionTimeLine() &&
-		row->database == MyDatabaseId;
+	return sno_lease_is_own(row->system_identifier, row->timeline, row->database);
+}
+
+/* Is it of the same generator, or the same part of a partition? */
+static bool
+is_same(const LeaseRow *row, const SnoLease *lease)
+{
+	return row->partition == lease->partition &&
+		row->named == lease->named &&
+		row->sequence_min == lease->generator.sequence_min &&
+		row->sequence_max == lease->generator.sequence_max;
 }
 
 /* Is this the lease's row, and without marks of any transaction? */
@@ -184,10 +212,7 @@ is_row_of(HeapTupleHeader tuple, const SnoLease *lease)
 {
 	LeaseRow   *row = row_of(tuple);
 
-	return row->partition == lease->partition &&
-		row->named == lease->named &&
-		row->sequence_min == lease->generator.sequence_min &&
-		row->sequence_max == lease->generator.sequence_max &&
+	return is_same(row, lease) &&
 		is_own(row) &&
 		HeapTupleHeaderXminFrozen(tuple) &&
 		(tuple->t_infomask & HEAP_XMAX_INVALID ||
@@ -217,36 +242,26 @@ unit_of(TimestampTz at)
 static uint64
 ceiling_of(const LeaseRow *row)
 {
-	uint64		ceiling = unit_of(row->lease_until);
-
-	return row->named ? Max(ceiling, unit_of(row->wall_safe)) : ceiling;
+	return unit_of(Max(row->until[0], row->until[1]));
 }
 
 /* What a row that overlaps a named generator says that it may have issued. */
 static void
 recall(SnoLease *lease, const LeaseRow *row, bool own)
 {
-	uint64		ceiling = ceiling_of(row);
+	bool		tick_tock = row->drifts & 1;
+	bool		exact = own && is_same(row, lease) &&
+		row->until[tick_tock] == row->wall_hi && row->sequence >= row->sequence_min;
 	SnoGenerator issued = {
 		.drifts = (uint32) row->drifts,
-		.wall_safe = ceiling,
-		.word = SNO_WORD(ceiling, row->drifts & 1, SNO_SEQUENCE_NONE)
+		.wall_safe = unit_of(row->until[!tick_tock]),
+		.word = SNO_WORD(unit_of(row->until[tick_tock]), tick_tock,
+						 exact ? row->sequence : SNO_SEQUENCE_NONE)
 	};
 
-	if (row->named)
-	{
-		bool		exact = row->lease_until == row->wall_hi &&
-			row->sequence_min == lease->generator.sequence_min &&
-			row->sequence_max == lease->generator.sequence_max &&
-			row->sequence >= row->sequence_min;
-
-		issued.wall_safe = unit_of(row->wall_safe);
-		issued.word = SNO_WORD(unit_of(row->lease_until), row->drifts & 1,
-							   exact ? row->sequence : SNO_SEQUENCE_NONE);
-	}
 	sno_generator_merge(&lease->generator, &issued);
 	if (!own)
-		lease->generator.lease_floor = Max(lease->generator.lease_floor, ceiling);
+		lease->generator.lease_floor = Max(lease->generator.lease_floor, ceiling_of(row));
 }
 
 static void
@@ -288,9 +303,13 @@ note_row(Pass *pass, HeapTupleHeader tuple, BlockNumber block, OffsetNumber offs
 	{
 		note_bound(pass->bounds, row->partition, ceiling, own);
 	}
-	if (pass->recall != NULL && overlaps(row, pass->recall) &&
-		!(own && pass->known(pass->arg, row->named, row->sequence_min, row->sequence_max)))
-		recall(pass->recall, row, own);
+	if (pass->recall != NULL && overlaps(row, pass->recall))
+	{
+		if (!(own && pass->known(pass->arg, row->named, row->sequence_min, row->sequence_max)))
+			recall(pass->recall, row, own);
+		pass->own_part = pass->own_part || (own && is_same(row, pass->recall));
+		pass->others_part = pass->others_part || (!own && row->named);
+	}
 	if (pass->lease != NULL && overlaps(row, pass->lease))
 	{
 		if (!own && ceiling > pass->lease->generator.lease_floor)
@@ -379,14 +398,21 @@ sno_lease_count_others(Relation rel, uint64 now, uint64 *until)
  * Let a named generator's lease, which says nothing yet, know all that the rows
  * say that was issued in its part of the partition, but for those rows of our
  * own that are known.  Its floor gets to be the highest bound that another
- * holder's row sets.
+ * holder's row sets.  Where another holder may have issued more than the rows say,
+ * it goes on in the other timeline, and the one that is left counts as used for as
+ * long as a lease that begins now.  `made_here` tells whether the generator was
+ * defined by this holder.
  */
 void
-sno_lease_recall(Relation rel, SnoLease *lease, SnoLeaseKnown known, const void *arg)
+sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
+				 SnoLeaseKnown known, const void *arg)
 {
 	Pass		pass = {.recall = lease, .known = known, .arg = arg};
 
 	pass_over(rel, &pass);
+	if (!pass.own_part && (pass.others_part || !made_here))
+		sno_generator_switch(&lease->generator,
+							 Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX));
 }
 
 /*
@@ -413,8 +439,8 @@ overwrite(Relation rel, const SnoLease *lease, ItemPointer tid, LeaseRow *row,
 		UnlockReleaseBuffer(buffer);
 		return false;
 	}
-	if (!row->named)
-		row->lease_until = Max(row->lease_until, row_of(tuple)->lease_until);
+	for (int t = 0; t < 2 && !row->named; t++)
+		row->until[t] = Max(row->until[t], row_of(tuple)->until[t]);
 	memcpy(row_of(tuple), row, ROW_SIZE);
 	*lsn = GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
@@ -502,13 +528,14 @@ sno_lease_write(Relation rel, const SnoLease *lease, XLogRecPtr *lsn)
 		.sequence_max = g->sequence_max,
 		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), SNO_SEQUENCE_NONE),
 		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
-		.wall_safe = sno_unit_to_timestamptz(g->wall_safe),
 		.drifts = g->drifts,
 		.taken_at = GetCurrentTimestamp(),
-		.lease_until = sno_unit_to_timestamptz(g->ceiling),
 		.named = lease->named
 	};
 
+	row.until[g->drifts & 1] = sno_unit_to_timestamptz(g->ceiling);
+	row.until[!(g->drifts & 1)] =
+		sno_unit_to_timestamptz(lease->named ? g->wall_safe : g->ceiling);
 	for (;;)
 	{
 		Pass		pass = {.lease = lease};
@@ -554,8 +581,8 @@ disown_page(Relation rel, BlockNumber block)
 /*
  * Become another holder: all rows of our own are nobody's from now on, flushed,
  * and no session issues in their partitions any more.  As rows are written, and
- * partitions reserved after a look at all rows, only by who holds the table in
- * ROW EXCLUSIVE mode, none comes in between.
+ * partitions reserved after a look at all rows, only by who holds the table open,
+ * none comes in between.
  */
 void
 sno_lease_disown(Oid function)
@@ -568,5 +595,5 @@ sno_lease_disown(Oid function)
 	for (BlockNumber block = 0; block < blocks; block++)
 		lsn = disown_page(rel, block);
 	XLogFlush(lsn);
-	relation_close(rel, ShareRowExclusiveLock);
+	relation_close(rel, ExclusiveLock);
 }

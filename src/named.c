@@ -157,6 +157,7 @@ wait_a_little(const Use *use, int64 *since, int msec)
 {
 	SnoCounters *counters = use->pool == NULL ? NULL : &use->pool->counters;
 
+	sno_generate_release_unusable();
 	if (sno_pool_obstacle == SNO_POOL_GIVEN ||
 		!sno_wait(since, counters, use->name, use->definition.partition, msec))
 		give_up(use);
@@ -205,7 +206,7 @@ session_begin(void)
 	if (uses != NULL)
 		return;
 	PreventCommandDuringRecovery("sno_generate()");
-	sno_partition_attach();
+	sno_space_enter();
 	sno_activity_begin();
 	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);

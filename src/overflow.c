@@ -52,10 +52,10 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "overflow.h"
-#include "partition.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "shmem.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
@@ -317,7 +317,7 @@ sno_overflow_main(Datum database)
 	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
 
 	MemoryContextSwitchTo(TopMemoryContext);
-	sno_partition_attach();
+	sno_shmem_attach();
 	entry = enter();
 	if (entry == NULL)
 		return;

@@ -1,6 +1,6 @@
 /*
  * partition.h
- *		The partitions of the server, in shared memory, and who owns which.
+ *		The partitions of a database, in shared memory, and who owns which.
  */
 #ifndef SNO_PARTITION_H
 #define SNO_PARTITION_H
@@ -12,16 +12,14 @@
 #include "generator.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
-#include "storage/lwlock.h"
-#include "utils/dsa.h"
-
-#define SNO_PARTITIONS	(SNO_PARTITION_MAX + 1)
+#include "shmem.h"
 
 /* One cache line a partition.  partition.c says what protects each field. */
 typedef struct SnoPartition
 {
 	SnoGenerator generator;
-	Oid			database;		/* whose lease it is, InvalidOid if nobody's */
+	uint32		life;			/* of the space, in which it was used last; 0 if
+								 * it never was */
 	RelFileNumber file;			/* the sno_snapshot file that has the lease */
 	int32		owner;			/* pid of the session that owns it, 0, or -1 if
 								 * it was revoked and isn't given back yet */
@@ -52,17 +50,17 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
-/* How many partitions of the range of this server are in which state. */
+/* How many partitions of this session's range are in which state. */
 typedef struct SnoPartitionTally
 {
 	int			owned;
-	int			parked;
-	int			parked_here;	/* of these, free for sessions of this database */
+	int			parked;			/* those for given times included */
+	int			parked_live;	/* of these, for live ids */
 	int			resting;		/* until the clock has passed what they issued */
 	int			free;
 } SnoPartitionTally;
 
-/* The range of partitions that this server may use, sno.partitions. */
+/* The range of partitions that this session may use, sno.partitions. */
 typedef struct SnoPartitionRange
 {
 	int			first;
@@ -81,8 +79,8 @@ sno_partition_owned(const SnoPartition *p)
 	return __atomic_load_n(&p->owner, __ATOMIC_RELAXED) == MyProcPid;
 }
 
-extern void sno_partition_attach(void);
 extern const SnoPartition *sno_partition_at(int number);
+extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
@@ -93,11 +91,7 @@ extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern void sno_partition_revoke(void);
-extern dsa_area *sno_partition_area(void);
-extern dsa_pointer sno_partition_groups(int number);
-extern bool sno_partition_add_group(int number, dsa_pointer group, dsa_pointer next);
+extern void sno_partition_set_named(int number);
 extern bool sno_partition_claim(int number, SnoPartition *was, int *owner);
-extern void sno_partition_init_lock(LWLock *lock);
-extern bool sno_partition_note_clock(int64 offset, int64 tolerance, int64 *before);
 
 #endif							/* SNO_PARTITION_H */

@@ -8,11 +8,10 @@
  * sno_snapshot.  So neither a drop nor a rollback forgets anything, and a pool
  * that is defined again goes on where it was.
  *
- * The pools of a partition are a group: a list in an area of dynamic shared
- * memory that its number leads to, never removed nor moved.  A group keeps
- * anonymous generators out of its partition (partition.c).  Pools of one
- * database overlap if a definition was dropped and another one made; those of
- * several databases of the server may overlap anyway.
+ * The pools of a partition are a group: a list in the database's space that its
+ * number leads to, never removed nor moved.  A group keeps anonymous generators
+ * out of its partition (partition.c).  Pools overlap if a definition was dropped
+ * and another one made.
  *
  *	N1	At most one of several pools that overlap is open, and none while a
  *		session owns the partition.  Only an open pool's word is shared
@@ -20,26 +19,27 @@
  *		one.  A pool is opened above all that is known of the others, of
  *		anonymous generators in its partition, and of all rows that meet it, in
  *		the timeline where each of them was.
- *	N2	At any time the row on disk bounds both timelines: what the word's one
- *		issued is at or below lease_until, what the other issued at or below
- *		wall_safe.  It is therefore written and flushed before a pool is opened,
- *		before a ceiling is raised, and before a change of timeline.
+ *	N2	At any time the row on disk bounds both timelines: what each issued is at
+ *		or below its bound.  It is therefore written and flushed before a pool is
+ *		opened, before a ceiling is raised, and before a change of timeline.
  *	N3	A step back of the clock exchanges the word for SNO_WORD_CLOSED, writes the
- *		row of the other timeline, with the ceiling as wall_safe, and then opens
- *		that one.  If the row is lost, or flushed and the error comes after, no
- *		harm is done: until then nobody issues, and after it either timeline is
- *		below what the row says.
- *	N4	After a crash the timeline of the row is used up to its lease_until, which
- *		is later than now: so this is a step back too, and goes on at once in the
- *		other one, which alone may be below a row's lease_until.  A second crash
- *		within a lease finds both used, and has to wait for the earlier bound.
+ *		row of the other timeline, with the ceiling as the bound of the one that
+ *		is left, and then opens that one.  If the row is lost, or flushed and the
+ *		error comes after, no harm is done: until then nobody issues, and after it
+ *		either timeline is below what the row says.
+ *	N4	After a crash the timeline of the row is used up to its bound, which is
+ *		later than now: so this is a step back too, and goes on at once in the
+ *		other one, which alone may be below the higher bound of a row.  A second
+ *		crash within a lease finds both used, and has to wait for the earlier
+ *		bound.  The first opening by a successor, which may lack the end of the
+ *		WAL, is as after a crash: sno_lease_recall() sees to that.
  *	N5	The last session of a database that lets a pool go closes it and writes the
  *		exact word, so that a clean restart goes on with the next sequence.  It
  *		waits for no lock; a row that it can't write is as after a crash.
  *
  * Locking: users, and tickets and left (see named.c), are counted atomically.
- * All else of a group and its pools changes under the group's lock only, but for
- * the word of an open pool.  The lock is never waited for, but tried again each
+ * The lists of groups change under the space's lock.  All else of a group and its
+ * pools changes under the group's lock only, but for the word of an open pool.  The lock is never waited for, but tried again each
  * millisecond: whoever holds it may be writing to disk, and a caller can be
  * cancelled.  sno_snapshot is opened first, then the group is locked, then (for a
  * moment) what partition.c has.  Errors release the lock; there is no moment at
@@ -65,12 +65,18 @@
 
 typedef struct Group
 {
-	LWLock		lock;
-	int			partition;
-	dsa_pointer next;			/* in the list of partition.c */
-	dsa_pointer pools;
+	dsa_pointer next;			/* in a list of the space; comes first */
 	dsa_pointer place;			/* its own */
+	dsa_pointer pools;
+	int			partition;
+	LWLock		lock;
+	SnoGenerator rest;			/* what pools issued that aren't kept any more */
 } Group;
+
+StaticAssertDecl(offsetof(Group, next) == 0, "shmem.c can't follow a list of groups");
+
+/* So many pools of a group are kept that nobody has a use for. */
+#define POOLS_KEPT	8
 
 SnoPoolObstacle sno_pool_obstacle;
 int			sno_pool_held_by;
@@ -78,60 +84,83 @@ int			sno_pool_held_by;
 static SnoPool *
 pool_at(dsa_pointer place)
 {
-	return DsaPointerIsValid(place) ? dsa_get_address(sno_partition_area(), place) : NULL;
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* The group of a partition, made when it is needed. */
 static Group *
-group_of(int partition)
+group_in(dsa_pointer place)
 {
-	dsa_area   *area = sno_partition_area();
-	dsa_pointer made = InvalidDsaPointer;
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+static dsa_pointer *
+list_of(int partition)
+{
+	return &sno_space->groups[partition % SNO_GROUP_LISTS];
+}
+
+/* A group that a former database of the space had, or a new one. */
+static Group *
+new_group(void)
+{
+	dsa_pointer place = sno_space->spare_groups;
+	Group	   *group = group_in(place);
+
+	if (group != NULL)
+	{
+		sno_space->spare_groups = group->next;
+		for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
+			pool->life = 0;
+		memset(&group->rest, 0, sizeof(SnoGenerator));
+		return group;
+	}
+	place = dsa_allocate0(sno_area, sizeof(Group));
+	group = group_in(place);
+	group->place = place;
+	sno_shmem_init_lock(&group->lock);
+	return group;
+}
+
+/* The group of a partition; if there is none, NULL, or else it is made. */
+static Group *
+group_of(int partition, bool make)
+{
 	Group	   *group;
 
-	for (;;)
+	LWLockAcquire(&sno_space->lock, make ? LW_EXCLUSIVE : LW_SHARED);
+	group = group_in(*list_of(partition));
+	while (group != NULL && group->partition != partition)
+		group = group_in(group->next);
+	if (group == NULL && make)
 	{
-		dsa_pointer first = sno_partition_groups(partition);
-
-		for (dsa_pointer place = first; DsaPointerIsValid(place); place = group->next)
-		{
-			group = dsa_get_address(area, place);
-			if (group->partition == partition)
-			{
-				if (DsaPointerIsValid(made))
-					dsa_free(area, made);
-				return group;
-			}
-		}
-		if (!DsaPointerIsValid(made))
-			made = dsa_allocate0(area, sizeof(Group));
-		group = dsa_get_address(area, made);
-		group->place = made;
+		group = new_group();
 		group->partition = partition;
-		group->next = first;
-		group->pools = InvalidDsaPointer;
-		sno_partition_init_lock(&group->lock);
-		if (sno_partition_add_group(partition, made, first))
-			return group;
+		sno_partition_set_named(partition);
+		group->next = *list_of(partition);
+		*list_of(partition) = group->place;
 	}
+	LWLockRelease(&sno_space->lock);
+	return group;
 }
 
 static Group *
 group_at(const SnoPool *pool)
 {
-	return dsa_get_address(sno_partition_area(), pool->group);
+	return group_in(pool->group);
 }
 
-/* A pool of this database in a group that is locked; NULL if there is none yet. */
+/* A pool in a group that is locked, or NULL; NULL if there is none yet. */
 static SnoPool *
 find_pool(Group *group, const SnoDefinition *d)
 {
-	for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
-		if (pool->database == MyDatabaseId &&
-			pool->shared.sequence_min == d->sequence_min &&
-			pool->shared.sequence_max == d->sequence_max)
-			return pool;
-	return NULL;
+	SnoPool    *pool = group == NULL ? NULL : pool_at(group->pools);
+
+	while (pool != NULL &&
+		   (pool->life == 0 ||
+			pool->shared.sequence_min != d->sequence_min ||
+			pool->shared.sequence_max != d->sequence_max))
+		pool = pool_at(pool->next);
+	return pool;
 }
 
 /* The next sequence of a word, for counters: additions go beyond the bounds. */
@@ -152,7 +181,7 @@ list_pool(SnoPool *pool, dsa_pointer place)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Make a pool, which is all zeroes, one of which nothing is known. */
+/* Make a pool one of which nothing is known. */
 static void
 init_pool(SnoPool *pool, const SnoDefinition *d)
 {
@@ -161,23 +190,15 @@ init_pool(SnoPool *pool, const SnoDefinition *d)
 	pg_atomic_init_u32(&pool->tickets, 0);
 	pg_atomic_init_u32(&pool->left, 0);
 	pg_atomic_init_u32(&pool->users, 0);
+	pool->life = sno_space->life;
+	pool->known = pool->open = false;
+	pool->file = InvalidOid;
+	pool->pending_ceiling = 0;
 	pool->database = MyDatabaseId;
 	pool->partition = d->partition;
+	memset(&pool->counters, 0, sizeof(SnoCounters));
+	memset(&pool->reset, 0, sizeof(SnoCounters));
 	pool->counters.base = -(int64) sequence_of(pool, pool->word);
-}
-
-static SnoPool *
-make_pool(Group *group, const SnoDefinition *d)
-{
-	dsa_pointer place = dsa_allocate0(sno_partition_area(), sizeof(SnoPool));
-	SnoPool	   *pool = pool_at(place);
-
-	init_pool(pool, d);
-	pool->group = group->place;
-	pool->next = group->pools;
-	group->pools = place;
-	list_pool(pool, place);
-	return pool;
 }
 
 static bool
@@ -237,10 +258,66 @@ merge_other(SnoGenerator *g, SnoGenerator other)
 	sno_generator_merge(g, &other);
 }
 
+/*
+ * A pool of the group to be used for another definition, NULL if all are to be
+ * kept.  What it issued is added to the rest.
+ */
+static SnoPool *
+give_up_pool(Group *group)
+{
+	int			kept = 0;
+
+	for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
+	{
+		if (pool->life == 0)
+			return pool;
+		if (pg_atomic_read_u32(&pool->users) == 0 && kept++ == POOLS_KEPT)
+		{
+			close_pool(pool);
+			merge_other(&group->rest, state_of(pool));
+			return pool;
+		}
+	}
+	return NULL;
+}
+
+static SnoPool *
+make_pool(Group *group, const SnoDefinition *d)
+{
+	SnoPool	   *pool = give_up_pool(group);
+	dsa_pointer place;
+
+	if (pool != NULL)
+	{
+		init_pool(pool, d);
+		return pool;
+	}
+	place = dsa_allocate0(sno_area, sizeof(SnoPool));
+	pool = pool_at(place);
+	init_pool(pool, d);
+	pool->group = group->place;
+	pool->next = group->pools;
+	group->pools = place;
+	list_pool(pool, place);
+	return pool;
+}
+
+/* The pool that a definition means, in a group that is locked. */
+static SnoPool *
+have_pool(Group *group, const SnoDefinition *d)
+{
+	SnoPool	   *pool = find_pool(group, d);
+
+	if (pool == NULL)
+		pool = make_pool(group, d);
+	pool->made_here = d->made_here;
+	return pool;
+}
+
 /* What memory knows of a partition, beside the rows. */
 typedef struct Memory
 {
-	Group	   *group;
+	Group	   *group;			/* NULL if there is none */
 	bool		anonymous;		/* all that anonymous leases of ours were used for */
 } Memory;
 
@@ -260,7 +337,7 @@ in_memory(const void *arg, bool named, int sequence_min, int sequence_max)
  * does.
  */
 static SnoGenerator
-gather(Relation rel, Group *group, const SnoPool *pool, bool anonymous)
+gather(Relation rel, Group *group, const SnoPool *pool, bool anonymous, uint64 now)
 {
 	SnoLease	lease = {
 		.partition = pool->partition,
@@ -270,11 +347,13 @@ gather(Relation rel, Group *group, const SnoPool *pool, bool anonymous)
 	Memory		memory = {group, anonymous};
 
 	if (!pool->known)
-		sno_lease_recall(rel, &lease, in_memory, &memory);
-
+		sno_lease_recall(rel, &lease, now, pool->made_here, in_memory, &memory);
+	if (group == NULL)
+		return lease.generator;
 	for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
-		if (p != pool && overlap(p, pool))
+		if (p != pool && p->life != 0 && overlap(p, pool))
 			merge_other(&lease.generator, state_of(p));
+	merge_other(&lease.generator, group->rest);
 	return lease.generator;
 }
 
@@ -323,8 +402,7 @@ claim(int partition, SnoPartition *was)
 		return true;
 	if (sno_pool_held_by == MyProcPid)
 	{
-		sno_generate_vacate();
-		sno_generate_at_vacate();
+		sno_generate_release_unusable();
 		return sno_partition_claim(partition, was, &sno_pool_held_by);
 	}
 	return false;
@@ -335,18 +413,18 @@ claim(int partition, SnoPartition *was)
  * those that it overlaps.  Its partition has no owner, and was used so before.
  */
 static SnoGenerator
-prepare(Relation rel, Group *group, SnoPool *pool, SnoPartition was)
+prepare(Relation rel, Group *group, SnoPool *pool, SnoPartition was, uint64 now)
 {
 	SnoGenerator g;
 
 	for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
 		if (p != pool && p->open && overlap(p, pool))
 			close_pool(p);
-	g = gather(rel, group, pool, was.database == MyDatabaseId);
+	g = gather(rel, group, pool, was.life == sno_space->life, now);
 	/* Ids for given times may be anywhere below the end of all time. */
 	if (was.generator.ceiling == SNO_UNIT_MAX)
 		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
-	if (was.database != InvalidOid)
+	if (was.life != 0)
 		merge_other(&g, was.generator);
 	set_state(pool, &g);
 	pool->known = true;
@@ -358,13 +436,12 @@ prepare(Relation rel, Group *group, SnoPool *pool, SnoPartition was)
  * clock is back.  The group is locked.  False if there is an obstacle.
  */
 static bool
-open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
+open_pool(Relation rel, Group *group, SnoPool *pool, const char *name, uint64 now)
 {
 	SnoGenerator g,
 				row;
 	SnoPartition was;
 	uint64		used,
-				now,
 				ceiling;
 	bool		drifted;
 	XLogRecPtr	lsn;
@@ -375,8 +452,9 @@ open_pool(Relation rel, Group *group, SnoPool *pool, const char *name)
 		return false;
 	}
 	used = pool->open ? pool->shared.ceiling : 0;
-	g = pool->open ? state_of(pool) : prepare(rel, group, pool, was);
+	g = pool->open ? state_of(pool) : prepare(rel, group, pool, was, now);
 
+	/* What is known by now may be later than the clock was: see S4. */
 	now = sno_clock_unit();
 	drifted = now < SNO_WORD_UNIT(g.word);
 	if (drifted)
@@ -445,7 +523,34 @@ renew(Relation rel, SnoPool *pool, uint64 now, bool early)
 	publish(pool, pool->pending_ceiling, file);
 }
 
-/* Open the table of leases and lock the group; NULL if there is an obstacle. */
+/*
+ * Lock a group.  Its pools that are of a former life of the space have no lease
+ * any more, and what they issued is a bound among others.  False if somebody else
+ * has it.
+ */
+static bool
+lock_group(Group *group)
+{
+	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+	{
+		sno_pool_obstacle = SNO_POOL_BUSY;
+		return false;
+	}
+	for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
+		if (pool->life != 0 && pool->life != sno_space->life)
+		{
+			close_pool(pool);
+			pool->known = false;
+			pool->file = InvalidOid;
+			pool->life = sno_space->life;
+		}
+	return true;
+}
+
+/*
+ * Open the table of leases and lock the group, if there is one; NULL if there is
+ * an obstacle.
+ */
 static Relation
 begin_change(Oid function, Group *group)
 {
@@ -453,11 +558,10 @@ begin_change(Oid function, Group *group)
 
 	if (rel == NULL)
 		sno_pool_obstacle = SNO_POOL_TABLE_LOCKED;
-	else if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+	else if (group != NULL && !lock_group(group))
 	{
 		sno_table_close(rel);
 		rel = NULL;
-		sno_pool_obstacle = SNO_POOL_BUSY;
 	}
 	return rel;
 }
@@ -465,7 +569,8 @@ begin_change(Oid function, Group *group)
 static void
 end_change(Relation rel, Group *group)
 {
-	LWLockRelease(&group->lock);
+	if (group != NULL)
+		LWLockRelease(&group->lock);
 	sno_table_close(rel);
 }
 
@@ -488,13 +593,13 @@ sno_pool_mend(Oid function, SnoPool *pool, const char *name)
 	word = sno_generator_load(&pool->shared);
 	now = sno_clock_unit();
 	if (sno_word_is_closed(word))
-		done = open_pool(rel, group, pool, name);
+		done = open_pool(rel, group, pool, name, now);
 	else if (now < SNO_WORD_UNIT(word))
 	{
 		if (now > pool->shared.wall_safe)
 		{
 			take_word(pool);
-			done = open_pool(rel, group, pool, name);
+			done = open_pool(rel, group, pool, name, now);
 		}
 		else
 		{
@@ -534,17 +639,12 @@ sno_pool_renew_early(Oid function, SnoPool *pool, uint64 now)
 SnoPool *
 sno_pool_join(const SnoDefinition *d)
 {
-	Group	   *group = group_of(d->partition);
+	Group	   *group = group_of(d->partition, true);
 	SnoPool	   *pool;
 
-	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
-	{
-		sno_pool_obstacle = SNO_POOL_BUSY;
+	if (!lock_group(group))
 		return NULL;
-	}
-	pool = find_pool(group, d);
-	if (pool == NULL)
-		pool = make_pool(group, d);
+	pool = have_pool(group, d);
 	pg_atomic_fetch_add_u32(&pool->users, 1);
 	LWLockRelease(&group->lock);
 	return pool;
@@ -633,14 +733,14 @@ sno_pool_reset(void)
 
 /*
  * What was issued in the pool that a definition means, as memory and the rows
- * know.  False if there is an obstacle.
+ * know.  False if there is an obstacle.  Nothing is made for it.
  */
 bool
 sno_pool_state(Oid function, const SnoDefinition *d, SnoGenerator *g)
 {
-	Group	   *group = group_of(d->partition);
+	Group	   *group = group_of(d->partition, false);
 	Relation	rel = begin_change(function, group);
-	SnoPool		unknown = {.known = false};
+	SnoPool		unknown = {.made_here = d->made_here};
 	SnoPool	   *pool;
 
 	if (rel == NULL)
@@ -651,7 +751,7 @@ sno_pool_state(Oid function, const SnoDefinition *d, SnoGenerator *g)
 		pool = &unknown;
 		init_pool(pool, d);
 	}
-	*g = pool->known ? state_of(pool) : gather(rel, group, pool, false);
+	*g = pool->known ? state_of(pool) : gather(rel, group, pool, false, sno_clock_unit());
 	end_change(rel, group);
 	return true;
 }
@@ -660,22 +760,21 @@ sno_pool_state(Oid function, const SnoDefinition *d, SnoGenerator *g)
 bool
 sno_pool_restore(Oid function, const SnoDefinition *d, const SnoGenerator *issued)
 {
-	Group	   *group = group_of(d->partition);
+	Group	   *group = group_of(d->partition, true);
 	Relation	rel = begin_change(function, group);
 	SnoPool	   *pool;
 	SnoGenerator g;
 	XLogRecPtr	lsn;
+	uint64		now = sno_clock_unit();
 	uint64		ceiling;
 
 	if (rel == NULL)
 		return false;
-	pool = find_pool(group, d);
-	if (pool == NULL)
-		pool = make_pool(group, d);
+	pool = have_pool(group, d);
 	close_pool(pool);
 	for (;;)
 	{
-		g = gather(rel, group, pool, false);
+		g = gather(rel, group, pool, false, now);
 		sno_generator_merge(&g, issued);
 		if (write_row(rel, pool, g, 0, 0, &ceiling, &lsn))
 			break;

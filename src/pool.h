@@ -28,8 +28,9 @@ typedef struct SnoPool
 
 	uint64		word;			/* the exact one, while it isn't shared */
 	dsa_pointer next;			/* in the group */
-	Oid			database;
+	uint32		life;			/* of the space, in which the rest holds; or 0 */
 	pg_atomic_uint32 users;		/* sessions that may issue */
+	bool		made_here;		/* as its definition says */
 	bool		known;			/* have rows been recalled? */
 	bool		open;			/* see N1; a change of timeline may close the word */
 	RelFileNumber file;			/* of sno_snapshot that has the row */
@@ -40,6 +41,7 @@ typedef struct SnoPool
 
 	/* What it does, for sno_generators; see activity.c. */
 	dsa_pointer listed;			/* the next in the journal's list of all */
+	Oid			database;
 	int32		partition;
 	dsa_pointer group;
 	char		name[NAMEDATALEN];	/* by which it was opened last, */

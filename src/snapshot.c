@@ -36,7 +36,7 @@ snapshot_of(const SnoGenerator *g, int partition)
 	uint32		sequence = g->sequence_min;
 
 	/* The last one, not the next. */
-	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) == SNO_SEQUENCE_NONE)
+	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > g->sequence_max)
 		sequence = g->sequence_max;
 	else if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > sequence)
 		sequence = SNO_WORD_SEQUENCE(word) - 1;
@@ -150,6 +150,7 @@ read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 	d->sequence_min = (int32) member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
 	d->sequence_max = (int32) member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
 	d->meta = -1;
+	d->made_here = true;
 	if (d->sequence_max == 0 && d->sequence_min != SNO_SEQUENCE_MAX)
 		d->sequence_max = SNO_SEQUENCE_MAX;
 	sno_definition_check(d);

@@ -75,11 +75,11 @@ define_partitions(void)
 	if (given != NULL)
 		given = MemoryContextStrdup(TopMemoryContext, given);
 	DefineCustomStringVariable("sno.partitions",
-							   "Sets the range of partitions that this server may issue ids in.",
+							   "Sets the range of partitions in which ids may be issued.",
 							   "Servers that generate at the same time need ranges that don't overlap.",
 							   &partitions_setting,
 							   "0-65535",
-							   PGC_SIGHUP,
+							   PGC_SUSET,
 							   0,
 							   check_partitions,
 							   assign_partitions,

@@ -90,7 +90,8 @@ static const SnoPartition *
 partition_of(const SnoActivity *a)
 {
 	int			number = a->partition;	/* or not: it is negative then */
-	const SnoPartition *p = number < 0 ? NULL : sno_partition_at(number);
+	const SnoPartition *p = number < 0 ? NULL :
+		sno_partition_in(sno_space_of(a->database), number);
 
 	return p != NULL && p->owner == a->pid ? p : NULL;
 }
@@ -164,7 +165,7 @@ sno_generators(PG_FUNCTION_ARGS)
 	int			count;
 
 	InitMaterializedSRF(fcinfo, 0);
-	sno_partition_attach();
+	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
 		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY)
@@ -181,7 +182,7 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 	SnoActivity *slots;
 	int			count;
 
-	sno_partition_attach();
+	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < count; i++)

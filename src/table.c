@@ -6,9 +6,12 @@
  * have changed.  A lease is good for as long as its row is in that file: VACUUM
  * FULL, TRUNCATE or a drop has it written anew.
  *
- * The table is held in ROW EXCLUSIVE mode for the time of the operation, which
- * keeps away everything that would rewrite or drop it or index it; that lock is
- * never waited for here, for a session that holds a stronger one may wait for us.
+ * The table is held in ROW SHARE mode for the time of the operation, which keeps
+ * away everything that would rewrite or drop it, and sno_reseed().  It is the
+ * weakest mode that does, so that few locks are in the way: a foreign key, say,
+ * which anybody may begin to make, asks for SHARE ROW EXCLUSIVE mode before it
+ * looks at privileges.  The lock is never waited for here, for a session that
+ * holds a stronger one may wait for us.
  *
  * It is without indexes and toast, its columns fixed in width and never null.
  * Its definition is checked before each use.
@@ -37,7 +40,7 @@
 
 static const Oid column_types[SNO_TABLE_COLUMNS] = {
 	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT4OID, INT4OID, INT4OID,
-	TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+	TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
 	BOOLOID
 };
 
@@ -186,13 +189,13 @@ open_table(Oid relid)
 {
 	Relation	rel;
 
-	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
+	if (!ConditionalLockRelationOid(relid, RowShareLock))
 		return NULL;
 	rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
 	{
 		/* It was dropped before we had the lock. */
-		UnlockRelationOid(relid, RowExclusiveLock);
+		UnlockRelationOid(relid, RowShareLock);
 		return NULL;
 	}
 	check_definition(rel);
@@ -213,7 +216,7 @@ sno_table_open(Oid function)
 Relation
 sno_table_open_alone(Oid function)
 {
-	Relation	rel = relation_open(require_table(function), ShareRowExclusiveLock);
+	Relation	rel = relation_open(require_table(function), ExclusiveLock);
 
 	check_definition(rel);
 	return rel;
@@ -260,7 +263,7 @@ sno_table_close_at_exit(Relation rel)
 void
 sno_table_close(Relation rel)
 {
-	relation_close(rel, RowExclusiveLock);
+	relation_close(rel, RowShareLock);
 }
 
 /* It couldn't be opened for sno.max_wait: say why. */
@@ -271,6 +274,6 @@ sno_table_give_up(void)
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
 					SNO_TABLE_NAME, sno_max_wait),
-			 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE."),
+			 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW SHARE."),
 			 errhint("Look for that session in pg_locks, and end its transaction.")));
 }

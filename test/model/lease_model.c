@@ -22,8 +22,14 @@
  *
  * A server's successors continue its world: a crash loses its memory, a
  * promotion makes it another holder as well.  As either may happen at any
- * moment, they stand for standbys that lag and for backups too: to go on from
- * what was on disk at a moment is all that those do.
+ * moment, they stand for backups too: to go on from what was on disk at a moment
+ * is all that those do.  A standby that never received the end of the WAL goes on
+ * from what was on disk before, while the ids that were issued since count.  It
+ * can't know of them, so they may come again if its clock is behind.  That they
+ * don't otherwise is shown by a scope whose clock never is.
+ *
+ * A database may also be dropped, and made again of another one with the same OID
+ * and the same files, while the server runs: its space begins another life.
  *
  * Each rule of the protocol has its mutant, a decision made wrong.  All are to
  * be caught, and nothing is to be found without one.
@@ -63,10 +69,13 @@ typedef struct Scope
 				sessions[LINES];
 	Lines		lines;
 	bool		promotions,		/* the server becomes another holder, once */
+				lags,			/* and lacks the end of the WAL */
 				restores,		/* rows and ids of another holder come in */
+				again,			/* a database is dropped, and made again */
 				rewrites,		/* the table is given a new file */
 				disjoint,		/* the servers' partitions are */
-				plain;			/* no early renewals, no call broken off */
+				plain,			/* no early renewals, no call broken off */
+				large;			/* too much so to be explored whole: for mutants only */
 } Scope;
 
 static const Scope scopes[] = {
@@ -75,9 +84,13 @@ static const Scope scopes[] = {
 	{"rows restored", 6, 1, 2, 1, {2}, ONE, .restores = true},
 	{"two partitions, two sessions", 4, 1, 2, 2, {2}, ONE},
 	{"a promotion", 4, 1, 2, 2, {1}, ONE, .promotions = true},
-	{"two databases", 3, 1, 1, 2, {1, 1}, TWO_DATABASES, .plain = true},
+	{"a promotion without the end of the WAL", 4, 1, 2, 2, {1}, ONE, .promotions = true,
+	.lags = true, .plain = true},
+	{"two databases", 2, 1, 1, 2, {1, 1}, TWO_DATABASES, .plain = true},
+	{"a database made again", 4, 1, 2, 1, {1, 1}, TWO_DATABASES, .again = true, .plain = true},
 	{"two servers", 4, 1, 2, 1, {1, 1}, TWO_SERVERS, .plain = true},
-	{"two servers kept apart", 3, 1, 1, 2, {1, 1}, TWO_SERVERS, .disjoint = true, .plain = true}
+	{"two servers kept apart", 3, 1, 1, 2, {1, 1}, TWO_SERVERS, .disjoint = true, .plain = true},
+	{"two databases, more units", 3, 1, 1, 2, {1, 1}, TWO_DATABASES, .plain = true, .large = true}
 };
 
 typedef enum Mutant
@@ -92,7 +105,8 @@ typedef enum Mutant
 	FLOOR_IGNORES_MEMORY,
 	RESERVED_BY_ROW_ALONE,
 	PARKED_GIVEN_TWICE,
-	PARKED_GIVEN_TO_OTHERS,
+	FORMER_LIFE_TRUSTED,
+	OTHERS_NOT_AVOIDED,
 	ABANDONED_FORGOTTEN,
 	CLASH_IGNORED,
 	PENDING_KEPT,
@@ -127,7 +141,8 @@ static const struct
 	[FLOOR_IGNORES_MEMORY] = {"the floor is what the rows say, whatever memory knows", 2},
 	[RESERVED_BY_ROW_ALONE] = {"a partition whose row isn't written yet isn't reserved", 0, true},
 	[PARKED_GIVEN_TWICE] = {"a parked partition is given to two sessions", 0, true},
-	[PARKED_GIVEN_TO_OTHERS] = {"a parked partition is given to another database", 5},
+	[FORMER_LIFE_TRUSTED] = {"what a former database had parked is given to another one", 7},
+	[OTHERS_NOT_AVOIDED] = {"another database's partition is taken while one is free", 6, true},
 	[ABANDONED_FORGOTTEN] = {"an abandoned partition's state is forgotten", 2},
 	[CLASH_IGNORED] = {"another holder's lease of the partition is ignored", 2},
 	[PENDING_KEPT] = {"a pending ceiling is kept for the next partition", 3},
@@ -138,7 +153,7 @@ static const struct
 	[WALL_SAFE_OFF_BY_ONE] = {"a step back may go to wall_safe", 0},
 	[CEILING_OFF_BY_ONE] = {"the ceiling's next unit counts as leased", 0},
 	[HOLDER_WITHOUT_TIMELINE] = {"a promoted server remains the same holder", 4, true},
-	[HOLDER_WITHOUT_DATABASE] = {"all databases are one holder", 5, true}
+	[HOLDER_WITHOUT_DATABASE] = {"all databases are one holder", 10, true}
 };
 
 /* Where a session is; nothing but generate() begins at IDLE. */
@@ -181,21 +196,23 @@ typedef struct Memory
 
 typedef struct World
 {
-	SnoHeader	header[LINES];
+	SnoSpace	space[LINES];
 	SnoPartition partition[LINES][PARTITIONS];
 	Session		session[LINES][SESSIONS];
 	Row			row[LINES][HOLDERS][PARTITIONS];	/* in a line's table */
+	uint8_t		standby[PARTITIONS];	/* ceilings that it has received */
 	Memory		memory;
-	bool		turned;			/* the promotion or copy has taken place */
+	uint8_t		turned;			/* promotions and copies that have taken place */
+	uint8_t		earliest;		/* that a clock may read now, and */
+	uint8_t		latest;			/* what one has read, where that matters */
 } World;
 
 static const Scope *scope;
 static Mutant mutant;
 static World w;
 
-/* Whose turn it is: a line, its server, and a session of it. */
+/* Whose turn it is: a line, which has a space of its own, and a session of it. */
 static int	line;
-static int	server;
 static Session *session;
 
 /* Are ids issued twice all that the search is for? */
@@ -213,9 +230,31 @@ static bool issued;
 static uint64_t issued_word;
 static uint64_t issue_count;
 
-/* What partition.c needs of PostgreSQL; here, one session at a time runs. */
+/* What partition.c needs of others; here, one session at a time runs. */
 int			MyProcPid;
-Oid			MyDatabaseId;
+SnoSpace   *sno_space;
+dsa_area   *sno_area;
+pg_prng_state pg_global_prng_state;
+
+uint32
+pg_prng_uint32(pg_prng_state *state)
+{
+	return 0;
+}
+
+/* Which partitions are used is seen by the partitions themselves. */
+void
+sno_shmem_note_use(int number)
+{
+}
+
+bool
+sno_shmem_is_used(int number)
+{
+	if (mutant == OTHERS_NOT_AVOIDED || scope->lines == TWO_SERVERS)
+		return false;
+	return w.partition[0][number].life != 0 || w.partition[1][number].life != 0;
+}
 
 bool
 LWLockAcquire(LWLock *lock, LWLockMode mode)
@@ -252,14 +291,12 @@ static void
 enter(int l, int s)
 {
 	line = l;
-	server = scope->lines == TWO_SERVERS ? l : 0;
 	session = &w.session[l][s];
-	header = &w.header[server];
-	blocks[0] = w.partition[server];
+	sno_space = &w.space[l];
+	blocks[0] = w.partition[l];
 	MyProcPid = l * SESSIONS + s + 1;
-	MyDatabaseId = l + 1;
-	sno_partition_range.first = scope->disjoint ? server : 0;
-	sno_partition_range.last = scope->disjoint ? server : (int) scope->partitions - 1;
+	sno_partition_range.first = scope->disjoint ? l : 0;
+	sno_partition_range.last = scope->disjoint ? l : (int) scope->partitions - 1;
 }
 
 /* The holder that this line's server and database are now. */
@@ -415,7 +452,6 @@ move(unsigned now)
 {
 	SnoPartition *old = mine();
 	SnoPartition *p;
-	Oid			databases[PARTITIONS];
 
 	/* What is left behind is to come back with the lease that is written. */
 	if (old != NULL && session->pending != 0 && session->pending_file == old->file &&
@@ -424,23 +460,14 @@ move(unsigned now)
 		session->place = WRITTEN;
 		return;
 	}
-	for (int i = 0; i < PARTITIONS; i++)
-	{
-		databases[i] = blocks[0][i].database;
-		if (mutant == PARKED_GIVEN_TO_OTHERS && blocks[0][i].next != NOT_PARKED)
-			blocks[0][i].database = MyDatabaseId;
-	}
 	p = sno_partition_exchange(old, now, false);
-	for (int i = 0; i < PARTITIONS; i++)
-		if (&blocks[0][i] != p)
-			blocks[0][i].database = databases[i];
 	if (p != NULL)
 	{
 		forget(old);
 		if (mutant == PARKED_GIVEN_TWICE && p->next == NOT_PARKED)
 		{
-			p->next = header->parked[false];
-			header->parked[false] = sno_partition_number(p) + 1;
+			p->next = sno_space->parked[false];
+			sno_space->parked[false] = sno_partition_number(p) + 1;
 		}
 		own(p);
 		return;
@@ -452,12 +479,19 @@ move(unsigned now)
 
 /* Was `number` free for all, when the caller took one that others leased? */
 static bool
-untouched(int number)
+is_untouched(int number)
 {
 	for (int h = 0; h < HOLDERS; h++)
 		if (w.row[line][h][number].written != 0)
 			return false;
-	return at_rest(number) && blocks[0][number].database == InvalidOid;
+	return blocks[0][number].life == 0;
+}
+
+/* Does another database of the server use it? */
+static bool
+used_elsewhere(int number)
+{
+	return scope->lines == TWO_DATABASES && w.partition[!line][number].life != 0;
 }
 
 /* move(), the rest.  The clock may have moved on, or back, which is no matter. */
@@ -470,7 +504,9 @@ reserve(unsigned now, unsigned holder)
 	SnoPartition *old = mine();
 	SnoPartition *p;
 	int			number;
-	bool		choice = false;
+	uint8_t		bound_seen[PARTITIONS];
+	bool		choice = false,
+				free_choice = false;
 
 	if (session->place != SURVEYED)
 		return false;
@@ -478,7 +514,8 @@ reserve(unsigned now, unsigned holder)
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
 		block[i] = session->bound[i];
-		choice = choice || untouched(i);
+		choice = choice || is_untouched(i);
+		free_choice = free_choice || (is_untouched(i) && !used_elsewhere(i));
 		if (mutant == FLOOR_IGNORES_MEMORY)
 			blocks[0][i].generator.ceiling = 0;
 		if (mutant == RESERVED_BY_ROW_ALONE && blocks[0][i].owner != 0 &&
@@ -494,6 +531,7 @@ reserve(unsigned now, unsigned holder)
 				blocks[0][i] = before[i];
 		}
 	session->place = IDLE;
+	memcpy(bound_seen, session->bound, sizeof(bound_seen));
 	memset(session->bound, 0, sizeof(session->bound));
 	if (p == NULL)
 		return true;
@@ -501,6 +539,8 @@ reserve(unsigned now, unsigned holder)
 	forget(old);
 	number = sno_partition_number(p);
 	own(p);
+	if (free_choice && used_elsewhere(number) && bound_seen[number] == 0)
+		amiss("another database's partition was taken while one was free");
 	if (mutant == FLOOR_OFF_BY_ONE && p->generator.lease_floor > 0)
 		sno_generator_start(&p->generator, p->generator.lease_floor - 1,
 							0, p->generator.sequence_max);
@@ -617,15 +657,30 @@ settle(int holder, int number)
 	return true;
 }
 
+/* A space begins another life when its database was dropped and made again. */
+static uint32
+life_of(int l)
+{
+	return 1 + (l == 1 && w.turned == 2 && mutant != FORMER_LIFE_TRUSTED);
+}
+
+/* A space without anything in it. */
+static void
+begin_space(int l)
+{
+	memset(w.partition[l], 0, sizeof(w.partition[l]));
+	w.space[l].parked[false] = SNO_LAST_PARKED;
+	w.space[l].life = life_of(l);
+}
+
 /* A crash, of the server or one session, which makes the server start over. */
 static bool
 crash(void)
 {
-	memset(blocks[0], 0, sizeof(w.partition[server]));
-	header->parked[false] = LAST_PARKED;
 	for (int l = 0; l < LINES; l++)
 		if (scope->lines != TWO_SERVERS || l == line)
 		{
+			begin_space(l);
 			memset(w.session[l], 0, sizeof(w.session[l]));
 			for (int h = 0; h < HOLDERS; h++)
 				for (int i = 0; i < PARTITIONS; i++)
@@ -635,27 +690,85 @@ crash(void)
 	return true;
 }
 
-/* A standby is promoted, a server copied, or a database made of another. */
+/* The standby receives what is on the disk, or as much of it as it will. */
+static bool
+receive(void)
+{
+	bool		more = false;
+
+	if (!scope->lags || w.turned > 0)
+		return false;
+	for (int i = 0; i < PARTITIONS; i++)
+	{
+		more = more || w.standby[i] != w.row[0][0][i].durable;
+		w.standby[i] = w.row[0][0][i].durable;
+	}
+	return more;
+}
+
+/* A standby is promoted: another holder, with a clock that isn't behind if it lags. */
+static void
+promote(void)
+{
+	if (scope->lags)
+	{
+		for (int i = 0; i < PARTITIONS; i++)
+			w.row[0][0][i].durable = w.standby[i];
+		w.earliest = (uint8_t) (w.latest + 1);
+		memset(w.standby, 0, sizeof(w.standby));
+	}
+	crash();
+}
+
+/* A server is copied, or a database made of another; it may have been dropped. */
+static void
+copy(void)
+{
+	for (int i = 0; i < PARTITIONS; i++)
+	{
+		Row		   *row = &w.row[0][0][i];
+
+		/* CREATE DATABASE sees to it that what it copies is on disk. */
+		if (scope->lines == TWO_DATABASES)
+			row->durable = row->written;
+		w.row[1][0][i].written = w.row[1][0][i].durable = row->durable;
+		w.row[1][1][i].written = w.row[1][1][i].durable = 0;
+	}
+	w.turned++;
+	if (life_of(1) != w.space[1].life)
+	{
+		w.space[1].life = life_of(1);
+		w.space[1].parked[false] = SNO_LAST_PARKED;
+	}
+	if (w.memory.lines & 1)
+		w.memory.lines = 3;
+	else
+		memset(&w.memory, 0, sizeof(w.memory));
+}
+
+static bool
+has_sessions(int l)
+{
+	for (int s = 0; s < SESSIONS; s++)
+		if (w.session[l][s].place != IDLE || w.session[l][s].mine != 0)
+			return true;
+	return false;
+}
+
 static bool
 turn(void)
 {
-	if (w.turned || (scope->lines == ONE && !scope->promotions))
+	if (w.turned == 1 + scope->again ||
+		(scope->lines == ONE && !scope->promotions) ||
+		(w.turned == 1 && has_sessions(1)))
 		return false;
-	if (scope->lines == ONE)
-		crash();
+	if (scope->lines != ONE)
+		copy();
 	else
-		for (int i = 0; i < PARTITIONS; i++)
-		{
-			Row		   *row = &w.row[0][0][i];
-
-			/* CREATE DATABASE sees to it that what it copies is on disk. */
-			if (scope->lines == TWO_DATABASES)
-				row->durable = row->written;
-			w.row[1][0][i].written = w.row[1][0][i].durable = row->durable;
-		}
-	if (scope->lines != ONE && w.memory.lines & 1)
-		w.memory.lines |= 2;
-	w.turned = true;
+	{
+		w.turned++;
+		promote();
+	}
 	return true;
 }
 
@@ -702,7 +815,7 @@ remember(int number, uint64_t word)
 		.tick_tock = SNO_WORD_TICK_TOCK(word),
 		.sequence = (uint8_t) SNO_WORD_SEQUENCE(word),
 		.lines = (uint8_t) (1 << line),
-		.everywhere = scope->disjoint || scope->lines == TWO_DATABASES
+		.everywhere = scope->disjoint
 	};
 }
 
@@ -718,7 +831,7 @@ compare(int number)
 	if (m->everywhere || m->lines & 1 << line)
 		wrong("an id is issued twice");
 	m->lines |= (uint8_t) (1 << line);
-	m->everywhere = scope->disjoint || scope->lines == TWO_DATABASES;
+	m->everywhere = scope->disjoint;
 }
 
 /* generator.h's I1 to I4, of a partition that is owned or parked. */
@@ -736,7 +849,7 @@ check_invariants(int number)
 	if (unit > g->ceiling)
 		amiss("I4 does not hold");
 	if (!m->is_set || m->restored || m->partition != number ||
-		!(m->everywhere || m->lines & 1 << (p->database - 1)))
+		!(m->everywhere || m->lines & 1 << line))
 		return;
 	if (m->tick_tock == SNO_WORD_TICK_TOCK(word) &&
 		(m->unit > unit || (m->unit == unit && m->sequence >= SNO_WORD_SEQUENCE(word))))
@@ -752,23 +865,21 @@ check(void)
 	for (int l = 0; l < LINES; l++)
 	{
 		enter(l, 0);
-		for (int i = 0; i < PARTITIONS && server == l; i++)
+		for (int i = 0; i < PARTITIONS; i++)
 		{
 			SnoPartition *p = &blocks[0][i];
 			int			owners = 0;
 
-			for (int j = 0; j < LINES; j++)
-				for (int s = 0; s < SESSIONS; s++)
-					owners += w.session[j][s].mine == i + 1 &&
-						(j == line || scope->lines != TWO_SERVERS);
+			for (int s = 0; s < SESSIONS; s++)
+				owners += w.session[l][s].mine == i + 1;
 			if (owners > 1)
 				amiss("two sessions own one partition");
-			if (at_rest(i))
+			if (is_at_rest(p))
 				*p = (SnoPartition) {
 					.generator.ceiling = p->generator.ceiling,
-					.database = p->database
+					.life = p->life != 0
 				};
-			else
+			else if (!scope->lags || w.turned == 0)
 				check_invariants(i);
 		}
 		for (int s = 0; s < SESSIONS; s++)
@@ -778,12 +889,13 @@ check(void)
 }
 
 static void
-transfer_server(int s, unsigned unit_width)
+transfer_space(int l, unsigned unit_width)
 {
-	w.header[s].parked[false] = (int32) field((uint64_t) w.header[s].parked[false] + 1, 2) - 1;
+	w.space[l].parked[false] = (int32) field((uint64_t) w.space[l].parked[false] + 1, 2) - 1;
+	w.space[l].life = life_of(l);
 	for (unsigned i = 0; i < scope->partitions; i++)
 	{
-		SnoPartition *p = &w.partition[s][i];
+		SnoPartition *p = &w.partition[l][i];
 		SnoGenerator *g = &p->generator;
 		uint64_t	unit = field(SNO_WORD_UNIT(g->word), unit_width);
 		uint64_t	tick_tock = field(SNO_WORD_TICK_TOCK(g->word), 1);
@@ -795,10 +907,7 @@ transfer_server(int s, unsigned unit_width)
 		FIELD(g->ceiling, unit_width);
 		g->drifts = (uint32_t) field(g->drifts & 1, 1);
 		g->sequence_max = (uint16_t) (scope->sequences - 1);
-		if (scope->lines == TWO_DATABASES)
-			FIELD(p->database, 2);
-		else
-			p->database = (Oid) (s + 1) * (Oid) field(p->database != 0, 1);
+		FIELD(p->life, 1 + l);
 		FIELD(p->file, scope->rewrites ? 2 : 1);
 		p->next = (int32) field((uint64_t) p->next + 1, 2) - 1;
 	}
@@ -836,9 +945,16 @@ transfer(void)
 	else
 		for (int l = 0; l < LINES; l++)
 			qsort(w.session[l], scope->sessions[l], sizeof(Session), compare_sessions);
-	FIELD(w.turned, 1);
-	for (int l = 0; l < (scope->lines == TWO_SERVERS ? 2 : 1); l++)
-		transfer_server(l, unit_width);
+	FIELD(w.turned, 2);
+	for (int l = 0; l < (scope->lines == ONE ? 1 : 2); l++)
+		transfer_space(l, unit_width);
+	if (scope->lags)
+	{
+		FIELD(w.earliest, unit_width + 1);
+		FIELD(w.latest, unit_width);
+		for (unsigned i = 0; i < scope->partitions; i++)
+			FIELD(w.standby[i], unit_width);
+	}
 	for (int l = 0; l < (scope->lines == ONE ? 1 : 2); l++)
 	{
 		int			holders = l > 0 || scope->promotions || scope->restores ? 2 : 1;
@@ -883,6 +999,7 @@ typedef enum Event
 	END,						/* the last one that is a session's */
 	SETTLE,
 	CRASH,
+	RECEIVE,
 	TURN,
 	REWRITE,
 	RESTORE,
@@ -892,13 +1009,19 @@ typedef enum Event
 static const char *const events[] = {
 	"generate at %u", "renew early at %u", "reserve at %u, holder %u", "flush",
 	"publish", "cancel", "end", "holder %u's row of partition %u gets to disk",
-	"crash", "promotion or copy", "table rewritten",
+	"crash", "the standby receives what is on disk", "promotion or copy", "table rewritten",
 	"row of partition %2$u restored, ceiling %1$u"
 };
 
 static bool
 apply(Event event, unsigned a, unsigned b)
 {
+	if (scope->lags && (event == GENERATE || event == RENEW_EARLY || event == RESERVE))
+	{
+		if (a < w.earliest)
+			return false;
+		w.latest = (uint8_t) Max(a, w.latest);
+	}
 	switch (event)
 	{
 		case GENERATE:
@@ -919,6 +1042,8 @@ apply(Event event, unsigned a, unsigned b)
 			return settle((int) a, (int) b);
 		case CRASH:
 			return crash();
+		case RECEIVE:
+			return receive();
 		case TURN:
 			return turn();
 		case REWRITE:
@@ -995,7 +1120,7 @@ expand(Step step)
 {
 	World		before = w;
 
-	for (int l = 0; l <= (scope->lines != ONE && before.turned); l++)
+	for (int l = 0; l <= (scope->lines != ONE && before.turned > 0); l++)
 		for (int e = 0; e < EVENTS; e++)
 			for (unsigned s = 0; s < (e <= END ? scope->sessions[l] : 1); s++)
 				for (unsigned a = 0; a < values(e, 0); a++)
@@ -1033,15 +1158,15 @@ explore_scope(int number, Mutant with, bool ids)
 	only_ids = ids;
 	issue_count = 0;
 	memset(&w, 0, sizeof(w));
-	for (int s = 0; s < LINES; s++)
-		w.header[s].parked[false] = LAST_PARKED;
+	for (int l = 0; l < LINES; l++)
+		begin_space(l);
 	return explore(&model);
 }
 
 static void
 explore_all(void)
 {
-	for (size_t i = 0; i < lengthof(scopes); i++)
+	for (size_t i = 0; i < lengthof(scopes) && !scopes[i].large; i++)
 	{
 		bool		ok = explore_scope((int) i, NONE, false);
 

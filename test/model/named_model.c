@@ -30,8 +30,11 @@
  * they do when they are flushed.  A clean stop is that all sessions end, rows get to
  * disk, and then a crash.  An error stands for the kill of a session, too, where it
  * is followed by the end.  What was issued before the table was truncated may come
- * again if a crash follows before its row is written anew; ids of two databases
- * are kept apart until a crash.
+ * again if a crash follows before its row is written anew.
+ *
+ * A standby may be promoted without the rows that were written last.  What was
+ * issued under them comes again only if both timelines were used in the WAL that
+ * is lost, or the successor steps back itself, below what it took to be leased.
  *
  * Not modelled: partitions for given times, tables that are locked, rows that are
  * forged or restored from other databases, and an XLogFlush() of later records
@@ -97,23 +100,27 @@ extern SnoStep core_share_turn(SnoGenerator *g, uint64_t word, uint64_t now, uin
 
 #include "lease.h"
 
+#define sno_lease_half half
+
+static uint64 half(void);
 static void merge_row(SnoGenerator *g, const SnoGenerator *other);
 static void merge_memory(SnoGenerator *g, const SnoGenerator *other);
 static void drift(SnoGenerator *g, uint64 now);
 static uint64 close_word(SnoGenerator *g);
 static bool claim_partition(int number, SnoPartition *was, int *owner);
 static bool write_lease(Relation rel, const SnoLease *lease, XLogRecPtr *lsn);
+static void switch_timeline(SnoGenerator *g, uint64 until);
 static uint64 read_clock(void);
-static uint64 half(void);
 
 #define sno_generator_merge merge_row
+#define sno_generator_switch switch_timeline
 #include "../../src/lease.c"
 #undef sno_generator_merge
+#undef sno_generator_switch
 
 #include "clock.h"
 
 #define sno_clock_unit read_clock
-#define sno_lease_half half
 #define sno_generator_merge merge_memory
 #define sno_generator_drift drift
 #define sno_generator_close close_word
@@ -140,7 +147,6 @@ static uint64 half(void);
 
 #define SESSIONS	3			/* the most there can be of each */
 #define POOLS		2
-#define DATABASES	2
 #define ROWS		4
 #define ROWS_AT		64			/* on their page, and how far apart they are */
 #define ROW_STRIDE	128
@@ -154,31 +160,34 @@ typedef struct Scope
 	const char *name;
 	unsigned	units,			/* that the clock may read, from 1 on */
 				half,			/* of a lease */
-				sessions[DATABASES];
-	int			last[POOLS];	/* bounds of the sequence: 0, or the last of the */
-								/* one before, to this; 0 if there is no other */
+				sessions;
+	int			last[POOLS];	/* bounds of the sequence: the first, or the last */
+								/* of the one before, to this; 0 if there is no other */
+	int			first;
 	bool		fine,			/* pauses wherever there could be one */
 				anonymous,		/* the last session issues as one, too */
 				promotions,		/* the server becomes another holder, once */
+				lags,			/* and lacks the end of the WAL */
 				restores,		/* snapshots of other generators */
 				rewrites,		/* the table is given a new file, or truncated */
 				plain;			/* no errors; closed rows get lost in a crash */
 } Scope;
 
 static const Scope scopes[] = {
-	{"one session", 3, 0, {1}, {1}},
-	{"one session, longer leases", 4, 1, {1}, {0}},
-	{"two sessions", 2, 1, {2}, {1}},
-	{"one session, each step", 2, 0, {1}, {0}, .fine = true},
-	{"two sessions, each step", 1, 0, {2}, {1}, .fine = true},
-	{"pools that overlap", 2, 0, {1}, {0, 1}, .plain = true},
-	{"pools that overlap, two sessions", 1, 0, {2}, {0, 1}, .plain = true},
-	{"two databases", 1, 0, {1, 1}, {0, 1}, .plain = true},
-	{"an anonymous generator", 2, 0, {1}, {0}, .anonymous = true},
-	{"a promotion", 3, 0, {1}, {0}, .promotions = true},
-	{"snapshots restored", 2, 0, {1}, {0}, .restores = true},
-	{"snapshots restored, two sessions", 2, 0, {2}, {0}, .restores = true, .plain = true},
-	{"a table rewritten", 2, 0, {2}, {0}, .rewrites = true}
+	{"one session", 3, 0, 1, {1}},
+	{"one session, longer leases", 4, 1, 1, {0}},
+	{"two sessions", 2, 1, 2, {1}},
+	{"one session, each step", 2, 0, 1, {0}, .fine = true},
+	{"two sessions, each step", 1, 0, 2, {1}, .fine = true},
+	{"pools that overlap", 2, 0, 1, {0, 1}, .plain = true},
+	{"pools that overlap, two sessions", 1, 0, 2, {0, 1}, .plain = true},
+	{"a promotion without the end of the WAL", 3, 0, 1, {0}, .promotions = true, .lags = true, .plain = true},
+	{"an anonymous generator", 2, 0, 1, {0}, .anonymous = true},
+	{"a promotion", 3, 0, 1, {0}, .promotions = true},
+	{"snapshots restored", 2, 0, 1, {0}, .restores = true},
+	{"snapshots restored, two sessions", 2, 0, 2, {0}, .restores = true, .plain = true},
+	{"a table rewritten", 2, 0, 2, {0}, .rewrites = true},
+	{"the last sequence", 4, 0, 2, {65535}, .first = 65535, .plain = true}
 };
 
 /*
@@ -208,6 +217,9 @@ typedef enum Mutant
 	RESTORED_AS_IS,
 	CEILING_FALLS,
 	FILE_IGNORED,
+	OTHERS_ROW_TRUSTED,
+	OTHERS_DEFINITION_TRUSTED,
+	DRIFT_AS_EXHAUSTED,
 	MUTANTS
 } Mutant;
 
@@ -235,7 +247,10 @@ static const struct
 	[OWNER_IGNORED] = {"a pool is opened while a session owns the partition", 8},
 	[RESTORED_AS_IS] = {"a snapshot is restored whatever is known", 10},
 	[CEILING_FALLS] = {"a word comes back with a lower ceiling", 11},
-	[FILE_IGNORED] = {"a table's new file isn't noticed", 12}
+	[FILE_IGNORED] = {"a table's new file isn't noticed", 12},
+	[OTHERS_ROW_TRUSTED] = {"another holder's row is trusted as one's own", 7},
+	[OTHERS_DEFINITION_TRUSTED] = {"without a row, another holder issued nothing", 7},
+	[DRIFT_AS_EXHAUSTED] = {"a step back makes the word of an exhausted unit", 13}
 };
 
 /* All rows of a database are on one page, of which no more than this is used. */
@@ -267,27 +282,28 @@ typedef struct Session
 typedef struct Id
 {
 	bool		is_set,
-				everywhere,		/* other databases are to keep off as well */
-				excused;		/* the row that bounded it is gone */
-	Oid			database;
+				excused,		/* the row that bounded it is gone */
+				lost;			/* the row that bounded it was in WAL that is lost */
+	uint32		drifts;			/* if so, what the row that there was said */
 	uint64		word;
 } Id;
 
 typedef struct Rest
 {
-	SnoHeader	header;
+	SnoSpace	space;
 	SnoPartition partition;
 	PoolGroup	group;
 	int			pools;
 	TimeLineID	timeline;
 	Id			id;
+	RowPage		standby;		/* the rows that it has received */
 } Rest;
 
 typedef struct World
 {
 	Rest		rest;
 	SnoPool		pool[POOLS];
-	Rows		rows[DATABASES];
+	Rows		rows;
 	Session		session[SESSIONS];
 } World;
 
@@ -304,6 +320,7 @@ typedef enum Event
 	REDEFINE,					/* the last one that is a session's */
 	SETTLE,
 	CRASH,
+	RECEIVE,
 	PROMOTE,
 	REWRITE,
 	TRUNCATE,
@@ -312,7 +329,8 @@ typedef enum Event
 
 static const char *const events[] = {
 	"generate", "generate, slowly", "generate anonymously", "restore", "end", "go on",
-	"error", "another definition", "a row gets to disk", "crash", "promotion",
+	"error", "another definition", "a row gets to disk", "crash",
+	"the standby receives the rows", "promotion",
 	"table rewritten", "table truncated"
 };
 
@@ -525,6 +543,9 @@ half(void)
 
 int			MyProcPid;
 Oid			MyDatabaseId;
+SnoSpace   *sno_space;
+dsa_area   *sno_area;
+pg_prng_state pg_global_prng_state;
 volatile sig_atomic_t InterruptPending;
 sigjmp_buf *PG_exception_stack;
 ErrorContextCallback *error_context_stack;
@@ -560,6 +581,11 @@ LWLockRelease(LWLock *lock)
 }
 
 void		LWLockInitialize(LWLock *lock, int tranche) {}
+void		sno_shmem_init_lock(LWLock *lock) {}
+void		sno_shmem_note_use(int number) {}
+bool		sno_shmem_is_used(int number) { return false; }
+void		sno_space_enter(void) {}
+uint32		pg_prng_uint32(pg_prng_state *state) { return 0; }
 
 dsa_pointer
 dsa_allocate_extended(dsa_area *a, size_t size, int flags)
@@ -593,14 +619,15 @@ sno_table_holds(Oid function, RelFileNumber written)
 	return written == FILE_NOW || mutant == FILE_IGNORED;
 }
 
-/* Each database has a definition of its own, or one has both. */
+/* A name means either definition. */
 bool
 sno_definition_find(Oid function, const char *name, SnoDefinition *d)
 {
-	int			number = scope->sessions[1] > 0 ? (int) MyDatabaseId - 1 : session->definition;
+	int			number = session->definition;
 
-	*d = (SnoDefinition) {.sequence_min = number == 0 ? 0 : scope->last[0],
-		.sequence_max = scope->last[number], .meta = -1};
+	*d = (SnoDefinition) {.sequence_min = number == 0 ? scope->first : scope->last[0],
+		.sequence_max = scope->last[number], .meta = -1,
+		.made_here = w.rest.timeline == 1};
 	return true;
 }
 
@@ -619,14 +646,15 @@ sno_generate_quietly(void (*renew) (void *), void *arg, int partition)
 }
 
 void
-sno_generate_vacate(void)
+sno_generate_release_unusable(void)
 {
-	if (session->owns)
+	if (session->owns && !sno_partition_usable(blocks[0]))
+	{
 		sno_partition_park(blocks[0]);
-	session->owns = false;
+		session->owns = false;
+	}
 }
 
-void		sno_generate_at_vacate(void) {}
 void		sno_clock_watch(void) {}
 void		hash_seq_init(HASH_SEQ_STATUS *status, HTAB *uses) { status->curBucket = 0; }
 void	   *hash_seq_search(HASH_SEQ_STATUS *status) { return status->curBucket++ == 0 ? &use : NULL; }
@@ -640,6 +668,7 @@ int			errhint(const char *format,...) { return 0; }
 void		errfinish(const char *file, int number, const char *function) { abort(); }
 void		pg_re_throw(void) { abort(); }
 void		sno_table_give_up(void) { abort(); }
+void		sno_definition_missing(const char *name) { abort(); }
 void		ProcessInterrupts(void) {}
 
 void *
@@ -673,7 +702,7 @@ void		XLogSetAsyncXactLSN(XLogRecPtr lsn) {}
 Buffer
 ReadBuffer(Relation rel, BlockNumber block)
 {
-	BufferBlocks = w.rows[MyDatabaseId - 1].written.bytes;
+	BufferBlocks = w.rows.written.bytes;
 	return 1;
 }
 
@@ -698,9 +727,9 @@ row_at(RowPage *page, int number)
 
 /* A row gets to disk. */
 static bool
-settle(Oid database, int number)
+settle(int number)
 {
-	Rows	   *rows = &w.rows[database - 1];
+	Rows	   *rows = &w.rows;
 	size_t		at = ROWS_AT + (size_t) number * ROW_STRIDE;
 	ItemId		item = PageGetItemId(rows->durable.bytes, number + 1);
 
@@ -730,7 +759,7 @@ XLogFlush(XLogRecPtr lsn)
 	risk(AT_FLUSH);
 	if (!(mutant == OPENED_BEFORE_FLUSHED && sno_word_is_closed(use.pool->shared.word)) &&
 		!(mutant == PUBLISHED_BEFORE_FLUSHED && !sno_word_is_closed(use.pool->shared.word)))
-		settle(MyDatabaseId, (int) lsn - 1);
+		settle((int) lsn - 1);
 	risk(FLUSHED);
 }
 
@@ -772,6 +801,17 @@ merge_row(SnoGenerator *g, const SnoGenerator *other)
 	sno_generator_merge(g, &o);
 }
 
+/* A successor has another holder's row, or just the definition. */
+static void
+switch_timeline(SnoGenerator *g, uint64 until)
+{
+	if (mutant == OTHERS_ROW_TRUSTED && g->lease_floor > 0)
+		return;
+	if (mutant == OTHERS_DEFINITION_TRUSTED && g->lease_floor == 0)
+		return;
+	sno_generator_switch(g, until);
+}
+
 static void
 merge_memory(SnoGenerator *g, const SnoGenerator *other)
 {
@@ -789,6 +829,8 @@ static void
 drift(SnoGenerator *g, uint64 now)
 {
 	sno_generator_drift(g, now);
+	if (mutant == DRIFT_AS_EXHAUSTED)
+		g->word = SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_NONE);
 	if (mutant == DRIFT_STAYS_IN_TIMELINE)
 		g->word = SNO_WORD(now - 1, --g->drifts & 1, SNO_SEQUENCE_NONE);
 }
@@ -865,8 +907,7 @@ generate_anonymously(void)
 	SnoPartition *p = blocks[0];
 	uint64		now = read_clock();
 
-	if (session->owns && !sno_partition_usable(p))
-		sno_generate_vacate();
+	sno_generate_release_unusable();
 	if (!session->owns)
 	{
 		SnoBounds	bounds = {{0}};
@@ -905,7 +946,8 @@ generate_anonymously(void)
 			}
 			break;
 		default:
-			sno_generate_vacate();
+			sno_partition_park(p);
+			session->owns = false;
 			break;
 	}
 }
@@ -1015,7 +1057,7 @@ enter(unsigned s)
 {
 	session = &w.session[s];
 	MyProcPid = (int) s + 1;
-	MyDatabaseId = s < scope->sessions[0] ? 1 : 2;
+	MyDatabaseId = 1;
 }
 
 /* May the session begin such a call? */
@@ -1030,7 +1072,7 @@ may_begin(Event event)
 			/* But for the table's file, which it doesn't look up, it is as the slow one. */
 			return scope->fine || scope->rewrites;
 		case ANONYMOUS:
-			return scope->anonymous && session == &w.session[scope->sessions[0] - 1];
+			return scope->anonymous && session == &w.session[scope->sessions - 1];
 		case RESTORE:
 			return scope->restores;
 		case END:
@@ -1046,15 +1088,14 @@ crash(void)
 {
 	Rest	   *r = &w.rest;
 
-	*r = (Rest) {.timeline = r->timeline, .id = r->id};
-	r->header.parked[false] = r->header.parked[true] = LAST_PARKED;
-	r->id.everywhere = false;
+	*r = (Rest) {.timeline = r->timeline, .id = r->id, .standby = r->standby};
+	r->space.parked[false] = r->space.parked[true] = SNO_LAST_PARKED;
+	r->space.life = 1;
 	if (r->id.excused)
 		memset(&r->id, 0, sizeof(Id));
 	memset(w.pool, 0, sizeof(w.pool));
 	memset(w.session, 0, sizeof(w.session));
-	for (int d = 0; d < DATABASES; d++)
-		w.rows[d].written = w.rows[d].durable;
+	w.rows.written = w.rows.durable;
 	return true;
 }
 
@@ -1079,7 +1120,7 @@ rewrite(bool truncate)
 			return false;
 	if (truncate)
 	{
-		clear(&w.rows[0].written);
+		clear(&w.rows.written);
 		w.rest.id.excused = w.rest.id.is_set;
 		/* What nobody knows any more. */
 		if (!w.pool[0].known)
@@ -1087,13 +1128,62 @@ rewrite(bool truncate)
 		for (int i = 0; i < SESSIONS; i++)
 			w.session[i].late = w.session[i].at != 0;
 	}
-	w.rows[0].durable = w.rows[0].written;
+	w.rows.durable = w.rows.written;
 	for (int i = 0; i < w.rest.pools; i++)
 	{
 		w.pool[i].file = Min(w.pool[i].file, FILE_BEFORE);
 		w.pool[i].pending_file = Min(w.pool[i].pending_file, FILE_BEFORE);
 	}
 	return true;
+}
+
+/* Is it as N2 says?  If so, is it in a timeline that was `left`? */
+static bool
+is_bounded(const Id *id, bool left)
+{
+	uint64		unit = SNO_WORD_UNIT(id->word);
+	int			sequence = (int) SNO_WORD_SEQUENCE(id->word);
+
+	for (int i = 0; i < ROWS; i++)
+	{
+		const LeaseRow *row = row_at(&w.rows.durable, i);
+		bool		tick_tock = SNO_WORD_TICK_TOCK(id->word);
+		uint64		until = row == NULL ? 0 : unit_of(row->until[tick_tock]);
+
+		if (row == NULL || sequence < row->sequence_min || sequence > row->sequence_max ||
+			(left && tick_tock == (row->drifts & 1)))
+			continue;
+		if (row->named && tick_tock == (row->drifts & 1) &&
+			row->wall_hi == row->until[tick_tock] && sequence >= row->sequence)
+			until = Max(until, 1) - 1;
+		if (unit <= until)
+			return true;
+	}
+	return false;
+}
+
+/* The disk is that of a standby, which may lack the last rows. */
+static void
+lose_wal(void)
+{
+	Id		   *id = &w.rest.id;
+
+	w.rows.durable = w.rest.standby;
+	clear(&w.rest.standby);
+	if (!id->is_set || is_bounded(id, false))
+		return;
+	id->lost = true;
+	id->drifts = 0;
+	for (int i = 0; i < ROWS; i++)
+	{
+		const LeaseRow *row = row_at(&w.rows.durable, i);
+
+		if (row != NULL)
+			id->drifts = Max(id->drifts, (uint32) row->drifts);
+	}
+	/* The timeline that the successor enters was used, too. */
+	if (SNO_WORD_TICK_TOCK(id->word) != (id->drifts & 1))
+		memset(id, 0, sizeof(*id));
 }
 
 static bool
@@ -1109,21 +1199,29 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 			end_call();
 			return true;
 		case REDEFINE:
-			if (scope->last[1] == 0 || scope->sessions[1] > 0 || session->at != 0 ||
+			if (scope->last[1] == 0 || session->at != 0 ||
 				(session->use.version == 0 && session->use.pool != NULL))
 				return false;
 			session->definition = !session->definition;
 			session->use.version = 0;
 			return true;
 		case SETTLE:
-			return !scope->plain && settle(1 + a, (int) b);
+			return !scope->plain && settle((int) a);
 		case CRASH:
 			return crash();
 		case PROMOTE:
 			if (!scope->promotions || w.rest.timeline == 2)
 				return false;
 			w.rest.timeline = 2;
+			if (scope->lags)
+				lose_wal();
 			return crash();
+		case RECEIVE:
+			if (!scope->lags || w.rest.timeline == 2 ||
+				memcmp(&w.rest.standby, &w.rows.durable, sizeof(RowPage)) == 0)
+				return false;
+			w.rest.standby = w.rows.durable;
+			return true;
 		case REWRITE:
 		case TRUNCATE:
 			return rewrite(event == TRUNCATE);
@@ -1131,30 +1229,6 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 			call = event;
 			return may_begin(event) && run(a, b, error);
 	}
-}
-
-/* Is it as N2 says? */
-static bool
-is_bounded(const Id *id)
-{
-	uint64		unit = SNO_WORD_UNIT(id->word);
-	int			sequence = (int) SNO_WORD_SEQUENCE(id->word);
-
-	for (int i = 0; i < ROWS; i++)
-	{
-		const LeaseRow *row = row_at(&w.rows[id->database - 1].durable, i);
-		uint64		until = row == NULL ? 0 : unit_of(row->lease_until);
-
-		if (row == NULL || sequence < row->sequence_min || sequence > row->sequence_max)
-			continue;
-		if (row->named && SNO_WORD_TICK_TOCK(id->word) != (row->drifts & 1))
-			until = unit_of(row->wall_safe);
-		else if (row->named && row->wall_hi == row->lease_until && sequence >= row->sequence)
-			until = Max(until, 1) - 1;
-		if (unit <= until)
-			return true;
-	}
-	return false;
 }
 
 static void
@@ -1169,16 +1243,12 @@ check(void)
 		wrong("two pools that overlap are open");
 	if (shared > 0 && blocks[0]->owner != 0)
 		wrong("a pool is open in a partition that a session owns");
-	if (id->is_set && is_bounded(id))
+	if (id->is_set && is_bounded(id, true))
+		id->lost = false;
+	if (id->is_set && is_bounded(id, false))
 		id->excused = false;
-	else if (id->is_set && !id->excused)
+	else if (id->is_set && !id->excused && !id->lost)
 		wrong("an id is not bounded by the rows on disk");
-}
-
-static unsigned
-session_count(void)
-{
-	return scope->sessions[0] + scope->sessions[1];
 }
 
 /* A field of any size, `number` of all; most are as they were in the world before. */
@@ -1186,7 +1256,7 @@ static void
 transfer_part(unsigned number, void *bytes, size_t size)
 {
 	static uint32 before[SESSIONS + POOLS + 2];
-	unsigned	parts = session_count() + 2 + (scope->last[1] > 0 ? POOLS : 1);
+	unsigned	parts = scope->sessions + 2 + (scope->last[1] > 0 ? POOLS : 1);
 	uint32		n = before[number];
 
 	if (key_wanted &&
@@ -1228,18 +1298,17 @@ forget(void)
 			p->attention = 0;
 		}
 	}
-	for (int d = 0; d < DATABASES; d++)
-		for (int i = 0; i < 2 * ROWS; i++)
-		{
-			LeaseRow   *row = row_at(i < ROWS ? &w.rows[d].written : &w.rows[d].durable, i % ROWS);
+	for (int i = 0; i < 2 * ROWS; i++)
+	{
+		LeaseRow   *row = row_at(i < ROWS ? &w.rows.written : &w.rows.durable, i % ROWS);
 
-			if (row != NULL && row->wall_hi != row->lease_until)
-			{
-				row->wall_hi = row->lease_until - 1;
-				row->sequence = 0;
-			}
+		if (row != NULL && row->wall_hi != row->until[row->drifts & 1])
+		{
+			row->wall_hi = row->until[row->drifts & 1] - 1;
+			row->sequence = 0;
 		}
-	qsort(w.session, scope->sessions[0] - scope->anonymous, sizeof(Session), compare_sessions);
+	}
+	qsort(w.session, scope->sessions - scope->anonymous, sizeof(Session), compare_sessions);
 }
 
 /* Sessions of a database are interchangeable, so they are sorted, but for the anonymous one. */
@@ -1253,10 +1322,10 @@ transfer(void)
 	else
 		memset(&w, 0, sizeof(w));
 	transfer_part(n++, &w.rest, sizeof(w.rest));
-	transfer_part(n++, w.rows, (scope->sessions[1] > 0 ? 2 : 1) * sizeof(Rows));
+	transfer_part(n++, &w.rows, sizeof(Rows));
 	for (int i = 0; i < (scope->last[1] > 0 ? POOLS : 1); i++)
 		transfer_part(n++, &w.pool[i], sizeof(SnoPool));
-	for (unsigned s = 0; s < session_count(); s++)
+	for (unsigned s = 0; s < scope->sessions; s++)
 		transfer_part(n++, &w.session[s], sizeof(Session));
 }
 
@@ -1278,8 +1347,9 @@ visit_all(Step step)
 	if (issued)
 	{
 		issue_count++;
+		/* A second step back may lead to what was lost. */
 		if (id->is_set && id->word == issued_word &&
-			(id->everywhere || id->database == MyDatabaseId))
+			!(id->lost && session->use.pool->shared.drifts > id->drifts))
 			wrong("an id is issued twice");
 	}
 	if ((issued || issued_elsewhere) && !id->is_set)
@@ -1289,8 +1359,6 @@ visit_all(Step step)
 
 		*id = (Id) {
 			.is_set = true,
-			.everywhere = issued,
-			.database = MyDatabaseId,
 			.word = issued_word,
 			/* The table's file is looked up before, and not within a unit. */
 			.excused = issued && pool != NULL && pool->file != FILE_NOW &&
@@ -1307,8 +1375,8 @@ static void
 try_event(const World *before, Event event, unsigned s, Step step)
 {
 	bool		is_run = event <= END || event == GO_ON;
-	unsigned	count_a = is_run ? scope->units : event == SETTLE ? DATABASES : 1;
-	unsigned	count_b = is_run ? scope->units : event == SETTLE ? ROWS : 1;
+	unsigned	count_a = is_run ? scope->units : event == SETTLE ? ROWS : 1;
+	unsigned	count_b = is_run ? scope->units : 1;
 	unsigned	count_error = is_run && !scope->fine && !scope->plain ? 4 : 1;
 
 	for (unsigned a = 0; a < count_a; a++)
@@ -1341,7 +1409,7 @@ expand(Step step)
 	World		before = w;
 
 	for (int e = 0; e < EVENTS && violation == NULL; e++)
-		for (unsigned s = 0; s < (e <= REDEFINE ? session_count() : 1); s++)
+		for (unsigned s = 0; s < (e <= REDEFINE ? scope->sessions : 1); s++)
 			try_event(&before, (Event) e, s, step);
 }
 
@@ -1380,8 +1448,8 @@ explore_scope(int number, Mutant with)
 	issue_count = 0;
 	forget_parts();
 	memset(&w, 0, sizeof(w));
-	for (int d = 0; d < DATABASES; d++)
-		clear(&w.rows[d].durable);
+	clear(&w.rows.durable);
+	clear(&w.rest.standby);
 	w.rest.timeline = 1;
 	crash();
 	return explore(&model);
@@ -1418,9 +1486,9 @@ main(int argc, char **argv)
 
 	sno_journal = &journal;
 	sno_my_activity = &activity;
-	header = &w.rest.header;
+	sno_space = &w.rest.space;
 	blocks[0] = &w.rest.partition;
-	area = (dsa_area *) &w;
+	sno_area = (dsa_area *) &w;
 	sno_partition_range.last = 0;
 	prepare_stack();
 	if (argc == 1)

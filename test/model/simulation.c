@@ -5,10 +5,10 @@
  *
  *		simulation SEED IDS
  *
- * generate.c, wait.c, lease.c, table.c, partition.c, clock.c and the generator
- * core run as they are.  What they need of PostgreSQL is here, as little of it as
- * will do: pages in memory, WAL that is lost beyond what was flushed, clocks that
- * step.
+ * generate.c, at.c, reseed.c, wait.c, lease.c, table.c, partition.c, shmem.c,
+ * clock.c and the generator core run as they are.  What they need of PostgreSQL is
+ * here, as little of it as will do: pages in memory, WAL that is lost beyond what
+ * was flushed, a lock on each table of leases, clocks that step.
  *
  * Each session is a process, as in a server, and all memory that servers have
  * in common is shared by all processes.  But only one runs at a time: it has the
@@ -24,9 +24,15 @@
  * and also each timeline entered twice that happens to bring none.
  *
  * Several oracles look at each id: that of the line of descent (a database's
- * past: after a promotion, that which the standby had), one for all databases
- * of a server for as long as it runs, and one for two servers with disjoint
- * partitions.  Besides, each id must be within a lease that is on disk.
+ * past: after a promotion, that which the standby had), and one for two servers
+ * with disjoint partitions.  Besides, each id must be within a lease that is on
+ * disk.  An id of a given time must be in a partition that no live id is in, and
+ * where none of a given time was issued before the server started.  No call that
+ * begins after sno_reseed() may issue in a partition that was used before, and
+ * none of these may have a row of our own again, as long as others are free.
+ *
+ * What a standby never received isn't in its past.  It may issue such ids again
+ * when its clock is behind.  The run tells how many it may have.
  */
 #define _GNU_SOURCE
 
@@ -49,6 +55,7 @@
 #include "fmgr.h"
 #include "generate.h"
 #include "overflow.h"
+#include "common/pg_prng.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/inval.h"
@@ -67,6 +74,9 @@
 #define BLOCKS			256		/* of a database's table */
 #define RECORDS			64		/* of WAL that isn't flushed yet */
 #define PASTS			(SNO_PARTITIONS * 2)
+#define FEW				16		/* partitions that sessions may be about to lease */
+#define AREA_SIZE		(ACTIVITY_SIZE + SNO_PARTITIONS / 8 + \
+						 DATABASES * (sizeof(SnoSpace) + SNO_PARTITIONS * SNO_PARTITION_SIZE))
 #define NSEC			INT64CONST(1000000000)
 #define UNIT_NSEC		(SNO_UNIT_MSEC * INT64CONST(1000000))
 #define HOUR_NSEC		(3600 * NSEC)
@@ -82,6 +92,8 @@ typedef struct Disk
 	BlockNumber blocks[DATABASES];
 	PGAlignedBlock page[DATABASES][BLOCKS];
 	Past		past[DATABASES];
+	uint32_t	given[DATABASES][SNO_PARTITIONS];	/* the server's life in which */
+													/* ids of given times came */
 } Disk;
 
 typedef struct Record
@@ -105,6 +117,8 @@ typedef struct SimSession
 	SessionState state;
 	int			database;
 	int64_t		ids;			/* to be issued yet, in this slice */
+	int			work;			/* what to do in this slice */
+	LOCKMODE	lock;			/* that it has on its table of leases */
 	bool		cancel;
 	bool		end;
 } SimSession;
@@ -126,11 +140,16 @@ typedef struct Server
 	PGAlignedBlock page[DATABASES][BLOCKS];	/* as of `written` */
 	Disk		disk;			/* as of `flushed` */
 	uint64_t	ceiling[DATABASES][SNO_PARTITIONS];	/* on disk, of own rows */
-	Past		running;		/* since it was started */
+	uint32_t	life;			/* unlike that of any server before */
+	TransactionId incarnation[DATABASES];
+	bool		disowned[DATABASES][SNO_PARTITIONS];	/* by sno_reseed() */
+	int			reseeds[DATABASES];
+	Past		lost[DATABASES];	/* what was issued in WAL that it lacks */
 	char		header[2048];	/* of the area */
 	size_t		allocated;		/* bytes of the area */
-	size_t		block;			/* partitions that are allocated at once */
-	char		area[ACTIVITY_SIZE + SNO_PARTITIONS * sizeof(SnoPartition)];
+	int			blocks;			/* of partitions in it, and where they are */
+	size_t		block[DATABASES * SNO_BLOCKS];
+	char		area[AREA_SIZE];
 } Server;
 
 typedef struct World
@@ -157,10 +176,22 @@ typedef struct World
 				halts,
 				cancels,
 				errors,
-				records;
+				records,
+				given,
+				reseeds,
+				met;
+	uint32_t	lives;
 } World;
 
+/* What a session does in a slice. */
+enum
+{
+	GENERATE, GENERATE_AT, RESEED
+};
+
 extern Datum sno_generate(PG_FUNCTION_ARGS);
+extern Datum sno_generate_at(PG_FUNCTION_ARGS);
+extern Datum sno_reseed(PG_FUNCTION_ARGS);
 
 static World *world;
 
@@ -168,7 +199,9 @@ static World *world;
 static Server *server;
 static SimSession *session;
 static int	locks;
-static pg_on_exit_callback at_exit;
+static pg_on_exit_callback at_exit[4];
+static int	at_exits;
+static int	reseeds;			/* of the database, when the call began */
 static RelcacheCallbackFunction at_change;
 static FormData_pg_class table_form;
 
@@ -243,11 +276,68 @@ occasion(void)
 static void
 leave(void)
 {
-	if (at_exit != NULL)
-		at_exit(0, (Datum) 0);
+	while (at_exits > 0)
+		at_exit[--at_exits](0, (Datum) 0);
+	session->lock = NoLock;
 	session->state = NONE;
 	sem_post(&world->scheduler);
 	_exit(0);
+}
+
+/* How many partitions of the range have rows, which are marked. */
+static int
+mark_rows(Server *s, int database, bool *marks)
+{
+	int			count = 0;
+
+	for (BlockNumber b = 0; b < s->disk.blocks[database]; b++)
+	{
+		Page		page = s->page[database][b].data;
+
+		for (OffsetNumber o = FirstOffsetNumber;
+			 !PageIsNew(page) && o <= PageGetMaxOffsetNumber(page); o++)
+		{
+			int			number = row_of((HeapTupleHeader) PageGetItem(page, PageGetItemId(page, o)))->partition;
+
+			if (number >= s->first && number <= s->last)
+				count += !marks[number];
+			marks[number] = true;
+		}
+	}
+	return count;
+}
+
+/* A partition is used: is that right, if it was before sno_reseed(), too? */
+static void
+check_reseed(Server *s, int database, int number)
+{
+	static bool marks[SNO_PARTITIONS];
+	bool	   *disowned = &s->disowned[database][number];
+
+	if (!*disowned)
+		return;
+	memset(marks, 0, sizeof(marks));
+	if (s->last - s->first + 1 - mark_rows(s, database, marks) > FEW)
+		wrong("used before sno_reseed(), and again",
+			  (SnoFields) {.partition = (uint16_t) number});
+	*disowned = false;
+}
+
+static void
+reseed(FunctionCallInfo fcinfo)
+{
+	static bool marks[SNO_PARTITIONS];
+	int			database = session->database;
+
+	memset(marks, 0, sizeof(marks));
+	(void) mark_rows(server, database, marks);
+	for (int i = server->first; i <= server->last && sno_space != NULL; i++)
+		marks[i] |= sno_partition_at(i)->life != 0;
+	sno_reseed(fcinfo);
+	for (int i = 0; i < SNO_PARTITIONS; i++)
+		server->disowned[database][i] |= marks[i];
+	server->reseeds[database]++;
+	world->reseeds++;
 }
 
 /* The oracle. */
@@ -258,21 +348,46 @@ note(const Sno *id)
 	size_t		timeline = (size_t) f.partition * 2 + f.tick_tock;
 	uint64_t	now = (f.unit << 16 | f.sequence) + 1;
 	uint64_t   *past = &server->disk.past[session->database][timeline];
-	uint64_t   *running = &server->running[timeline];
 	uint64_t   *both = &world->both[session->database][timeline];
 
 	if (now <= *past)
 		wrong("not after the last one of its line", f);
-	if (now <= *running)
-		wrong("not after the last one of its server", f);
+	if (now <= server->lost[session->database][timeline])
+		world->met++;
+	if (server->disk.given[session->database][f.partition] != 0)
+		wrong("in a partition for given times", f);
+	if (reseeds == server->reseeds[session->database])
+		check_reseed(server, session->database, f.partition);
 	if (world->apart && now <= *both)
 		wrong("not after the last one of both servers", f);
 	if (f.unit > server->ceiling[session->database][f.partition])
 		wrong("beyond the lease on disk", f);
 	if (f.partition < server->first || f.partition > server->last)
 		wrong("out of sno.partitions", f);
-	*past = *running = *both = now;
+	*past = *both = now;
 	world->ids++;
+}
+
+/* The oracle of ids of given times. */
+static void
+note_given(const Sno *id)
+{
+	SnoFields	f = sno_unpack(id);
+	uint32_t   *life = &server->disk.given[session->database][f.partition];
+	const uint64_t *past = &server->disk.past[session->database][f.partition * 2];
+
+	if (past[0] != 0 || past[1] != 0)
+		wrong("of a given time, in a partition of live ids", f);
+	if (*life != 0 && *life != server->life)
+		wrong("of a given time, in a partition that had some before a restart", f);
+	if (server->ceiling[session->database][f.partition] != SNO_UNIT_MAX)
+		wrong("of a given time, without a lease on disk", f);
+	if (reseeds == server->reseeds[session->database])
+		check_reseed(server, session->database, f.partition);
+	if (f.partition < server->first || f.partition > server->last)
+		wrong("out of sno.partitions", f);
+	*life = server->life;
+	world->given++;
 }
 
 /* The session hears of what became of the table. */
@@ -292,11 +407,10 @@ run_slice(void)
 {
 	sigjmp_buf	here;
 	FmgrInfo	flinfo = {.fn_oid = 1};
-	LOCAL_FCINFO(fcinfo, 1);
+	LOCAL_FCINFO(fcinfo, 2);
 
-	InitFunctionCallInfoData(*fcinfo, &flinfo, 1, InvalidOid, NULL, NULL);
-	fcinfo->args[0].value = Int32GetDatum(0);
-	fcinfo->args[0].isnull = false;
+	InitFunctionCallInfoData(*fcinfo, &flinfo, 2, InvalidOid, NULL, NULL);
+	fcinfo->args[0] = fcinfo->args[1] = (NullableDatum) {.value = Int32GetDatum(0)};
 	if (sigsetjmp(here, 0) == 0)
 	{
 		PG_exception_stack = &here;
@@ -304,12 +418,22 @@ run_slice(void)
 		for (; session->ids > 0 && world->wrong[0] == '\0'; session->ids--)
 		{
 			arena_used = 0;
-			note((const Sno *) DatumGetPointer(sno_generate(fcinfo)));
+			reseeds = server->reseeds[session->database];
+			if (session->work == GENERATE)
+				note((const Sno *) DatumGetPointer(sno_generate(fcinfo)));
+			else if (session->work == GENERATE_AT)
+			{
+				fcinfo->args[0].value = TimestampTzGetDatum(sno_unit_to_timestamptz(draw() % 1000));
+				note_given((const Sno *) DatumGetPointer(sno_generate_at(fcinfo)));
+			}
+			else
+				reseed(fcinfo);
 		}
 	}
 	else
 		world->errors++;
 	PG_exception_stack = NULL;
+	session->lock = NoLock;
 }
 
 static void
@@ -360,10 +484,12 @@ step_clock(Server *s)
 static const SnoGenerator *
 generator_at(const Server *s, uint64_t number, uint64_t chance)
 {
-	const SnoPartition *p = (const SnoPartition *) (s->area + ACTIVITY_SIZE);
-	uint64_t	count = s->block == 0 ? 0 : (s->allocated - ACTIVITY_SIZE) / sizeof(*p) / s->block;
+	const SnoPartition *p;
 
-	return count == 0 ? NULL : &p[chance % count * s->block + number % s->block].generator;
+	if (s->blocks == 0)
+		return NULL;
+	p = (const SnoPartition *) (s->area + s->block[chance % (uint64_t) s->blocks]);
+	return &p[number % SNO_BLOCK].generator;
 }
 
 /* To a unit that matters to some partition, or a neighbour of it. */
@@ -512,6 +638,7 @@ void BeginInternalSubTransaction(const char *name) {}
 void ReleaseCurrentSubTransaction(void) {}
 void RollbackAndReleaseCurrentSubTransaction(void) {}
 void PreventCommandDuringRecovery(const char *command) {}
+void PreventCommandIfReadOnly(const char *command) {}
 bool IsInParallelMode(void) { return one_in(4); }
 
 void
@@ -583,7 +710,7 @@ LWLockRelease(LWLock *lock)
 int LWLockNewTrancheId(void) { return 1; }
 void LWLockRegisterTranche(int tranche, const char *name) {}
 void LWLockInitialize(LWLock *lock, int tranche) {}
-void before_shmem_exit(pg_on_exit_callback function, Datum arg) { at_exit = function; }
+void before_shmem_exit(pg_on_exit_callback function, Datum arg) { at_exit[at_exits++] = function; }
 
 void *
 ShmemInitStruct(const char *name, Size size, bool *found)
@@ -591,6 +718,10 @@ ShmemInitStruct(const char *name, Size size, bool *found)
 	*found = server->header[0] != 0;
 	return server->header;
 }
+
+pg_prng_state pg_global_prng_state;
+
+uint32 pg_prng_uint32(pg_prng_state *state) { return (uint32) draw(); }
 
 struct dsa_area
 {
@@ -605,17 +736,16 @@ dsa_handle dsa_get_handle(dsa_area *area) { return 1; }
 void dsa_pin(dsa_area *area) {}
 void dsa_pin_mapping(dsa_area *area) {}
 
-/* The first thing is what sessions note, then come blocks of partitions. */
 dsa_pointer
 dsa_allocate_extended(dsa_area *area, size_t size, int flags)
 {
 	dsa_pointer place = server->allocated;
 
-	if (place + size > sizeof(server->area) || (place == 0) != (size == ACTIVITY_SIZE))
+	if (place + size > sizeof(server->area))
 		bail_out("no room in the area");
-	server->allocated += size;
-	if (place != 0)
-		server->block = size / sizeof(SnoPartition);
+	server->allocated += MAXALIGN(size);
+	if (size == SNO_BLOCK * SNO_PARTITION_SIZE)
+		server->block[server->blocks++] = place;
 	return place + 1;
 }
 
@@ -625,8 +755,17 @@ Size add_size(Size a, Size b) { return a + b; }
 size_t strlcpy(char *to, const char *from, size_t size) { return snprintf(to, size, "%s", from); }
 int pg_mbcliplen(const char *text, int length, int limit) { return Min(length, limit); }
 
-/* All metabytes are right. */
-int32 sno_fields_check(const char *name, int32 value, int max) { bail_out(name); return 0; }
+/* All metabytes and times are right. */
+int32 sno_fields_check(const char *name, int32 value, int max) { return value; }
+
+uint64
+sno_fields_unit(TimestampTz at)
+{
+	uint64		unit;
+
+	(void) sno_timestamptz_to_unit(at, &unit);
+	return unit;
+}
 
 /* Nobody listens. */
 void sno_overflow_report(void) {}
@@ -647,10 +786,10 @@ void CacheRegisterRelcacheCallback(RelcacheCallbackFunction function, Datum arg)
 Oid getExtensionOfObject(Oid class, Oid object) { return 1; }
 Oid get_func_namespace(Oid function) { return 1; }
 Oid get_relname_relid(const char *name, Oid namespace) { return TABLE_OID; }
-void UnlockRelationOid(Oid relid, LOCKMODE mode) {}
+void UnlockRelationOid(Oid relid, LOCKMODE mode) { session->lock = NoLock; }
 void LockRelationForExtension(Relation rel, LOCKMODE mode) {}
 void UnlockRelationForExtension(Relation rel, LOCKMODE mode) {}
-void relation_close(Relation rel, LOCKMODE mode) {}
+void relation_close(Relation rel, LOCKMODE mode) { session->lock = NoLock; }
 List *RelationGetIndexList(Relation rel) { return NIL; }
 bool TransactionIdIsCurrentTransactionId(TransactionId xid) { return false; }
 void ReleaseSysCache(HeapTuple tuple) {}
@@ -659,13 +798,31 @@ void ReleaseSysCache(HeapTuple tuple) {}
 Bitmapset *sno_definition_partitions(Oid function) { return NULL; }
 bool bms_is_member(int x, const Bitmapset *a) { return false; }
 
-/* Now and then, somebody has it locked. */
+/* Does another session have the table in a mode that conflicts with this one? */
+static bool
+is_locked(LOCKMODE mode)
+{
+	for (int i = 0; i < SESSIONS; i++)
+	{
+		const SimSession *other = &server->session[i];
+
+		if (other != session && other->state != NONE && other->database == session->database &&
+			(mode >= ExclusiveLock ? other->lock != NoLock : other->lock >= ExclusiveLock))
+			return true;
+	}
+	return false;
+}
+
+/* Now and then, somebody else has it locked. */
 bool
 ConditionalLockRelationOid(Oid relid, LOCKMODE mode)
 {
 	occasion();
 	accept_changes();
-	return !one_in(50);
+	if (one_in(50) || is_locked(mode))
+		return false;
+	session->lock = mode;
+	return true;
 }
 
 Relation
@@ -685,6 +842,21 @@ try_relation_open(Oid relid, LOCKMODE mode)
 	return &table_data;
 }
 
+/* This one waits. */
+Relation
+relation_open(Oid relid, LOCKMODE mode)
+{
+	while (is_locked(mode))
+	{
+		hand_back(PAUSED);
+		CHECK_FOR_INTERRUPTS();
+	}
+	session->lock = mode;
+	accept_changes();
+	return try_relation_open(relid, mode);
+}
+
+/* The rows of the catalogue: that of the table, whose xmin only a database has. */
 HeapTuple
 SearchSysCache1(int cache, Datum key)
 {
@@ -696,6 +868,7 @@ SearchSysCache1(int cache, Datum key)
 	static HeapTupleData tuple = {.t_data = &data.header};
 
 	data.header.t_hoff = HEADER_SIZE;
+	data.header.t_choice.t_heap.t_xmin = server->incarnation[session->database];
 	memcpy(GETSTRUCT(&tuple), &table_form, sizeof(table_form));
 	return &tuple;
 }
@@ -794,6 +967,8 @@ note_ceilings(Server *s, int database, Page page)
 
 		if (row->timeline == s->timeline)
 			*ceiling = Max(*ceiling, ceiling_of(row));
+		if (row->timeline == s->timeline && row->system_identifier != 0)
+			check_reseed(s, database, row->partition);
 	}
 }
 
@@ -863,28 +1038,35 @@ stop(Server *s)
 		}
 	memset(s->header, 0, sizeof(s->header));
 	memset(s->area, 0, s->allocated);
-	s->allocated = s->block = 0;
-	memset(s->running, 0, sizeof(s->running));
+	s->allocated = 0;
+	s->blocks = 0;
 }
 
 /* Start on what is on the server's disk. */
 static void
 start(Server *s, int first, int last)
 {
+	s->first = first;
+	s->last = last;
 	for (int d = 0; d < DATABASES; d++)
 	{
+		static bool marks[SNO_PARTITIONS];
+
 		memset(s->ceiling[d], 0, sizeof(s->ceiling[d]));
+		memset(marks, 0, sizeof(marks));
 		for (BlockNumber b = 0; b < s->disk.blocks[d]; b++)
-		{
 			s->page[d][b] = s->disk.page[d][b];
+		/* What had no row is forgotten. */
+		(void) mark_rows(s, d, marks);
+		for (int i = 0; i < SNO_PARTITIONS; i++)
+			s->disowned[d][i] &= marks[i];
+		for (BlockNumber b = 0; b < s->disk.blocks[d]; b++)
 			note_ceilings(s, d, s->page[d][b].data);
-		}
 	}
+	s->life = ++world->lives;
 	s->written = s->flushed;
 	s->live = true;
 	s->file++;
-	s->first = first;
-	s->last = last;
 }
 
 /* The range of partitions at the next start: mostly many, at times very few. */
@@ -919,14 +1101,20 @@ copy_disk(Disk *to, const Disk *from)
 		memcpy(to->page[d], from->page[d], from->blocks[d] * BLCKSZ);
 	}
 	memcpy(to->past, from->past, sizeof(to->past));
+	memcpy(to->given, from->given, sizeof(to->given));
 }
 
 /* A server on the standby's disk, on another machine with another clock. */
 static void
 promote(Server *s, int first, int last)
 {
+	for (int d = 0; d < DATABASES; d++)
+		for (int i = 0; i < PASTS; i++)
+			if (s->disk.past[d][i] > world->standby.past[d][i])
+				s->lost[d][i] = Max(s->lost[d][i], s->disk.past[d][i]);
 	copy_disk(&s->disk, &world->standby);
 	s->timeline = ++world->timelines;
+	memset(s->disowned, 0, sizeof(s->disowned));
 	s->written = s->flushed = 0;
 	s->tick = 100;
 	step_clock(s);
@@ -956,6 +1144,9 @@ befall(Server *s, Server *other)
 			other->live = world->apart = world->has_standby = false;
 			memset(s->disk.blocks, 0, sizeof(s->disk.blocks));
 			memset(s->disk.past, 0, sizeof(s->disk.past));
+			memset(s->disk.given, 0, sizeof(s->disk.given));
+			memset(s->lost, 0, sizeof(s->lost));
+			memset(s->disowned, 0, sizeof(s->disowned));
 			memset(s->page, 0, sizeof(s->page));
 			start(s, 0, draw_last());
 			break;
@@ -1025,7 +1216,11 @@ run(Server *s)
 		world->pause_in = one_in(2) ? draw_size(1000000) : INT64_MAX;
 		world->halt_in = one_in(2) ? draw_size(64) : INT64_MAX;
 		if (one->state == IDLE)
-			one->ids = draw_size(1 << 15);
+		{
+			one->work = one_in(100) ? RESEED : one_in(4) ? GENERATE_AT : GENERATE;
+			one->ids = one->work == RESEED ? 1 :
+				draw_size(one->work == GENERATE ? 1 << 15 : 1 << 10);
+		}
 		sem_post(&one->baton);
 	}
 	while (sem_wait(&world->scheduler) != 0)
@@ -1046,6 +1241,9 @@ simulate(uint64_t seed, int64_t ids)
 	world->step_in = 1000;
 	world->server[0].timeline = ++world->timelines;
 	world->server[0].tick = 100;
+	for (int i = 0; i < SERVERS; i++)
+		for (int d = 0; d < DATABASES; d++)
+			world->server[i].incarnation[d] = FirstNormalTransactionId;
 	start(&world->server[0], 0, 4096);
 
 	while (world->ids < ids && world->wrong[0] == '\0')
@@ -1057,6 +1255,9 @@ simulate(uint64_t seed, int64_t ids)
 			befall(s, &world->server[1 - i]);
 		if (one_in(8))
 			s->monotonic += draw_size(2 * HOUR_NSEC);
+		/* ALTER DATABASE */
+		if (one_in(20))
+			s->incarnation[draw() % DATABASES]++;
 		run(s);
 	}
 	stop(&world->server[0]);
@@ -1092,6 +1293,8 @@ main(int argc, char **argv)
 	printf("# clock steps %lld, crashes %lld, promotions %lld, second servers %lld\n",
 		   (long long) world->steps, (long long) world->crashes,
 		   (long long) world->promotions, (long long) world->copies);
+	printf("# ids of given times %lld, reseeds %lld; ids that may be of lost WAL %lld\n",
+		   (long long) world->given, (long long) world->reseeds, (long long) world->met);
 	printf("1..1\n");
 	return !ok;
 }

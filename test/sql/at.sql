@@ -13,10 +13,12 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE EXTENSION sno;
 
--- The time is floored to its unit.
-SELECT at, sno_timestamp(id), sno_tick_tock(id), sno_meta(id), sno_sequence(id)
+-- The time is floored to its unit; sequences count from the same start in each, in
+-- one timeline.
+SELECT at, sno_timestamp(id), sno_meta(id), sno_sequence(id) - first_value(sno_sequence(id)) OVER w AS sequence,
+    sno_tick_tock(id) = first_value(sno_tick_tock(id)) OVER w AS one_timeline
 FROM (VALUES (1, timestamptz '2010-01-01 00:00:00Z'), (2, '2011-03-04 05:06:07.890123Z'), (255, '2011-03-04 05:06:07.891999Z')) AS v (n, at),
-    sno_generate_at(at, n) AS id ORDER BY n;
+    sno_generate_at(at, n) AS id WINDOW w AS (ORDER BY n);
 SELECT sno_generate_at(NULL), sno_generate_at(now(), NULL);
 SELECT sno_generate_at('2009-12-31 23:59:59.999999Z');
 \echo :LAST_ERROR_SQLSTATE
@@ -63,8 +65,8 @@ SELECT partitions();
 SELECT * FROM wrong;
 
 -- Each has a row, whose lease never ends.
-SELECT count(*), min(lease_until), bool_and(partition IN (SELECT sno_partition(id) FROM ids WHERE at IS NOT NULL)) AS ours
-FROM sno_snapshot WHERE lease_until > clock_timestamp() + interval '1 day';
+SELECT count(*), min(tick_until), bool_and(partition IN (SELECT sno_partition(id) FROM ids WHERE at IS NOT NULL)) AS ours
+FROM sno_snapshot WHERE tick_until > clock_timestamp() + interval '1 day';
 
 -- Rollbacks, read-only transactions, subtransactions, parallel workers
 BEGIN;
@@ -99,7 +101,7 @@ SELECT sno_generate_at('2078-01-03') IS NOT NULL AS made;
 SELECT sno_partition(sno_generate_at('2078-01-03')) AS partition \gset
 TRUNCATE sno_snapshot;
 SELECT sno_partition(sno_generate_at('2078-01-03')) = :partition AS same;
-SELECT lease_until FROM sno_snapshot WHERE partition = :partition;
+SELECT tick_until, tock_until FROM sno_snapshot WHERE partition = :partition;
 
 -- The extension may be dropped and created again while the server runs.
 SELECT sno_generate_at('2078-01-04') AS a \gset

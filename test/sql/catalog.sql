@@ -26,8 +26,8 @@ CREATE EXTENSION sno;
 SELECT relowner = 10 AS of_bootstrap_superuser FROM pg_class WHERE oid = 'sno_snapshot'::regclass;
 SELECT count(*) FROM sno_snapshot;
 INSERT INTO sno_snapshot
-VALUES (1, 1, 1, 1, 1, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01 00:01');
-UPDATE sno_snapshot SET lease_until = '2020-01-01';
+VALUES (1, 1, 1, 1, 1, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
+UPDATE sno_snapshot SET tick_until = '2020-01-01', tock_until = '2020-01-01';
 DELETE FROM sno_snapshot;
 TRUNCATE sno_snapshot;
 BEGIN;
@@ -39,7 +39,7 @@ RESET SESSION AUTHORIZATION;
 DROP TABLE sno_snapshot;
 TRUNCATE sno_snapshot;
 INSERT INTO sno_snapshot
-VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01 00:01');
+VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 
 -- Everybody else may generate, and neither see nor change what that leaves.
 SET SESSION AUTHORIZATION regress_sno_user;
@@ -47,7 +47,7 @@ SELECT clock_timestamp() AS before \gset
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM sno_snapshot;
 INSERT INTO sno_snapshot DEFAULT VALUES;
-UPDATE sno_snapshot SET lease_until = '2020-01-01';
+UPDATE sno_snapshot SET tick_until = '2020-01-01', tock_until = '2020-01-01';
 DELETE FROM sno_snapshot;
 TRUNCATE sno_snapshot;
 BEGIN;
@@ -77,10 +77,10 @@ SELECT holder <> 0 AS holder,
     sequence_min, sequence_max
 FROM sno_snapshot;
 SELECT taken_at <= clock_timestamp() AS taken_at,
-    lease_until > sno_timestamp(:'id') AS covers_the_id,
-    lease_until > :'before'::timestamptz + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
-    lease_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
-    wall_hi <= taken_at AS wall_hi, wall_safe <= wall_hi AS wall_safe, drifts
+    tick_until > sno_timestamp(:'id') AS covers_the_id,
+    tick_until > :'before'::timestamptz + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
+    tick_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
+    tick_until = tock_until AS both, wall_hi <= taken_at AS wall_hi, drifts
 FROM sno_snapshot;
 -- It belongs to no transaction, and goes away with none.
 SELECT xmin, xmax FROM sno_snapshot;
@@ -90,7 +90,7 @@ SELECT xmin, xmax FROM sno_snapshot;
 CREATE TABLE seen AS SELECT taken_at FROM sno_snapshot;
 CREATE VIEW lease AS
 SELECT count(*) AS rows, bool_and(taken_at > (SELECT max(taken_at) FROM seen)) AS anew,
-    bool_and(lease_until > clock_timestamp()) AS active
+    bool_and(tick_until > clock_timestamp()) AS active
 FROM sno_snapshot;
 SELECT * FROM lease;
 
@@ -123,18 +123,18 @@ SELECT * FROM lease;
 
 -- Forged: what is too late stays a bound, what is too early is mended.
 INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-UPDATE sno_snapshot SET lease_until = '2079-01-01';
+UPDATE sno_snapshot SET tick_until = '2079-01-01', tock_until = '2079-01-01';
 VACUUM FULL sno_snapshot;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
-SELECT max(lease_until) = '2079-01-01' AS kept, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
+SELECT max(tick_until) = '2079-01-01' AS kept, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
 FROM sno_snapshot;
 INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-UPDATE sno_snapshot SET lease_until = '2010-01-01', wall_hi = '-infinity';
+UPDATE sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01', wall_hi = '-infinity';
 VACUUM FULL sno_snapshot;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
-SELECT max(lease_until) > clock_timestamp() AS mended, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
+SELECT max(tick_until) > clock_timestamp() AS mended, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
 FROM sno_snapshot;
 TRUNCATE sno_snapshot;
 SELECT pg_sleep(0.01);
@@ -274,7 +274,7 @@ DROP TABLE pg_temp.sno_snapshot;
 -- own included; after it last of all, those that lapsed longest ago first.
 CREATE FUNCTION hold(partitions int4range, until timestamptz) RETURNS void LANGUAGE sql AS $$
     INSERT INTO sno_snapshot
-    SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', until
+    SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
     FROM generate_series(lower(partitions), upper(partitions) - 1) AS partition
 $$;
 SELECT hold('[0,40000)', 'infinity'), hold('[41000,65536)', '2079-01-01');
@@ -288,7 +288,7 @@ SELECT sno_generate();
 \echo :LAST_ERROR_SQLSTATE
 DELETE FROM sno_snapshot;
 SELECT hold('[0,65536)', '2021-01-01'), hold('[30000,30001)', '2022-01-01');
-UPDATE sno_snapshot SET lease_until = '2020-06-01' WHERE partition BETWEEN 50000 AND 50999;
+UPDATE sno_snapshot SET tick_until = '2020-06-01', tock_until = '2020-06-01' WHERE partition BETWEEN 50000 AND 50999;
 VACUUM FULL sno_snapshot;
 SELECT sno_partition(sno_generate()) BETWEEN 50000 AND 50999 AS lapsed_first;
 TRUNCATE sno_snapshot;

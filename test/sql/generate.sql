@@ -193,6 +193,8 @@ SHOW sno.max_wait;
 SELECT name, context, vartype, unit, min_val, max_val, boot_val
 FROM pg_settings WHERE name LIKE 'sno.%' ORDER BY name;
 SET sno.partitions = '1-2';
+SHOW sno.partitions;
+RESET sno.partitions;
 SET sno.lease_duration = '2s';
 SET sno.max_wait = '2s';
 SHOW sno.max_wait;

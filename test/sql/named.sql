@@ -18,7 +18,7 @@ CREATE EXTENSION sno;
 SELECT sno_create_generator('all', 100);
 SELECT sno_create_generator('low', 101, 3, 0);
 SELECT sno_create_generator('high', 101, sequence_max => 65535, sequence_min => 4, meta => 7);
-SELECT * FROM sno_generator ORDER BY name;
+SELECT name, partition, sequence_min, sequence_max, meta FROM sno_generator ORDER BY name;
 
 -- What can't be
 SELECT sno_create_generator('all', 102);

@@ -26,7 +26,7 @@ SELECT sno_generate() AS id \gset
 SELECT database, name, partition = sno_partition(:'id') AS partition, sequence_min, sequence_max,
     wall_hi = sno_timestamp(:'id') AS wall_hi, wall_safe < wall_hi AS wall_safe,
     (drifts % 2 = 1) = sno_tick_tock(:'id') AS drifts,
-    lease_until = (SELECT max(lease_until) FROM sno_snapshot WHERE partition = sno_partition(:'id')) AS lease_until,
+    lease_until = (SELECT max(tick_until) FROM sno_snapshot WHERE partition = sno_partition(:'id')) AS lease_until,
     issued, exhausted, waits, longest_wait
 FROM mine;
 
@@ -109,7 +109,7 @@ ALTER TABLE elsewhere RENAME TO sno_snapshot;
 
 -- Other holders
 INSERT INTO sno_snapshot
-SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', until
+SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
 FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01')) AS v (partition, until);
 SELECT * FROM sno_check() WHERE item = 'holders';
 TRUNCATE sno_snapshot;

@@ -95,7 +95,7 @@ my $clients = $notes->start_clients(
 $notes->wait_for_notes($clients);
 $session = open_session($node, 'postgres');
 
-# [taken_at, lease_until] of each partition, every time that they change.
+# [taken_at, tick_until] of each partition, every time that they change.
 my %leases;
 
 sub watch_leases
@@ -103,7 +103,7 @@ sub watch_leases
 	foreach my $row (
 		split /\n/,
 		ask($session,
-			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM lease_until) FROM sno_snapshot WHERE lease_until > now()'
+			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM tick_until) FROM sno_snapshot WHERE tick_until > now()'
 		))
 	{
 		my ($partition, @lease) = split /\|/, $row;
@@ -294,7 +294,7 @@ close_session($session);
 $session = open_session($node, 'postgres');
 $notes->add($session, ask($session, ids_of(10)));
 configure($node, 'sno.lease_duration', '1h', $session);
-my $short = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
+my $short = ask($session, 'SELECT max(tick_until) FROM sno_snapshot');
 wait_until(
 	'a long lease is in use',
 	sub {
@@ -302,12 +302,12 @@ wait_until(
 		$notes->add($session, $id);
 		ask($session, "SELECT sno_timestamp('$id') > '$short'") eq 't';
 	});
-my $until = ask($session, 'SELECT max(lease_until) FROM sno_snapshot');
+my $until = ask($session, 'SELECT max(tick_until) FROM sno_snapshot');
 configure($node, 'sno.lease_duration', '1s', $session);
 ask($session, 'TRUNCATE sno_snapshot');
 ask($session, 'SELECT pg_sleep(0.01)');
 $notes->add($session, ask($session, ids_of(10)));
-is(ask($session, "SELECT max(lease_until) >= '$until' FROM sno_snapshot"),
+is(ask($session, "SELECT max(tick_until) >= '$until' FROM sno_snapshot"),
 	't', 'a lost row is written anew with the longest lease there was');
 crash('a lost row');
 $notes->check('all');

@@ -206,7 +206,7 @@ my $session   = open_session($subscriber, 'postgres');
 my $id        = ask($session, 'SELECT sno_generate()');
 my $partition = (decode_id($id))[3];
 $publisher->safe_psql('postgres',
-	"INSERT INTO sno_snapshot VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), now(), 0, now(), '2079-01-01')"
+	"INSERT INTO sno_snapshot VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
 );
 $publisher->wait_for_catchup('sub');
 is(leases($subscriber, 'holder = 1', 'partition'),

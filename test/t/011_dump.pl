@@ -237,7 +237,7 @@ is( $target->safe_psql(
 		'busy', q{
 SELECT count(*) > 800, count(*) FILTER (WHERE NOT EXISTS (
 	SELECT FROM ids.sno_snapshot
-	WHERE partition = ids.sno_partition(id) AND lease_until >= ids.sno_timestamp(id)))
+	WHERE partition = ids.sno_partition(id) AND tick_until >= ids.sno_timestamp(id)))
 FROM t}),
 	't|0',
 	'bounds in a dump cover all ids in it');

@@ -37,7 +37,7 @@ $notes->wait_for_notes($clients);
 # The table of leases
 #
 my $cluster =
-  'BEGIN; CREATE INDEX i ON sno_snapshot (lease_until); CLUSTER sno_snapshot USING i; DROP INDEX i; COMMIT';
+  'BEGIN; CREATE INDEX i ON sno_snapshot (tick_until); CLUSTER sno_snapshot USING i; DROP INDEX i; COMMIT';
 my %files;
 foreach my $n (1 .. 6)
 {

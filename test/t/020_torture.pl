@@ -69,7 +69,7 @@ sub with_all_rows
 			INSERT INTO sno_snapshot
 			SELECT DISTINCT ON (holder, partition) * FROM back
 			WHERE (holder, partition) NOT IN (SELECT holder, partition FROM sno_snapshot)
-			ORDER BY holder, partition, lease_until DESC});
+			ORDER BY holder, partition, tick_until DESC});
 		$fault->(@_);
 	};
 }
@@ -226,7 +226,7 @@ my @plan = (
 			'all leases are over',
 			sub {
 				ask($locker,
-					'SELECT max(lease_until) < clock_timestamp() FROM sno_snapshot WHERE lease_until < clock_timestamp() + interval \'1 minute\''
+					'SELECT max(tick_until) < clock_timestamp() FROM sno_snapshot WHERE tick_until < clock_timestamp() + interval \'1 minute\''
 				) eq 't';
 			});
 		ask($locker, 'ROLLBACK');
@@ -237,7 +237,7 @@ my @plan = (
 	},
 	'table truncated'          => sub { tamper('TRUNCATE sno_snapshot'); },
 	'rows forged, and deleted' => sub {
-		tamper("UPDATE sno_snapshot SET lease_until = '2010-01-01'");
+		tamper("UPDATE sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01'");
 		$torture->get_on;
 		tamper("DELETE FROM sno_snapshot");
 		$torture->sql('VACUUM sno_snapshot');

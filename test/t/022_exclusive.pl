@@ -52,7 +52,7 @@ sub wait_for_leases
 	foreach my $dbname ('postgres', 'other')
 	{
 		$node->poll_query_until($dbname,
-			'SELECT coalesce(max(lease_until) < clock_timestamp(), true) FROM sno_snapshot'
+			'SELECT coalesce(max(tick_until) < clock_timestamp(), true) FROM sno_snapshot'
 		);
 	}
 	return;

@@ -162,7 +162,7 @@ sql('CREATE TABLE filler (line text) TABLESPACE small');
 $leased = busy_session();
 sql(q{
 INSERT INTO sno_snapshot
-SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', '2020-01-01', 0, '2020-01-01', '2020-01-01'
+SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', 0, '2020-01-01', '2020-01-01', '2020-01-01'
 FROM generate_series(1, 100)});
 sql('DELETE FROM sno_snapshot WHERE ctid >= \'(1,1)\'; VACUUM sno_snapshot');
 is(sql(q{SELECT pg_relation_size('sno_snapshot')}),

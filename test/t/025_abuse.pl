@@ -133,7 +133,7 @@ is_refused(
 	'SELECT * FROM ids.sno_snapshot'                          => '42501',
 	'SELECT count(*) FROM ids.sno_snapshot'                   => '42501',
 	'COPY ids.sno_snapshot TO STDOUT'                         => '42501',
-	q{UPDATE ids.sno_snapshot SET lease_until = '2010-01-01'} => '42501',
+	q{UPDATE ids.sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01'} => '42501',
 	'TRUNCATE ids.sno_snapshot'                               => '42501',
 	'DROP EXTENSION sno'                                      => '42501',
 	q{ALTER EXTENSION sno SET SCHEMA public}                  => '42501',

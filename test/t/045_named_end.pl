@@ -61,7 +61,7 @@ sub exact_after_session
 	my ($what) = @_;
 	end_after($what // sub { });
 	return $node->safe_psql('postgres',
-		'SELECT lease_until = wall_hi FROM sno_snapshot WHERE named');
+		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_snapshot WHERE named');
 }
 is(exact_after_session(), 't', 'the last one to use it leaves an exact row');
 my $log = -s $node->logfile;

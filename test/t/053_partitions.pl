@@ -118,16 +118,30 @@ configure($node, 'sno.partitions', '300-303', $session, $late);
 like(generate($_), qr/^30[0-3]$/, 'corrected: all go on')
   foreach $session, $late;
 
-# Nor may a role, or a database, have a range of its own.
-$node->safe_psql('postgres', 'CREATE ROLE r LOGIN');
-$node->safe_psql('postgres', "ALTER ROLE r SET sno.partitions = '5-6'");
-my (undef, undef, $error) =
-  $node->psql('postgres', 'SELECT sno_generate()',
-	connstr => $node->connstr('postgres') . ' user=r');
+# A superuser may give a database, or a role, a range of its own; nobody else may.
+$node->safe_psql('postgres', 'CREATE DATABASE apart');
+$node->safe_psql('postgres', q{
+CREATE ROLE r LOGIN;
+ALTER DATABASE apart OWNER TO r;
+ALTER DATABASE apart SET sno.partitions = '5-6'});
+$node->safe_psql('apart', 'CREATE EXTENSION sno');
+sub as_owner
+{
+	my ($queries) = @_;
+	my ($code, $out, $error) = $node->psql('apart', $queries,
+		connstr => $node->connstr('apart') . ' user=r');
+	return $out . $error;
+}
+like(as_owner('SELECT sno_partition(sno_generate())'),
+	qr/^[56]$/, 'a database with a range of its own');
 like(
-	$error,
-	qr/ERROR:  parameter "sno.partitions" cannot be set to "5-6"$/m,
-	'a role with a range of its own makes no ids');
+	as_owner("SELECT sno_generate(); SET sno.partitions = '7-8'"),
+	qr/ERROR:  permission denied to set parameter "sno.partitions"/,
+	'which its owner can not change');
+like(
+	as_owner("SET sno.partitions = '7-8'; SELECT sno_generate()"),
+	qr/ERROR:  parameter "sno.partitions" cannot be set to "7-8"$/m,
+	'not even before the library is loaded');
 
 # So it is when the server is started with it.
 $node->append_conf('postgresql.conf', "sno.partitions = '70000'");

@@ -165,7 +165,7 @@ wait_until(
 	sub {
 		ask($session, 'SELECT sno_generate()');
 		ask($session,
-			"SELECT max(lease_until) > now() + interval '30 min' FROM sno_snapshot"
+			"SELECT max(tick_until) > now() + interval '30 min' FROM sno_snapshot"
 		) eq 't';
 	});
 close_session($session);

@@ -500,7 +500,7 @@ sub check_leases
 	my %until = map { split /\|/ } split /\n/,
 	  $node->safe_psql($dbname,
 			'SELECT partition, max('
-		  . unit_of('lease_until')
+		  . unit_of('greatest(tick_until, tock_until)')
 		  . ') FROM sno_snapshot GROUP BY partition');
 	my ($noted, $outside) = (0, 0);
 

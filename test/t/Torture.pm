@@ -177,7 +177,7 @@ sub leases_query
 {
 	return
 		'SELECT partition, max('
-	  . unit_of('CASE WHEN named THEN greatest(lease_until, wall_safe) ELSE lease_until END')
+	  . unit_of('greatest(tick_until, tock_until)')
 	  . ') FROM sno_snapshot GROUP BY partition';
 }
 
