@@ -1,0 +1,179 @@
+
+# What must be on disk is there when the call returns, even if nobody but the
+# caller flushes WAL: the processes that write for others are stopped, and then
+# killed, which crashes the server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+restart_after_crash = on
+log_statement = none
+sno.lease_duration = 1h
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE lost (what text);
+SELECT sno_create_generator('first', 1), sno_create_generator('renewed', 2),
+	sno_create_generator('restored', 3)});
+
+my $notes = SnoTest->new;
+
+# The processes that write for others, or those of them that are idle.
+sub writers
+{
+	my ($condition) = @_;
+	return split /\n/, $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity
+		WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer') AND }
+		  . $condition);
+}
+
+# Stop them while they are idle: otherwise they might hold a lock that others need.
+sub stop_writers
+{
+	my @writers = writers('true');
+	wait_until(
+		'the writers are stopped',
+		sub {
+			kill 'STOP', @writers;
+			return 1 if writers(q{wait_event_type = 'Activity'}) == 3;
+			kill 'CONT', @writers;
+			return 0;
+		});
+	return @writers;
+}
+
+# A session does something while nobody else flushes WAL, and then the server
+# crashes.  A row that was committed without a flush is lost, which shows that
+# nobody did.
+sub crash_after
+{
+	my ($what, $do, $session) = @_;
+	$session //= open_session($node, 'postgres');
+	my @writers = stop_writers();
+
+	$do->($session);
+	ask($session, 'SET synchronous_commit = off');
+	ask($session, "INSERT INTO lost VALUES (\$\$$what\$\$)");
+
+	kill 'KILL', @writers;
+	wait_until('the session is killed', sub { !kill 0, $session->{pid} });
+	$session->{run}->finish;
+	wait_until('the server is back',
+		sub { defined query_if_up($node, 'SELECT') });
+	is( $node->safe_psql(
+			'postgres', "SELECT count(*) FROM lost WHERE what = \$\$$what\$\$"),
+		0,
+		"$what: what nobody flushed is lost");
+	return;
+}
+
+# The same, where the session makes ids: they lie within leases on disk.
+sub leased_after
+{
+	my ($what, $generate, $session) = @_;
+
+	$notes->next_phase;
+	crash_after(
+		$what,
+		sub {
+			my ($session) = @_;
+			$notes->add($session, $generate->($session));
+		},
+		$session);
+	$notes->check_leases($node, 'postgres', $what);
+	return;
+}
+
+#
+# The first lease
+#
+leased_after('sno_generate()', sub { ask($_[0], 'SELECT sno_generate()') });
+leased_after('sno_generate_at()',
+	sub { ask($_[0], "SELECT sno_generate_at('2020-01-01')") });
+leased_after('a named generator',
+	sub { ask($_[0], "SELECT sno_generate(0, 'first')") });
+
+#
+# A renewal: ids of a later unit than the first lease has
+#
+foreach my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
+{
+	my $session = open_session($node, 'postgres');
+
+	configure($node, 'sno.lease_duration', '1s', $session);
+	my ($unit, undef, undef, $partition) = decode_id(ask($session, $query));
+	my $until = $node->safe_psql('postgres',
+			'SELECT max('
+		  . unit_of('lease_until')
+		  . ") FROM sno_snapshot WHERE partition = $partition");
+	leased_after(
+		"renewed: $query",
+		sub {
+			my $id;
+			wait_until(
+				'the first lease is over',
+				sub {
+					$id = ask($session, $query);
+					(decode_id($id))[0] > $until;
+				});
+			return $id;
+		},
+		$session);
+}
+
+#
+# What a restored generator may have issued: until an hour from now
+#
+my $until = $node->safe_psql('postgres',
+	'SELECT ' . unit_of("clock_timestamp() + interval '1 hour'"));
+crash_after(
+	'sno_restore_generator()',
+	sub {
+		ask($_[0],
+			qq{SELECT sno_restore_generator('restored',
+				'{"partition": [0, 3], "sequenceMax": 65535, "wallHi": $until}')}
+		);
+	});
+is( $node->safe_psql(
+		'postgres',
+		'SELECT '
+		  . unit_of('lease_until')
+		  . ' FROM sno_snapshot WHERE partition = 3'),
+	$until,
+	'sno_restore_generator(): the state is on disk');
+
+#
+# Another holder
+#
+cmp_ok(
+	$node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0'
+	),
+	'>',
+	0,
+	'there are rows of the server');
+crash_after('sno_reseed()', sub { ask($_[0], 'SELECT sno_reseed()') });
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0'
+	),
+	0,
+	'sno_reseed(): none of them is on disk');
+
+$node->stop;
+done_testing();
