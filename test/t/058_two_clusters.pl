@@ -1,0 +1,80 @@
+
+# Two clusters whose databases differ by nothing but the system identifier: rows of
+# the one that are restored in the other are another holder's there.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Torture;
+
+my $torture = Torture->new;
+my $notes   = SnoTest->new;
+
+sub cluster
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf',
+		"log_statement = none\nsno.lease_duration = 1h\n");
+	$torture->start_server($node);
+	return $node;
+}
+
+# Make ids, which are noted; returns their partition.
+sub generate
+{
+	my ($node) = @_;
+	my $ids = $node->safe_psql('postgres', ids_of(100));
+	$notes->next_phase;
+	$notes->add($node->name, $ids);
+	return (decode_id($ids =~ s/\n.*//sr))[3];
+}
+
+sub item_holders
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres',
+		q{SELECT ok, detail FROM sno_check() WHERE item = 'holders'});
+}
+
+my $one = cluster('one');
+my $two = cluster('two');
+$one->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $partition = generate($one);
+like(item_holders($one), qr/^t\|/, 'all leases are its own');
+
+my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
+$one->command_ok([ 'pg_dump', '-f', $dump, $one->connstr('postgres') ],
+	'a cluster is dumped');
+$two->command_ok(
+	[
+		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$two->connstr('postgres')
+	],
+	'and restored in another one');
+
+like(
+	item_holders($two),
+	qr/^f\|Leases of other holders that are active: 1,/,
+	'which tells of the other holder');
+$torture->set_clock(2 * 3600);
+isnt(generate($two), $partition,
+	'and leaves its partition alone, though the lease is over');
+is( $two->safe_psql(
+		'postgres', q{
+SELECT count(DISTINCT holder), count(DISTINCT system_identifier),
+	count(DISTINCT (timeline, database)) FROM sno_snapshot}),
+	'2|2|1',
+	'nothing else tells them apart');
+$notes->check('two clusters');
+
+$_->stop foreach ($one, $two);
+done_testing();
