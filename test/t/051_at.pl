@@ -159,6 +159,23 @@ like(
 like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
 is(ask($session, 'SELECT count(sno_generate())'),
 	1, 'the others are for live ids');
+
+#
+# Partitions that were used since the server started, and have no row
+#
+configure($standby, 'sno.partitions', '60100-60101', $session);
+my $at = "SELECT sno_generate_at('2020-01-01')";
+my %both = map { (decode_id(ask($session, $_)))[3] => 1 }
+  ($at, 'SELECT sno_generate()');
+is(join(' ', sort keys %both), '60100 60101', 'both partitions are in use');
+ask($session, 'SELECT sno_reseed()');
+close_session($session);
+$standby->safe_psql('postgres', 'DROP EXTENSION sno; CREATE EXTENSION sno');
+$session = open_session($standby, 'postgres');
+like(
+	ask_error($session, $at),
+	qr/^ERROR:  53400: no partition is left/m,
+	'none of them is for given times');
 close_session($session);
 $notes->check('all');
 
