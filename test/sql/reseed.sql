@@ -45,6 +45,13 @@ SELECT * FROM rows;
 SELECT count(*) FROM (SELECT sno_partition(sno_generate()) UNION ALL SELECT sno_partition(sno_generate_at('2020-01-01'))) AS s (partition)
 WHERE partition IN (SELECT partition FROM sno_snapshot WHERE system_identifier = 0);
 
+-- The rows of named generators are disowned, too.
+SELECT sno_create_generator('g', 1);
+SELECT sno_generate(0, 'g') IS NOT NULL AS made;
+SELECT count(*) FROM sno_snapshot WHERE named AND system_identifier <> 0;
+SELECT sno_reseed();
+SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_snapshot GROUP BY named ORDER BY named;
+
 -- The rows stay what they are to those who know best.
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
