@@ -1,0 +1,158 @@
+
+# A server dies, and the end of its WAL is lost.  What it issued under that is not
+# issued again by its successor, a standby that is promoted or a dump that is
+# restored, even if the successor's clock is behind.
+#
+# For given times that rests on chance: where the successor has no other partition
+# than the one that was used, it begins with the same sequence in the same timeline
+# in one of 131,072 cases.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Time::HiRes qw(time);
+use Torture;
+
+my $epoch = 1262304000;
+
+# Each server has a clock of its own.
+my %torture;
+
+sub start
+{
+	my ($node) = @_;
+	($torture{ $node->name } //= Torture->new)->start_server($node);
+	return;
+}
+
+# One of two partitions may be for given times.
+my $settings = q{
+autovacuum = off
+log_statement = none
+sno.lease_duration = 1h
+sno.partitions = '100-101'
+};
+
+# Ids for given times, the same in each call
+my $at =
+  q{SELECT sno_generate_at(timestamptz '2020-01-01' + n * interval '4 ms') FROM generate_series(1, 5000) AS n};
+
+# Ids of a generator, one each millisecond
+sub slowly
+{
+	my ($generator, $count) = @_;
+	return
+	  "SELECT sno_generate(1, '$generator') FROM generate_series(1, $count) AS n, LATERAL (SELECT pg_sleep(0.001 + n * 0)) AS s";
+}
+
+sub units
+{
+	my ($ids) = @_;
+	return map { (decode_id($_))[0] } split /\n/, $ids;
+}
+
+#
+# What the successors know of: a lease for live ids, a generator that was closed,
+# and one that wasn't used yet
+#
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', $settings);
+start($primary);
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+start($standby);
+
+$primary->safe_psql('postgres',
+	q{CREATE EXTENSION sno;
+	SELECT sno_create_generator('closed', 1), sno_create_generator('unused', 2)}
+);
+my $session = open_session($primary, 'postgres');
+ask($session, q{SELECT sno_generate(), sno_generate(1, 'closed')});
+close_session($session);
+
+my $rows =
+  'SELECT named, partition, lease_until = wall_hi FROM sno_snapshot ORDER BY named';
+wait_until('the generator is closed',
+	sub { $primary->safe_psql('postgres', $rows) =~ /^t\|1\|t$/m });
+$primary->safe_psql('postgres', 'CHECKPOINT');
+$primary->wait_for_catchup($standby);
+like(
+	$standby->safe_psql('postgres', $rows),
+	qr/^f\|10[01]\|f\nt\|1\|t$/,
+	'the standby has both rows');
+$standby->stop;
+my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
+$primary->command_ok([ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
+	'a dump has them, too');
+
+#
+# What they don't know of
+#
+my %lost;
+$session = open_session($primary, 'postgres');
+$lost{at} = ask($session, $at);
+$lost{$_} = ask($session, slowly($_, 1000)) foreach ('closed', 'unused');
+kill_postmaster($primary);
+$session->{run}->kill_kill;
+
+#
+# They issue, from just before the lost ids' time until it is over.
+#
+sub check_successor
+{
+	my ($successor) = @_;
+	my $name    = $successor->name;
+	my $session = open_session($successor, 'postgres');
+	my $notes   = SnoTest->new;
+
+	$notes->add('primary', $lost{at});
+	$notes->add($name,     ask($session, $at));
+	$notes->check_unique("$name: given times");
+
+	foreach my $generator ('closed', 'unused')
+	{
+		my @units = units($lost{$generator});
+
+		$notes = SnoTest->new;
+		$notes->add('primary', $lost{$generator});
+		$torture{$name}->set_clock($epoch + $units[0] / 250 - 0.01 - time);
+		wait_until(
+			'that time is over',
+			sub {
+				my $ids = ask($session, slowly($generator, 100));
+				$notes->add($name, $ids);
+				return (units($ids))[-1] > $units[-1];
+			});
+		$notes->check_unique("$name: generator \"$generator\"");
+	}
+	close_session($session);
+	return;
+}
+
+start($standby);
+$standby->promote;
+check_successor($standby);
+
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init;
+$restored->append_conf('postgresql.conf', $settings);
+start($restored);
+$restored->command_ok(
+	[
+		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$restored->connstr('postgres')
+	],
+	'the dump is restored');
+check_successor($restored);
+
+$_->stop foreach ($standby, $restored);
+done_testing();
