@@ -1,0 +1,146 @@
+
+# sno_reseed() while another session is on its way to a lease, and is stopped where
+# it matters: it has opened the table, it has reserved a partition, it flushes its
+# row.  The new holder doesn't lease that partition.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+use Torture;
+
+my $torture = Torture->new;
+my $node    = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = on
+log_statement = none
+});
+$torture->start_server($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+# A session on its way to a lease, one that calls sno_reseed(), one with a lock that
+# stops the first, and one that watches.
+my ($session, $reseeder, $locker, $watcher);
+
+# The table that a session waits for, or what else it waits for.
+sub wait_of
+{
+	my ($who) = @_;
+	return ask(
+		$watcher, qq{
+SELECT coalesce((SELECT relname FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+	WHERE pid = $who->{pid} AND NOT granted), wait_event)
+FROM pg_stat_activity WHERE pid = $who->{pid}});
+}
+
+# A session begins something, and is stopped by that.
+sub begin
+{
+	my ($who, $query, $wait) = @_;
+	send_query($who, $query);
+	wait_until("$query is stopped", sub { wait_of($who) =~ $wait });
+	return;
+}
+
+# The session is stopped when it has opened the table, whose definition it must read
+# again.  Meanwhile another one comes to wait for the table, and gets it as soon as
+# the session closes it.
+sub come_between
+{
+	my ($query, $wait_for_table) = @_;
+	ask($locker, 'ALTER TABLE sno_snapshot SET (autovacuum_enabled = off)');
+	ask($locker, 'BEGIN; LOCK TABLE pg_attribute');
+	begin($session,  $query,          qr/^pg_attribute$/);
+	begin($reseeder, $wait_for_table, qr/^sno_snapshot$/);
+	ask($locker, 'COMMIT');
+	return;
+}
+
+my $flush  = qr/^WAL(Sync|Write)$/i;
+my %points = (
+	'it has opened the table' => sub {
+		my ($query) = @_;
+		come_between($query, 'SELECT sno_reseed()');
+	},
+	'it has reserved a partition' => sub {
+		my ($query) = @_;
+
+		# It can't lease the partition yet, for the table is locked.
+		ask($session, 'SET sno.max_wait = 0');
+		come_between($query, 'BEGIN; LOCK TABLE sno_snapshot');
+		like((receive($session))[1], qr/^ERROR:  55P03: /m, 'no lease yet');
+		receive($reseeder);
+		ask($reseeder, 'COMMIT');
+
+		# It tries again, and is stopped before it opens the table.
+		ask($reseeder, 'BEGIN; LOCK TABLE pg_depend');
+		begin($session, $query, qr/^pg_depend$/);
+		send_query($reseeder, 'SELECT sno_reseed(); COMMIT');
+	},
+	'it flushes its row' => sub {
+		my ($query) = @_;
+		$torture->stall_flushes(1);
+		begin($session,  $query,                $flush);
+		begin($reseeder, 'SELECT sno_reseed()', qr/$flush|^sno_snapshot$/);
+		$torture->stall_flushes(0);
+	});
+
+# A server with a range of two partitions, one whose lease is over, which is taken
+# next for live ids, and one that was never leased, for given times.
+sub restart_with_range
+{
+	my ($first) = @_;
+	$node->stop;
+	$node->append_conf('postgresql.conf',
+		"sno.partitions = '$first-@{[$first + 1]}'");
+	$torture->start_server($node);
+	my (undef, undef, undef, $leased) =
+	  decode_id($node->safe_psql('postgres', 'SELECT sno_generate()'));
+	$node->stop;
+	$torture->set_clock(3600 * $first);
+	$torture->start_server($node);
+	return ($leased, 2 * $first + 1 - $leased);
+}
+
+my $first = 0;
+foreach my $point (sort keys %points)
+{
+	foreach my $n (0, 1)
+	{
+		my $query =
+		  ('SELECT sno_generate()', q{SELECT sno_generate_at('2020-01-01')})[$n];
+		my $partition = (restart_with_range($first += 2))[$n];
+
+		# All but that definition is known before the catalog is locked.
+		($session, $reseeder, $locker, $watcher) =
+		  map { open_session($node, 'postgres') } 1 .. 4;
+		ask($_, 'SELECT * FROM sno_check()') foreach ($session, $reseeder);
+		wait_of($watcher);
+
+		$points{$point}->($query);
+		is((receive($reseeder))[1], '', "$query: $point");
+		receive($session);
+		is( ask($watcher,
+				"SELECT count(*) FROM sno_snapshot WHERE partition = $partition AND system_identifier <> 0"
+			),
+			0,
+			'no row of the new holder has its partition');
+		send_query($session, $query);
+		my ($id) = receive($session);
+		ok($id eq '' || (decode_id($id))[3] != $partition,
+			'nor has its next id');
+		close_session($_) foreach ($session, $reseeder, $locker, $watcher);
+	}
+}
+
+$node->stop;
+done_testing();
