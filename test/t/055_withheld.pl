@@ -120,7 +120,7 @@ foreach my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
 	my ($unit, undef, undef, $partition) = decode_id(ask($session, $query));
 	my $until = $node->safe_psql('postgres',
 			'SELECT max('
-		  . unit_of('lease_until')
+		  . unit_of('greatest(tick_until, tock_until)')
 		  . ") FROM sno_snapshot WHERE partition = $partition");
 	leased_after(
 		"renewed: $query",
@@ -153,7 +153,7 @@ crash_after(
 is( $node->safe_psql(
 		'postgres',
 		'SELECT '
-		  . unit_of('lease_until')
+		  . unit_of('greatest(tick_until, tock_until)')
 		  . ' FROM sno_snapshot WHERE partition = 3'),
 	$until,
 	'sno_restore_generator(): the state is on disk');
