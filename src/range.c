@@ -10,16 +10,17 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "parser/parse_func.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
@@ -221,7 +222,8 @@ sno_range_contains(PG_FUNCTION_ARGS)
 /*
  * `id operator bound(range)`, where the operator is the given one of the
  * type's own order, and the bound a function in the schema of the containment
- * function.
+ * function.  The caller needs no right to that schema: he may have come through
+ * a view, a policy, a constraint or an index that others made.
  */
 static Expr *
 bound_clause(Oid containment, Node *id, StrategyNumber strategy,
@@ -231,16 +233,17 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
 	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 	Oid			operator = get_opfamily_member(cache->btree_opf, type, type,
 											   strategy);
-	char	   *schema = get_namespace_name(get_func_namespace(containment));
 	Oid			argument = TSTZRANGEOID;
-	Oid			function = LookupFuncName(list_make2(makeString(schema),
-													 makeString(bound)),
-										  1, &argument, false);
-	Expr	   *value = (Expr *) makeFuncExpr(function, type,
-											  list_make1(copyObject(range)),
-											  InvalidOid, InvalidOid,
-											  COERCE_EXPLICIT_CALL);
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum(bound),
+										   PointerGetDatum(buildoidvector(&argument, 1)),
+										   ObjectIdGetDatum(get_func_namespace(containment)));
+	Expr	   *value;
 
+	if (!OidIsValid(function))
+		elog(ERROR, "cache lookup failed for function %s", bound);
+	value = (Expr *) makeFuncExpr(function, type, list_make1(copyObject(range)),
+								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	return make_opclause(operator, BOOLOID, false,
 						 (Expr *) copyObject(id), value,
 						 InvalidOid, InvalidOid);

@@ -5,6 +5,7 @@
 SET client_min_messages = warning;
 SELECT current_database() AS db \gset
 DROP DATABASE IF EXISTS regress_sno_schema;
+DROP ROLE IF EXISTS regress_sno_reader;
 CREATE DATABASE regress_sno_schema;
 \c regress_sno_schema
 SET TimeZone = 'UTC';
@@ -101,6 +102,45 @@ SELECT substring(pg_get_viewdef('recent') FROM 'OPERATOR.*<@'), pg_get_expr(adbi
 FROM pg_attrdef WHERE adrelid = 'item'::regclass ORDER BY adnum;
 SELECT count(*) FROM recent;
 
+-- Views, policies, constraints and indexes that use either operator work for a
+-- role that may not use the schema.
+CREATE ROLE regress_sno_reader;
+SET search_path = public, "My ids";
+CREATE VIEW viewed_ge AS SELECT n FROM event WHERE id >= sno_min('2026-12-01');
+CREATE VIEW viewed_in AS SELECT n FROM event WHERE id <@ tstzrange('2026-12-01', NULL);
+CREATE TABLE guarded_ge AS TABLE event;
+CREATE TABLE guarded_in AS TABLE event;
+ALTER TABLE guarded_ge ENABLE ROW LEVEL SECURITY;
+ALTER TABLE guarded_in ENABLE ROW LEVEL SECURITY;
+CREATE POLICY late ON guarded_ge USING (id >= sno_min('2026-12-01'));
+CREATE POLICY late ON guarded_in USING (id <@ tstzrange('2026-12-01', NULL));
+CREATE TABLE checked_ge (id sno CHECK (id >= sno_min('2026-12-01')));
+CREATE TABLE checked_in (id sno CHECK (id <@ tstzrange('2026-12-01', NULL)));
+CREATE TABLE indexed_ge (id sno);
+CREATE TABLE indexed_in (id sno);
+CREATE INDEX ON indexed_ge (id) WHERE id >= sno_min('2026-12-01');
+CREATE INDEX ON indexed_in (id) WHERE id <@ tstzrange('2026-12-01', NULL);
+SELECT sno_min('2026-12-01') AS late, sno_min('2026-11-01') AS early \gset
+GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO regress_sno_reader;
+SET ROLE regress_sno_reader;
+SELECT count(*) FROM viewed_ge;
+SELECT count(*) FROM viewed_in;
+SELECT count(*) FROM guarded_ge;
+SELECT count(*) FROM guarded_in;
+\set VERBOSITY sqlstate
+INSERT INTO checked_ge VALUES (:'late');
+INSERT INTO checked_ge VALUES (:'early');
+INSERT INTO checked_in VALUES (:'late');
+INSERT INTO checked_in VALUES (:'early');
+\set VERBOSITY default
+INSERT INTO indexed_ge VALUES (:'late'), (:'early');
+INSERT INTO indexed_in VALUES (:'late'), (:'early');
+SELECT count(*) FROM indexed_ge;
+SELECT count(*) FROM indexed_in;
+SELECT "My ids".sno_zero();
+RESET ROLE;
+
 \c :db
 SET client_min_messages = warning;
 DROP DATABASE regress_sno_schema;
+DROP ROLE regress_sno_reader;
