@@ -837,15 +837,17 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 
 COMMENT ON FUNCTION sno_generators() IS
-    'the generators of all sessions of the server that have made ids, the named '
-    'ones in use, and what they are doing';
+    'the generators of all sessions that have made ids, the named ones in use, '
+    'and what they are doing: in this database, or in all of the server for '
+    'members of pg_monitor';
 COMMENT ON FUNCTION sno_generators_reset() IS
     'begin to count anew what sno_generators and sno_check() count';
 COMMENT ON FUNCTION sno_check() IS
     'what there is to worry about, and what to do';
 COMMENT ON VIEW sno_generators IS
-    'the generators of all sessions of the server that have made ids, the named '
-    'ones in use, and what they are doing';
+    'the generators of all sessions that have made ids, the named ones in use, '
+    'and what they are doing: in this database, or in all of the server for '
+    'members of pg_monitor';
 COMMENT ON COLUMN sno_generators.pid IS
     'process of the session, as in pg_stat_activity; null for a named generator, '
     'which sessions share';
@@ -1004,29 +1006,29 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_generator', '');
 -- grants
 --
 
+-- The database's owner has these rights, whoever that is at the time.  The role
+-- that installs is not named: PostgreSQL remembers grants to it after the role
+-- is dropped, and then such a dump can't be restored.  There is no grant option,
+-- as only a superuser can restore what pg_database_owner granted.
+
 -- What pg_dump and pg_restore need where the database's owner runs them.
 -- Everybody else sees nothing: EXECUTE on a generator is the privilege.
-GRANT SELECT, INSERT ON TABLE sno_snapshot, sno_generator TO @extowner@;
+GRANT SELECT, INSERT ON TABLE sno_snapshot, sno_generator TO pg_database_owner;
 
--- What uses partitions up for good is for the installing role, and whom it
--- grants it.
-REVOKE EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_generate_at(timestamptz, integer), sno_reseed()
-TO @extowner@ WITH GRANT OPTION;
-
--- Named generators are made by the role that installs, and whom it lets.
+-- What uses partitions up for good, and what makes named generators
 REVOKE EXECUTE ON FUNCTION
+    sno_generate_at(timestamptz, integer), sno_reseed(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_generate(integer, text),
+    sno_generate_at(timestamptz, integer), sno_reseed(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
-TO @extowner@ WITH GRANT OPTION;
+TO pg_database_owner;
 
--- They show what other databases' sessions do.  Resetting is for superusers,
--- and whom they grant it to.
+-- What generators do; those of other databases are for pg_monitor alone.
+-- Resetting is for superusers, and whom they grant it to.
 REVOKE EXECUTE ON FUNCTION sno_generators(), sno_generators_reset(), sno_check() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_monitor;
-GRANT SELECT ON TABLE sno_generators TO pg_monitor;
+GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_database_owner, pg_monitor;
+GRANT SELECT ON TABLE sno_generators TO pg_database_owner, pg_monitor;

@@ -5,16 +5,20 @@
  * Slots and generators are read without a lock, while their owners change them
  * (activity.c), so the columns of a row may be of different moments, a unit
  * apart.  A session whose partition changed hands meanwhile shows none.
+ *
+ * Generators of other databases are shown to members of pg_monitor only.
  */
 #include "postgres.h"
 
 #include "activity.h"
+#include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
 #include "fields.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "partition.h"
 #include "pool.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -105,6 +109,13 @@ sequence_of(const SnoActivity *a)
 	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 
+/* May the caller see the generators of a database? */
+static bool
+may_see(Oid database)
+{
+	return database == MyDatabaseId || has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+}
+
 /* The current unit, or the nearest one if the clock is out of the epoch. */
 static uint64
 current_unit(void)
@@ -168,10 +179,12 @@ sno_generators(PG_FUNCTION_ARGS)
 	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
-		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY)
+		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY &&
+			may_see(slots[i].database))
 			put_session(result, &slots[i], now);
 	while (sno_pool_look(&place, &pool))
-		put_named(result, &pool, now);
+		if (may_see(pool.database))
+			put_named(result, &pool, now);
 	return (Datum) 0;
 }
 

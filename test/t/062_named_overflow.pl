@@ -79,11 +79,18 @@ is(show('issued'), 5, 'and count from zero');
 ask($sessions[0], 'SELECT sno_generate()');
 is(show("string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"),
 	"(own) 1, $name 5", 'and so is its own one, counted apart');
-$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
 is( $node->safe_psql('other', 'SELECT database, count(name), count(*) FROM sno_generators GROUP BY database'),
 	'postgres|0|2',
 	'another database sees it without its name');
+my $owner = open_session($node, 'other');
+ask($owner, 'SET SESSION AUTHORIZATION owner; SELECT sno_generate()');
+my $seen = 'SELECT database, count(*) FROM sno_generators GROUP BY database ORDER BY database';
+is(ask($owner, $seen), 'other|1', 'its owner sees that database only');
+$node->safe_psql('postgres', 'GRANT pg_monitor TO owner');
+is(ask($owner, $seen), "other|1\npostgres|2", 'unless he is a member of pg_monitor');
+close_session($owner);
 close_session($_) foreach @sessions, $listener;
 wait_until('a generator that is closed is not shown', sub { show('count(*)') == 0 });
 

@@ -1,0 +1,152 @@
+
+# The rights of a database's owner, whoever that is at the time.  The role that
+# created the extension may be gone: dumps can still be made and restored.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoTest;
+use Test::More;
+
+my $dir  = PostgreSQL::Test::Utils::tempdir('owner');
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
+
+my @of_everybody = (
+	'sno_generate()',
+	q{sno_generate(0, 'shared')},
+	'sno_generate_many(1)',
+	q{sno_generate_many(1, 0, 'shared')},
+	'sno_take_snapshot()');
+my @of_owner = (
+	'sno_generate_at(now())',
+	'sno_reseed()',
+	q{sno_create_generator('more', 1)},
+	q{sno_take_snapshot('more')},
+	q{sno_restore_generator('more', '{"partition": [0, 1]}')},
+	q{sno_drop_generator('more')},
+	'count(*) FROM sno_generators',
+	'count(*) FROM sno_check()',
+	'count(*) FROM sno_snapshot',
+	'count(*) FROM sno_generator');
+
+sub connection
+{
+	my ($dbname, $user) = @_;
+	return $node->connstr($dbname) . " user=$user";
+}
+
+sub sql_as
+{
+	my ($user, $dbname, $query) = @_;
+	return $node->safe_psql($dbname, $query,
+		connstr => connection($dbname, $user));
+}
+
+# The SQLSTATEs that these calls get, each in a transaction of its own
+sub errors_of
+{
+	my ($user, $dbname, @calls) = @_;
+	my ($status, $out, $err) = $node->psql(
+		$dbname,
+		join('', "\\set VERBOSITY sqlstate\n", map { "SELECT $_;\n" } @calls),
+		on_error_stop => 0,
+		connstr       => connection($dbname, $user));
+	return [ $err =~ /ERROR:  (\w+)/g ];
+}
+
+# Each check shares a generator in a partition of its own: when sno_reseed() was
+# called twice, the same generator would have to wait.
+my $partition = 800;
+
+sub check_rights
+{
+	my ($dbname, $owner, $other) = @_;
+	sql_as($owner, $dbname,
+		"SELECT sno_create_generator('shared', " . $partition++ . ')');
+	is_deeply(errors_of($owner, $dbname, @of_everybody, @of_owner),
+		[], "$dbname: $owner may call what an owner needs");
+	is_deeply(errors_of($other, $dbname, @of_everybody),
+		[], "$dbname: $other may generate");
+	is_deeply(
+		errors_of($other, $dbname, @of_owner),
+		[ ('42501') x @of_owner ],
+		"$dbname: $other may do nothing else");
+	sql_as($owner, $dbname, q{SELECT sno_drop_generator('shared')});
+	return;
+}
+
+#
+# The first owner creates the extension, and is gone.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE old_owner LOGIN;
+CREATE ROLE new_owner LOGIN;
+CREATE ROLE guest LOGIN;
+CREATE DATABASE app OWNER old_owner});
+sql_as(
+	'old_owner', 'app', q{
+CREATE EXTENSION sno;
+SELECT sno_create_generator('orders', 700);
+CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n;
+CREATE FUNCTION made_at(timestamptz) RETURNS sno LANGUAGE sql SECURITY DEFINER RETURN sno_generate_at($1)});
+check_rights('app', 'old_owner', 'guest');
+
+$node->safe_psql(
+	'app', q{
+ALTER DATABASE app OWNER TO new_owner;
+REASSIGN OWNED BY old_owner TO new_owner;
+DROP OWNED BY old_owner;
+DROP ROLE old_owner});
+check_rights('app', 'new_owner', 'guest');
+is_deeply(errors_of('guest', 'app', 'made_at(now())'),
+	[], 'the owner\'s functions do for others what he may');
+
+#
+# Dumps by the new owner and by a superuser
+#
+my $content = q{SELECT md5(string_agg(id::text, ',' ORDER BY id)) FROM t;
+SELECT * FROM sno_generator; SELECT count(*) FROM sno_snapshot WHERE named};
+my $expected = $node->safe_psql('app', $content);
+foreach my $user ('new_owner', 'postgres')
+{
+	my $dbname = "dumped_by_$user";
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname OWNER new_owner");
+	$node->command_ok(
+		[
+			'pg_dump', '-Fc', '-f', "$dir/$dbname",
+			'-d',      connection('app', $user)
+		],
+		"$user dumps");
+	$node->command_ok(
+		[
+			'pg_restore', '--exit-on-error',
+			'-d',         connection($dbname, $user),
+			"$dir/$dbname"
+		],
+		"$user restores");
+	is($node->safe_psql($dbname, $content), $expected, "$dbname: all is there");
+	check_rights($dbname, 'new_owner', 'guest');
+}
+
+#
+# A role that may create the extension, but doesn't own the database
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE installer LOGIN;
+CREATE DATABASE installed OWNER new_owner;
+GRANT CREATE ON DATABASE installed TO installer});
+sql_as('installer', 'installed', 'CREATE EXTENSION sno');
+check_rights('installed', 'new_owner', 'installer');
+sql_as('installer', 'installed', 'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
+
+$node->stop;
+done_testing();
