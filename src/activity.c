@@ -91,7 +91,8 @@ sno_activity_end(void)
 }
 
 /*
- * This session waits for a named generator, or its own one: NULL, and -1.
+ * This session waits for a named generator, whose partition is -1 if it isn't
+ * known yet, or its own one: NULL, and -1.
  */
 void
 sno_activity_wait(const char *generator, int partition)

@@ -8,7 +8,8 @@
  * nothing here endangers it.
  *
  * It is read as a catalog is, with a new snapshot each time and no privilege
- * asked for: EXECUTE on a function is the privilege.  It is written by SQL that
+ * asked for: EXECUTE on a function is the privilege.  A lock is not waited for:
+ * callers try again, for sno.max_wait at most.  It is written by SQL that
  * runs as the table's owner with nothing but pg_catalog in its search path, in
  * which all names are qualified, so that nothing planted is ever run.
  *
@@ -112,17 +113,19 @@ is_made_here(Relation rel, HeapTuple tuple)
 						 (Oid) column(rel, tuple, DATABASE));
 }
 
-/* The definition by that name, as this transaction sees it; false if none. */
-bool
+/* The definition by that name, as this transaction sees it.  Waits for no lock. */
+SnoDefinitionLook
 sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 {
-	Relation	rel = table_open(find_table(function), AccessShareLock);
+	Relation	rel = sno_table_try_open(find_table(function), AccessShareLock);
 	Oid			index;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	bool		found;
 
+	if (rel == NULL)
+		return SNO_DEFINITION_LOCKED;
 	if (!as_created(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -145,7 +148,7 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return found;
+	return found ? SNO_DEFINITION_FOUND : SNO_DEFINITION_NONE;
 }
 
 /*
@@ -164,14 +167,11 @@ sno_definition_partitions(Oid function)
 	SnapshotData dirty;
 	HeapTuple	tuple;
 
-	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!OidIsValid(relid))
 		return NULL;
-	rel = try_relation_open(relid, NoLock);
+	rel = sno_table_try_open(relid, AccessShareLock);
 	if (rel == NULL)
-	{
-		UnlockRelationOid(relid, AccessShareLock);
 		return NULL;
-	}
 	if (as_created(rel))
 	{
 		InitDirtySnapshot(dirty);
@@ -241,6 +241,8 @@ execute(Oid function, const char *statement, int count, Oid *types, Datum *value
 	int			level;
 	uint64		rows;
 
+	/* With this lock, too, this transaction can look without queueing behind others. */
+	LockRelationOid(relid, AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE |

@@ -24,8 +24,16 @@ typedef struct SnoDefinition
 	bool		made_here;		/* by this server's and database's holder? */
 } SnoDefinition;
 
-extern bool sno_definition_find(Oid function, const char *name,
-								SnoDefinition *definition);
+/* What a look for a definition gives. */
+typedef enum SnoDefinitionLook
+{
+	SNO_DEFINITION_FOUND,
+	SNO_DEFINITION_NONE,
+	SNO_DEFINITION_LOCKED		/* somebody else's lock is in the way */
+} SnoDefinitionLook;
+
+extern SnoDefinitionLook sno_definition_find(Oid function, const char *name,
+											 SnoDefinition *definition);
 pg_noreturn extern void sno_definition_missing(const char *name);
 extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(Oid function, const char *name,

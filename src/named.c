@@ -106,7 +106,9 @@ static void
 give_up(const Use *use)
 {
 	if (sno_pool_obstacle == SNO_POOL_TABLE_LOCKED)
-		sno_table_give_up();
+		sno_table_give_up(SNO_TABLE_NAME, "ROW EXCLUSIVE");
+	if (sno_pool_obstacle == SNO_POOL_DEFINITIONS_LOCKED)
+		sno_table_give_up(SNO_DEFINITION_TABLE, "ACCESS SHARE");
 	if (sno_pool_obstacle == SNO_POOL_HELD)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -214,6 +216,25 @@ session_begin(void)
 }
 
 /*
+ * The definition by that name; false if there is none.  Waits sno.max_wait for its
+ * table at most.
+ */
+bool
+sno_named_find(Oid function, const char *name, SnoDefinition *d)
+{
+	int64		since = 0;
+	SnoDefinitionLook look;
+
+	if (strlen(name) >= NAMEDATALEN)
+		return false;			/* no generator has such a name */
+	session_begin();
+	while ((look = sno_definition_find(function, name, d)) == SNO_DEFINITION_LOCKED)
+		if (!sno_wait(&since, NULL, name, -1, 1))
+			sno_table_give_up(SNO_DEFINITION_TABLE, "ACCESS SHARE");
+	return look == SNO_DEFINITION_FOUND;
+}
+
+/*
  * Look the definition up, if it may have changed, and have its pool.  False if
  * there is an obstacle.
  */
@@ -225,8 +246,17 @@ refresh(Oid function, Use *use)
 
 	if (use->version == seen && use->pool != NULL)
 		return true;
-	if (!sno_definition_find(function, use->name, &d))
-		sno_definition_missing(use->name);
+	switch (sno_definition_find(function, use->name, &d))
+	{
+		case SNO_DEFINITION_FOUND:
+			break;
+		case SNO_DEFINITION_NONE:
+			sno_definition_missing(use->name);
+		case SNO_DEFINITION_LOCKED:
+			leave_line();
+			sno_pool_obstacle = SNO_POOL_DEFINITIONS_LOCKED;
+			return false;
+	}
 	if (use->pool != NULL &&
 		(d.partition != use->definition.partition ||
 		 d.sequence_min != use->definition.sequence_min ||
@@ -371,9 +401,8 @@ use_of(Oid function, const text *name)
 	/* A name that is too long is one that isn't there. */
 	memcpy(key, VARDATA_ANY(name),
 		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
-	if (length >= NAMEDATALEN || !sno_definition_find(function, key, &d))
+	if (length >= NAMEDATALEN || !sno_named_find(function, key, &d))
 		sno_definition_missing(key);
-	session_begin();
 	use = hash_search(uses, key, HASH_ENTER, &found);
 	if (!found)
 	{

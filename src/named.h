@@ -1,6 +1,7 @@
 /*
  * named.h
- *		What named generators issued, read and set.
+ *		Named generators: their definitions, waited for, and what they issued, read
+ *		and set.
  */
 #ifndef SNO_NAMED_H
 #define SNO_NAMED_H
@@ -8,6 +9,7 @@
 #include "definition.h"
 #include "generator.h"
 
+extern bool sno_named_find(Oid function, const char *name, SnoDefinition *d);
 extern void sno_named_state(Oid function, const char *name,
 							const SnoDefinition *d, SnoGenerator *g);
 extern void sno_named_restore(Oid function, const char *name,

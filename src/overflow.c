@@ -18,7 +18,8 @@
  *
  *	generator	name of the generator waited for; null for the sessions' own
  *				ones, which share all partitions and wait for any
- *	partition	its partition; null for the sessions' own
+ *	partition	its partition; null for the sessions' own, and where a locked
+ *				table of definitions keeps it unknown
  *	time		of the notification, ISO 8601, UTC
  *	count		sessions that had to wait since the notification before
  *	ticks		how long it has been going on by now: milliseconds since the
@@ -76,7 +77,7 @@
 typedef struct Overflow
 {
 	char		generator[NAMEDATALEN]; /* empty for the sessions' own */
-	int			partition;		/* -1 for the sessions' own */
+	int			partition;		/* -1 for null */
 	int			count;
 	int64		since;			/* monotonic µs */
 } Overflow;
@@ -243,13 +244,14 @@ notify(const Overflow *o, int64 now)
 					   TIMESTAMPTZOID, &utc);
 	initStringInfo(&payload);
 	appendStringInfoString(&payload, "{\"generator\": ");
-	if (o->partition < 0)
-		appendStringInfoString(&payload, "null, \"partition\": null");
+	if (o->generator[0] == '\0')
+		appendStringInfoString(&payload, "null");
 	else
-	{
 		escape_json(&payload, o->generator);
+	if (o->partition < 0)
+		appendStringInfoString(&payload, ", \"partition\": null");
+	else
 		appendStringInfo(&payload, ", \"partition\": %d", o->partition);
-	}
 	appendStringInfo(&payload, ", \"time\": \"%s\", \"count\": %d, \"ticks\": %lld}",
 					 time, o->count, (long long) (now - o->since) / 1000 + 1);
 	Async_Notify(CHANNEL, payload.data);

@@ -70,6 +70,7 @@ typedef enum SnoPoolObstacle
 	SNO_POOL_GIVEN,				/* its partition went to ids of given times */
 	SNO_POOL_BUSY,				/* somebody else is writing the row */
 	SNO_POOL_TABLE_LOCKED,
+	SNO_POOL_DEFINITIONS_LOCKED,
 	SNO_POOL_HELD				/* by a session's anonymous generator */
 } SnoPoolObstacle;
 

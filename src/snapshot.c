@@ -70,7 +70,7 @@ sno_take_snapshot_named(PG_FUNCTION_ARGS)
 	SnoGenerator g;
 
 	PreventCommandDuringRecovery("sno_take_snapshot()");
-	if (!sno_definition_find(function, name, &d))
+	if (!sno_named_find(function, name, &d))
 		sno_definition_missing(name);
 	sno_named_state(function, name, &d, &g);
 	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
@@ -178,7 +178,7 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 
 	PreventCommandDuringRecovery("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
-	if (!sno_definition_find(function, name, &defined))
+	if (!sno_named_find(function, name, &defined))
 		sno_definition_insert(function, name, &d);
 	else if (defined.partition != d.partition ||
 			 defined.sequence_min != d.sequence_min ||

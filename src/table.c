@@ -183,22 +183,29 @@ require_table(Oid function)
 	return relid;
 }
 
+/* Open a table, but don't wait: NULL if somebody else's lock is in the way. */
+Relation
+sno_table_try_open(Oid relid, LOCKMODE mode)
+{
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(relid, mode))
+		return NULL;
+	rel = try_relation_open(relid, NoLock);
+	if (rel == NULL)
+		/* It was dropped before we had the lock. */
+		UnlockRelationOid(relid, mode);
+	return rel;
+}
+
 /* Open a table as sno_table_open() does. */
 static Relation
 open_table(Oid relid)
 {
-	Relation	rel;
+	Relation	rel = sno_table_try_open(relid, RowShareLock);
 
-	if (!ConditionalLockRelationOid(relid, RowShareLock))
-		return NULL;
-	rel = try_relation_open(relid, NoLock);
-	if (rel == NULL)
-	{
-		/* It was dropped before we had the lock. */
-		UnlockRelationOid(relid, RowShareLock);
-		return NULL;
-	}
-	check_definition(rel);
+	if (rel != NULL)
+		check_definition(rel);
 	return rel;
 }
 
@@ -266,14 +273,15 @@ sno_table_close(Relation rel)
 	relation_close(rel, RowShareLock);
 }
 
-/* It couldn't be opened for sno.max_wait: say why. */
+/* A table couldn't be opened in this mode for sno.max_wait: say why. */
 void
-sno_table_give_up(void)
+sno_table_give_up(const char *name, const char *mode)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-					SNO_TABLE_NAME, sno_max_wait),
-			 errdetail("Another session holds, or waits for, a lock on it that conflicts with ROW SHARE."),
+					name, sno_max_wait),
+			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
+					   mode),
 			 errhint("Look for that session in pg_locks, and end its transaction.")));
 }

@@ -620,7 +620,7 @@ sno_table_holds(Oid function, RelFileNumber written)
 }
 
 /* A name means either definition. */
-bool
+SnoDefinitionLook
 sno_definition_find(Oid function, const char *name, SnoDefinition *d)
 {
 	int			number = session->definition;
@@ -628,7 +628,7 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *d)
 	*d = (SnoDefinition) {.sequence_min = number == 0 ? scope->first : scope->last[0],
 		.sequence_max = scope->last[number], .meta = -1,
 		.made_here = w.rest.timeline == 1};
-	return true;
+	return SNO_DEFINITION_FOUND;
 }
 
 bool
@@ -667,7 +667,7 @@ int			errmsg_internal(const char *format,...) { return 0; }
 int			errhint(const char *format,...) { return 0; }
 void		errfinish(const char *file, int number, const char *function) { abort(); }
 void		pg_re_throw(void) { abort(); }
-void		sno_table_give_up(void) { abort(); }
+void		sno_table_give_up(const char *name, const char *mode) { abort(); }
 void		sno_definition_missing(const char *name) { abort(); }
 void		ProcessInterrupts(void) {}
 
