@@ -839,7 +839,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 COMMENT ON FUNCTION sno_generators() IS
     'the generators of all sessions that have made ids, the named ones in use, '
     'and what they are doing: in this database, or in all of the server for '
-    'members of pg_monitor';
+    'members of pg_monitor; and the named ones of this database that are not in '
+    'use, of which partition and bounds are known';
 COMMENT ON FUNCTION sno_generators_reset() IS
     'begin to count anew what sno_generators and sno_check() count';
 COMMENT ON FUNCTION sno_check() IS
@@ -847,7 +848,8 @@ COMMENT ON FUNCTION sno_check() IS
 COMMENT ON VIEW sno_generators IS
     'the generators of all sessions that have made ids, the named ones in use, '
     'and what they are doing: in this database, or in all of the server for '
-    'members of pg_monitor';
+    'members of pg_monitor; and the named ones of this database that are not in '
+    'use, of which partition and bounds are known';
 COMMENT ON COLUMN sno_generators.pid IS
     'process of the session, as in pg_stat_activity; null for a named generator, '
     'which sessions share';
@@ -877,7 +879,8 @@ COMMENT ON COLUMN sno_generators.drifts IS
 COMMENT ON COLUMN sno_generators.lease_until IS
     'the last unit in which ids may be issued under its lease';
 COMMENT ON COLUMN sno_generators.issued IS
-    'ids issued in all, in whatever partitions';
+    'ids issued in all, in whatever partitions; null for a named generator that '
+    'is not in use';
 COMMENT ON COLUMN sno_generators.exhausted IS
     'units whose sequence was exhausted';
 COMMENT ON COLUMN sno_generators.waits IS

@@ -164,7 +164,7 @@ check_leases(const Check *c)
 	else if (c->locked)
 		report(c, "leases", false,
 			   "Leases can't be written: table \"" SNO_TABLE_NAME "\" is locked.",
-			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW EXCLUSIVE, and end its transaction.");
+			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction.");
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
 			   "This server is a standby, and generates no ids." :

@@ -113,6 +113,18 @@ is_made_here(Relation rel, HeapTuple tuple)
 						 (Oid) column(rel, tuple, DATABASE));
 }
 
+static SnoDefinition
+definition_of(Relation rel, HeapTuple tuple)
+{
+	return (SnoDefinition) {
+		.partition = column(rel, tuple, PARTITION),
+		.sequence_min = column(rel, tuple, SEQUENCE_MIN),
+		.sequence_max = column(rel, tuple, SEQUENCE_MAX),
+		.meta = column(rel, tuple, META),
+		.made_here = is_made_here(rel, tuple)
+	};
+}
+
 /* The definition by that name, as this transaction sees it.  Waits for no lock. */
 SnoDefinitionLook
 sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
@@ -139,53 +151,69 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 	tuple = systable_getnext(scan);
 	found = HeapTupleIsValid(tuple);
 	if (found)
-	{
-		definition->partition = column(rel, tuple, PARTITION);
-		definition->sequence_min = column(rel, tuple, SEQUENCE_MIN);
-		definition->sequence_max = column(rel, tuple, SEQUENCE_MAX);
-		definition->meta = column(rel, tuple, META);
-		definition->made_here = is_made_here(rel, tuple);
-	}
+		*definition = definition_of(rel, tuple);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found ? SNO_DEFINITION_FOUND : SNO_DEFINITION_NONE;
 }
 
 /*
- * The partitions of all definitions that there are or may come to be, those of
- * transactions in progress included; in the current memory context.  It is for
- * anonymous generators to keep out of them: a courtesy, for which nobody's lock
- * is waited for, and a table that isn't there is none.
+ * Visit all definitions that a snapshot shows; NULL stands for one taken now.
+ * There are none if the table is missing or altered, or a lock is in the way.
  */
-Bitmapset *
-sno_definition_partitions(Oid function)
+void
+sno_definition_visit(Oid function, Snapshot snapshot, SnoDefinitionVisit visit,
+					 void *arg)
 {
 	Oid			relid = sno_table_find(function, SNO_DEFINITION_TABLE);
-	Bitmapset  *partitions = NULL;
 	Relation	rel;
 	SysScanDesc scan;
-	SnapshotData dirty;
 	HeapTuple	tuple;
 
 	if (!OidIsValid(relid))
-		return NULL;
+		return;
 	rel = sno_table_try_open(relid, AccessShareLock);
 	if (rel == NULL)
-		return NULL;
+		return;
 	if (as_created(rel))
 	{
-		InitDirtySnapshot(dirty);
-		scan = systable_beginscan(rel, InvalidOid, false, &dirty, 0, NULL);
+		scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		{
-			int32		partition = column(rel, tuple, PARTITION);
+			SnoDefinition d = definition_of(rel, tuple);
+			bool		null;
+			Datum		name = heap_getattr(tuple, NAME, RelationGetDescr(rel), &null);
 
-			if (partition >= 0 && partition <= SNO_PARTITION_MAX)
-				partitions = bms_add_member(partitions, partition);
+			if (!null && d.partition >= 0 && d.partition <= SNO_PARTITION_MAX)
+				visit(TextDatumGetCString(name), &d, arg);
 		}
 		systable_endscan(scan);
 	}
 	relation_close(rel, AccessShareLock);
+}
+
+static void
+add_partition(const char *name, const SnoDefinition *d, void *arg)
+{
+	Bitmapset **partitions = arg;
+
+	*partitions = bms_add_member(*partitions, d->partition);
+}
+
+/*
+ * The partitions of all definitions that there are or may come to be, those of
+ * transactions in progress included; in the current memory context.  It is for
+ * anonymous generators to keep out of them: a courtesy, for which nobody's lock
+ * is waited for.
+ */
+Bitmapset *
+sno_definition_partitions(Oid function)
+{
+	Bitmapset  *partitions = NULL;
+	SnapshotData dirty;
+
+	InitDirtySnapshot(dirty);
+	sno_definition_visit(function, &dirty, add_partition, &partitions);
 	return partitions;
 }
 
@@ -263,6 +291,49 @@ execute(Oid function, const char *statement, int count, Oid *types, Datum *value
 	return rows;
 }
 
+/* A definition that is wanted */
+typedef struct Wanted
+{
+	const char *name;
+	const SnoDefinition *definition;
+} Wanted;
+
+/* Raise an error if a definition that is there has ids of the one wanted. */
+static void
+refuse_overlap(const char *name, const SnoDefinition *d, void *arg)
+{
+	const Wanted *w = arg;
+
+	if (d->partition == w->definition->partition &&
+		d->sequence_min <= w->definition->sequence_max &&
+		d->sequence_max >= w->definition->sequence_min)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION),
+				 errmsg("generator \"%s\" would issue the same ids as generator \"%s\"",
+						w->name, name),
+				 errdetail("Generator \"%s\" has partition %d and sequences from %d to %d.",
+						   name, d->partition, d->sequence_min, d->sequence_max),
+				 errhint("Choose another partition, or bounds that don't overlap.")));
+}
+
+/* Raise an error if a definition is in the way of the one wanted. */
+static void
+refuse_conflict(Oid function, Wanted w)
+{
+	SnoDefinition same;
+
+	if (sno_definition_find(function, w.name, &same) == SNO_DEFINITION_FOUND)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("generator \"%s\" already exists", w.name)));
+	sno_definition_visit(function, NULL, refuse_overlap, &w);
+}
+
+#define INSERT_DEFINITION \
+	"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, " \
+	"system_identifier, timeline, database) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+
 void
 sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 {
@@ -274,6 +345,7 @@ sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 		Int32GetDatum((int32) GetWALInsertionTimeLine()),
 		ObjectIdGetDatum(MyDatabaseId)
 	};
+	const char *nulls = d->meta < 0 ? "    n   " : NULL;
 	Size		length = strlen(name);
 
 	if (length == 0 || length >= NAMEDATALEN)
@@ -282,11 +354,12 @@ sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 				 errmsg("invalid name of a generator: \"%s\"", name),
 				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
 	memcpy(types, column_types, sizeof(types));
-	execute(function,
-			"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, "
-			"system_identifier, timeline, database) "
-			"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-			COLUMNS, types, values, d->meta < 0 ? "    n   " : NULL);
+	if (execute(function, INSERT_DEFINITION " ON CONFLICT DO NOTHING",
+				COLUMNS, types, values, nulls) > 0)
+		return;
+	refuse_conflict(function, (Wanted) {name, d});
+	/* What was in the way is gone.  If not, PostgreSQL says what it is. */
+	execute(function, INSERT_DEFINITION, COLUMNS, types, values, nulls);
 }
 
 PG_FUNCTION_INFO_V1(sno_create_generator);

@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "nodes/bitmapset.h"
+#include "utils/snapshot.h"
 
 #define SNO_DEFINITION_TABLE	"sno_generator"
 
@@ -23,6 +24,8 @@ typedef struct SnoDefinition
 	int32		meta;			/* -1 if callers choose */
 	bool		made_here;		/* by this server's and database's holder? */
 } SnoDefinition;
+
+typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 
 /* What a look for a definition gives. */
 typedef enum SnoDefinitionLook
@@ -39,6 +42,8 @@ extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(Oid function, const char *name,
 								  const SnoDefinition *definition);
 extern Oid	sno_definition_table(void);
+extern void sno_definition_visit(Oid function, Snapshot snapshot,
+								 SnoDefinitionVisit visit, void *arg);
 extern Bitmapset *sno_definition_partitions(Oid function);
 
 #endif							/* SNO_DEFINITION_H */

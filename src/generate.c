@@ -371,7 +371,7 @@ static void
 give_up(void)
 {
 	if (obstacle == TABLE_LOCKED)
-		sno_table_give_up(SNO_TABLE_NAME, "ROW EXCLUSIVE");
+		sno_table_give_up(SNO_TABLE_NAME, "ROW SHARE");
 	if (obstacle == POOL_USED_UP)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),

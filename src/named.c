@@ -106,7 +106,7 @@ static void
 give_up(const Use *use)
 {
 	if (sno_pool_obstacle == SNO_POOL_TABLE_LOCKED)
-		sno_table_give_up(SNO_TABLE_NAME, "ROW EXCLUSIVE");
+		sno_table_give_up(SNO_TABLE_NAME, "ROW SHARE");
 	if (sno_pool_obstacle == SNO_POOL_DEFINITIONS_LOCKED)
 		sno_table_give_up(SNO_DEFINITION_TABLE, "ACCESS SHARE");
 	if (sno_pool_obstacle == SNO_POOL_HELD)

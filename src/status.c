@@ -7,12 +7,14 @@
  * apart.  A session whose partition changed hands meanwhile shows none.
  *
  * Generators of other databases are shown to members of pg_monitor only.
+ * Definitions of this database that are not in use are listed, too.
  */
 #include "postgres.h"
 
 #include "activity.h"
 #include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
+#include "definition.h"
 #include "fields.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -20,6 +22,7 @@
 #include "pool.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -164,11 +167,39 @@ put_named(ReturnSetInfo *result, const SnoPoolStatus *s, uint64 now)
 	put(result, &row, s->database);
 }
 
+/* What put_unused() needs to know. */
+typedef struct Listing
+{
+	ReturnSetInfo *result;
+	HTAB	   *listed;			/* partition and bounds of those in use here */
+} Listing;
+
+/* Show a definition, unless its generator is in use. */
+static void
+put_unused(const char *name, const SnoDefinition *d, void *arg)
+{
+	Listing    *listing = arg;
+	Row			row;
+
+	if (hash_search(listing->listed, d, HASH_FIND, NULL) != NULL)
+		return;
+	memset(row.nulls, true, sizeof(row.nulls));
+	set(&row, NAME, CStringGetTextDatum(name));
+	set(&row, PARTITION, Int32GetDatum(d->partition));
+	set(&row, SEQUENCE_MIN, Int32GetDatum(d->sequence_min));
+	set(&row, SEQUENCE_MAX, Int32GetDatum(d->sequence_max));
+	put(listing->result, &row, MyDatabaseId);
+}
+
 PG_FUNCTION_INFO_V1(sno_generators);
 Datum
 sno_generators(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	HASHCTL		ctl = {.keysize = offsetof(SnoDefinition, meta),
+		.entrysize = sizeof(SnoDefinition),.hcxt = CurrentMemoryContext
+	};
+	Listing		listing = {.result = result};
 	uint64		now = current_unit();
 	dsa_pointer place = InvalidDsaPointer;
 	SnoPoolStatus pool;
@@ -176,6 +207,8 @@ sno_generators(PG_FUNCTION_ARGS)
 	int			count;
 
 	InitMaterializedSRF(fcinfo, 0);
+	listing.listed = hash_create("sno generators in use", 64, &ctl,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
@@ -183,8 +216,17 @@ sno_generators(PG_FUNCTION_ARGS)
 			may_see(slots[i].database))
 			put_session(result, &slots[i], now);
 	while (sno_pool_look(&place, &pool))
+	{
+		SnoDefinition d = {pool.partition, pool.generator.sequence_min,
+			pool.generator.sequence_max
+		};
+
+		if (pool.database == MyDatabaseId)
+			(void) hash_search(listing.listed, &d, HASH_ENTER, NULL);
 		if (may_see(pool.database))
 			put_named(result, &pool, now);
+	}
+	sno_definition_visit(fcinfo->flinfo->fn_oid, NULL, put_unused, &listing);
 	return (Datum) 0;
 }
 

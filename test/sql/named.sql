@@ -19,9 +19,12 @@ SELECT sno_create_generator('all', 100);
 SELECT sno_create_generator('low', 101, 3, 0);
 SELECT sno_create_generator('high', 101, sequence_max => 65535, sequence_min => 4, meta => 7);
 SELECT name, partition, sequence_min, sequence_max, meta FROM sno_generator ORDER BY name;
+-- They are listed before anybody uses them.
+SELECT * FROM sno_generators ORDER BY name;
 
 -- What can't be
 SELECT sno_create_generator('all', 102);
+\echo :LAST_ERROR_SQLSTATE
 SELECT sno_create_generator('overlap', 100, 65535, 65532);
 SELECT sno_create_generator('overlap', 101, 3, 6);
 \echo :LAST_ERROR_SQLSTATE
@@ -58,6 +61,7 @@ SELECT max(n) AS most FROM (SELECT count(*) AS n FROM made GROUP BY sno_timestam
 SELECT count(DISTINCT sno_generate(1, name)), count(DISTINCT sno_partition(sno_generate(1, name)))
 FROM generate_series(1, 100) AS n, LATERAL (SELECT CASE n % 2 WHEN 0 THEN 'all' ELSE 'low' END AS name) AS g;
 SELECT sno_generate(1, NULL) IS NULL AS no_generator, sno_generate(NULL, 'all') IS NULL AS no_metabyte;
+SELECT name, partition, sequence_min, sequence_max, issued > 0 AS used FROM sno_generators ORDER BY name;
 
 -- A metabyte of its own
 SELECT sno_meta(sno_generate(7, 'high')), sno_meta(sno_generate(NULL, 'high')), sno_sequence(sno_generate(7, 'high')) BETWEEN 4 AND 65535 AS within;
@@ -153,6 +157,10 @@ SET session_replication_role = replica;
 UPDATE sno_generator SET meta = 10 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 RESET session_replication_role;
+-- What is in the way then is told by PostgreSQL.
+CREATE UNIQUE INDEX one_metabyte ON sno_generator (meta);
+SELECT sno_create_generator('ten', 108, meta => 10);
+DROP INDEX one_metabyte;
 
 -- Many at once, of its own metabyte or that given; or none
 SELECT count(DISTINCT id), min(sno_meta(id)), max(sno_meta(id)) FROM sno_generate_many(1000, NULL, 'all') AS id;

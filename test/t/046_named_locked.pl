@@ -76,6 +76,11 @@ DETAIL:  Another session holds, or waits for, a lock on it that conflicts with A
 	close_session($session);
 }
 
+is( $node->safe_psql('postgres',
+		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators}),
+	0,
+	'who looks at generators does not wait, and sees no definitions');
+
 #
 # It is seen, can be cancelled, and is over when the lock is.
 #

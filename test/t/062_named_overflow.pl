@@ -25,13 +25,23 @@ $node->safe_psql(
 CREATE EXTENSION sno;
 SELECT sno_create_generator('$name', 7, 10, 13), sno_create_generator('idle', 8)});
 
+# Of generators that are in use
 sub show
 {
 	my ($columns) = @_;
-	return $node->safe_psql('postgres', "SELECT $columns FROM sno_generators");
+	return $node->safe_psql('postgres',
+		"SELECT $columns FROM sno_generators WHERE issued IS NOT NULL");
 }
 
-is(show('count(*)'), 0, 'what was never used is not shown');
+# The names of those that are only defined
+sub unused
+{
+	return $node->safe_psql('postgres',
+		q{SELECT string_agg(name, ', ' ORDER BY name) FROM sno_generators WHERE issued IS NULL});
+}
+
+is(show('count(*)'), 0, 'nothing is in use');
+is(unused(), "idle, $name", 'what was never used is listed');
 
 my $listener = open_session($node, 'postgres');
 ask($listener, 'LISTEN sno_overflow');
@@ -54,6 +64,7 @@ is(scalar keys %seen, 800, 'none of them twice');
 is(show(q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}),
 	"|postgres|$name|7|10|13|4|800",
 	'a generator that is shared is shown once, with the ids of all');
+is(unused(), 'idle', 'and only once');
 cmp_ok(show('exhausted'), '>', 0, 'its units are exhausted');
 cmp_ok(show('exhausted'), '<=', 200, 'no oftener than there are ids for');
 cmp_ok(show('waits'), '>', 0, 'callers had to wait');
@@ -92,7 +103,8 @@ $node->safe_psql('postgres', 'GRANT pg_monitor TO owner');
 is(ask($owner, $seen), "other|1\npostgres|2", 'unless he is a member of pg_monitor');
 close_session($owner);
 close_session($_) foreach @sessions, $listener;
-wait_until('a generator that is closed is not shown', sub { show('count(*)') == 0 });
+wait_until('a generator that is closed is not in use', sub { show('count(*)') == 0 });
+is(unused(), "idle, $name", 'it is listed as one that is not used');
 
 $node->stop;
 done_testing();
