@@ -168,7 +168,7 @@ $notes->check('an extension dropped and created');
 # A transaction that has to wait for a lock goes on when that is released
 #
 my $locker = open_session($node, 'postgres');
-ask($locker, 'BEGIN; LOCK TABLE sno_snapshot IN SHARE MODE');
+ask($locker, 'BEGIN; LOCK TABLE sno_snapshot IN EXCLUSIVE MODE');
 my @waiting =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
 my @pids = map { $_->{pid} } @waiting;

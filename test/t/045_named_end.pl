@@ -87,7 +87,7 @@ pass('a session ends whatever is locked');
 ask($locker, 'ROLLBACK');
 
 # Snapshots wait for the table, but not for ever.
-ask($locker, 'BEGIN; LOCK sno_snapshot IN SHARE MODE');
+ask($locker, 'BEGIN; LOCK sno_snapshot IN EXCLUSIVE MODE');
 foreach my $call (q{sno_take_snapshot('g')},
 	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')})
 {
