@@ -68,11 +68,11 @@ sno_next(PG_FUNCTION_ARGS)
 	});
 my $other_layout = build(
 	'layout',
-	'src/partition.c',
+	'src/shmem.c',
 	sub {
 		my ($text) = @_;
 		$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
-		  or die 'partition.c defines no layout version';
+		  or die 'shmem.c defines no layout version';
 		return $text;
 	});
 
