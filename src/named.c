@@ -331,6 +331,8 @@ next_patiently(Oid function, Use *use)
 			switch (step(function, use, &issued, &msec))
 			{
 				case SNO_ISSUED:
+					/* Who gave up what we waited for may wait for ours. */
+					sno_generate_release_unusable();
 					return issued;
 				case SNO_RACED:
 					continue;

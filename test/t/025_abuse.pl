@@ -137,9 +137,9 @@ is_refused(
 	'TRUNCATE ids.sno_snapshot'                               => '42501',
 	'DROP EXTENSION sno'                                      => '42501',
 	q{ALTER EXTENSION sno SET SCHEMA public}                  => '42501',
-	q{SET sno.partitions = '1-2'}                             => '55P02',
+	q{SET sno.partitions = '1-2'}                             => '42501',
 	q{SET sno.lease_duration = '1d'}                          => '55P02',
-	q{ALTER ROLE alice SET sno.partitions = '1-2'}            => '55P02');
+	q{ALTER ROLE alice SET sno.partitions = '1-2'}            => '42501');
 is( ask($alice,
 		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_snapshot\''
 	),
@@ -158,11 +158,11 @@ my $source = "$FindBin::RealBin/../..";
 my $build  = PostgreSQL::Test::Utils::tempdir('library');
 system_or_bail('cp', '-R', "$source/src", "$source/sql", "$source/Makefile",
 	"$source/sno.control", $build);
-my $partition = slurp_file("$build/src/partition.c");
-$partition =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
+my $shmem = slurp_file("$build/src/shmem.c");
+$shmem =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
   or die 'no layout version';
-unlink "$build/src/partition.c";
-append_to_file("$build/src/partition.c", $partition);
+unlink "$build/src/shmem.c";
+append_to_file("$build/src/shmem.c", $shmem);
 system_or_bail("find $build -name '*.o' -o -name '*.so' | xargs rm -f");
 system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'sno.so');
 sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$build/sno.so', 'sno_generate'}

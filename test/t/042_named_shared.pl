@@ -1,7 +1,7 @@
 
 # Named generators among many: sessions that share a small one get equal shares
-# of it, a steady clock makes no drift, and databases and servers that define the
-# same one don't get into each other's way.
+# of it, a steady clock makes no drift, and sessions, databases and servers don't
+# get into each other's way.
 
 use strict;
 use warnings;
@@ -109,20 +109,54 @@ SELECT count(DISTINCT id) FROM workers}),
 	20000,
 	'parallel workers share it');
 
-# Another database with the same definition: its ids are kept apart, too.
+# Generators that come and go, with bounds that overlap: of many, few are kept in
+# memory, but what they issued is.
+my $churn = open_session($node, 'postgres', 'sno.max_wait = 10000');
+foreach my $round (0 .. 2)
+{
+	foreach my $n (0 .. 29)
+	{
+		my ($first, $last) = (4 * $n, 4 * $n + 3 + 2 * $round);
+		ask($churn, "SELECT sno_create_generator('brief', 3500, $first, $last)");
+		$notes->add($churn, ask($churn, ids_of(10, 'brief')));
+		ask($churn, "SELECT sno_drop_generator('brief')");
+	}
+}
+close_session($churn);
+$notes->check_unique('generators that come and go');
+
+# Two sessions, each of which owns the partition of the generator that the other
+# one asks for
+my @pair  = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1, 2;
+my @owned = map { (decode_id(ask($_, 'SELECT sno_generate()')))[3] } @pair;
+$node->safe_psql('postgres',
+	"SELECT sno_create_generator('of $_', $owned[$_])")
+  foreach 0, 1;
+send_query($pair[$_], ids_of(10, 'of ' . (1 - $_))) foreach 0, 1;
+foreach my $n (0, 1)
+{
+	my ($ids, $error) = receive($pair[$n]);
+	is($error, '', 'a session that waits gives up what others wait for');
+	$notes->add($pair[$n], $ids);
+}
+close_session($_) foreach @pair;
+
+# Another database with the same definition has nothing to do with this one.
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',
 	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)");
 my $here  = open_session($node, 'postgres', 'sno.max_wait = 10000');
 my $there = open_session($node, 'other', 'sno.max_wait = 10000');
+my $elsewhere = SnoTest->new;
 for (1 .. 20)
 {
 	send_query($here,  ids_of(500, 'large'));
 	send_query($there, ids_of(500, 'mine'));
-	$notes->add($_, (receive($_))[0]) foreach ($here, $there);
+	$notes->add($here, (receive($here))[0]);
+	$elsewhere->add($there, (receive($there))[0]);
 }
 close_session($_) foreach ($here, $there);
-$notes->check_unique('two databases');
+$_->check_unique('two databases') foreach ($notes, $elsewhere);
 
 # A definition is the server's own: logical replication leaves those of the
 # subscriber alone, and isn't held up by them.
