@@ -416,6 +416,32 @@ sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
 }
 
 /*
+ * Make and log the change of the page that `state` has, and release its buffer.
+ *
+ * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but
+ * that of 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  A
+ * checkpoint may come between the two.  Recovery will then begin after the record,
+ * but the page isn't written, for it isn't dirty yet.  We flush the record and
+ * publish the ceiling.  After a crash, recovery doesn't read the record, and the
+ * page on disk has the old row: the lease is lost, and its ids are issued again.
+ *
+ * A buffer that is dirty before the record exists is safe.  It stays dirty while
+ * we hold its exclusive lock, because a page is written out under a lock on its
+ * content.  So a checkpoint from which recovery begins after the record finds the
+ * buffer dirty, waits for our lock, and writes the new row.
+ */
+static XLogRecPtr
+finish_page(GenericXLogState *state, Buffer buffer)
+{
+	XLogRecPtr	lsn;
+
+	MarkBufferDirty(buffer);
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return lsn;
+}
+
+/*
  * Overwrite the row at `tid`.  The ceiling on disk never goes down, but a named
  * generator's.  False if the row isn't there any more.
  */
@@ -442,8 +468,7 @@ overwrite(Relation rel, const SnoLease *lease, ItemPointer tid, LeaseRow *row,
 	for (int t = 0; t < 2 && !row->named; t++)
 		row->until[t] = Max(row->until[t], row_of(tuple)->until[t]);
 	memcpy(row_of(tuple), row, ROW_SIZE);
-	*lsn = GenericXLogFinish(state);
-	UnlockReleaseBuffer(buffer);
+	*lsn = finish_page(state, buffer);
 	return true;
 }
 
@@ -483,7 +508,6 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 	GenericXLogState *state = GenericXLogStart(rel);
 	Page		page;
 	OffsetNumber offset;
-	XLogRecPtr	lsn;
 
 	HeapTupleHeaderSetNatts(tuple, SNO_TABLE_COLUMNS);
 	tuple->t_hoff = HEADER_SIZE;
@@ -504,9 +528,7 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 		elog(ERROR, "could not add a row to table \"%s\"", SNO_TABLE_NAME);
 	tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
 	ItemPointerSet(&tuple->t_ctid, BufferGetBlockNumber(buffer), offset);
-	lsn = GenericXLogFinish(state);
-	UnlockReleaseBuffer(buffer);
-	return lsn;
+	return finish_page(state, buffer);
 }
 
 /*
@@ -560,7 +582,6 @@ disown_page(Relation rel, BlockNumber block)
 	Buffer		buffer = ReadBuffer(rel, block);
 	GenericXLogState *state;
 	Page		page;
-	XLogRecPtr	lsn;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(rel);
@@ -573,9 +594,7 @@ disown_page(Relation rel, BlockNumber block)
 		if (tuple != NULL && is_own(row_of(tuple)))
 			row_of(tuple)->system_identifier = 0;
 	}
-	lsn = GenericXLogFinish(state);
-	UnlockReleaseBuffer(buffer);
-	return lsn;
+	return finish_page(state, buffer);
 }
 
 /*

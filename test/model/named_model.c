@@ -691,6 +691,7 @@ Size		PageGetHeapFreeSpace(Page page) { return ROW_STRIDE; }
 void		PageInit(Page page, Size size, Size special) {}
 GenericXLogState *GenericXLogStart(Relation rel) { return NULL; }
 Page		GenericXLogRegisterBuffer(GenericXLogState *s, Buffer b, int flags) { return BufferBlocks; }
+void		MarkBufferDirty(Buffer buffer) {}
 XLogRecPtr	GenericXLogFinish(GenericXLogState *state) { return 0; }
 void		GenericXLogAbort(GenericXLogState *state) {}
 uint64		GetSystemIdentifier(void) { return 1; }

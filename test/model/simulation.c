@@ -900,12 +900,18 @@ BufferGetBlockNumber(Buffer buffer)
 	return (BlockNumber) (buffer - 1) % BLOCKS;
 }
 
+/* The buffer that this session has locked and marked dirty. */
+static Buffer dirty;
+
 void
 LockBuffer(Buffer buffer, int mode)
 {
 	occasion();
 	locks++;
+	dirty = InvalidBuffer;
 }
+
+void MarkBufferDirty(Buffer buffer) { dirty = buffer; }
 
 void
 UnlockReleaseBuffer(Buffer buffer)
@@ -1009,9 +1015,12 @@ GenericXLogRegisterBuffer(GenericXLogState *state, Buffer buffer, int flags)
 	return draft.page.data;
 }
 
+/* A checkpoint after this record would not write a page that isn't dirty yet. */
 XLogRecPtr
 GenericXLogFinish(GenericXLogState *state)
 {
+	if (dirty == InvalidBuffer || BufferGetBlockNumber(dirty) != draft.block)
+		wrong("a page is logged before it is marked dirty", (SnoFields) {0});
 	if (server->written - server->flushed == RECORDS - 1)
 		flush_to(server, server->flushed + 1);
 	server->written++;
