@@ -70,6 +70,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/rmgr.h"
 #include "access/xlog.h"
 #include "fields.h"
 #include "lease.h"
@@ -416,6 +417,54 @@ sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
 }
 
 /*
+ * Is the page as we write it, without a trace of SQL? VACUUM removes the other
+ * traces, and leaves PD_ALL_VISIBLE.
+ */
+static bool
+is_ours_alone(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+
+	if (header->pd_flags != 0 || TransactionIdIsValid(header->pd_prune_xid))
+		return false;
+	for (OffsetNumber o = FirstOffsetNumber; o <= PageGetMaxOffsetNumber(page); o++)
+	{
+		ItemId		item = PageGetItemId(page, o);
+		HeapTupleHeader tuple;
+
+		if (!ItemIdIsNormal(item) || ItemIdGetLength(item) != TUPLE_SIZE)
+			return false;
+		tuple = (HeapTupleHeader) PageGetItem(page, item);
+		if (!HeapTupleHeaderXminFrozen(tuple) ||
+			TransactionIdIsValid(HeapTupleHeaderGetRawXmax(tuple)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The copy of a locked page, to be changed.
+ *
+ * SQL leaves traces on a page that aren't in WAL, or aren't replayed: hint bits
+ * and command ids of tuples, pd_prune_xid and flags of the page.  So a standby's
+ * page may differ in them, which does no harm.  But wal_consistency_checking,
+ * which ignores them in a record of the heap, doesn't in a generic one: it stops
+ * the standby.  While it is on, each record has an image of the page.  If the page
+ * has such traces, replay must take the image, not only compare the page with it.
+ * That makes both pages the same again.
+ */
+static Page
+register_page(GenericXLogState *state, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	bool		whole = PageIsNew(page) ||
+		(wal_consistency_checking[RM_GENERIC_ID] && !is_ours_alone(page));
+
+	return GenericXLogRegisterBuffer(state, buffer,
+									 whole ? GENERIC_XLOG_FULL_IMAGE : 0);
+}
+
+/*
  * Make and log the change of the page that `state` has, and release its buffer.
  *
  * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but
@@ -457,7 +506,7 @@ overwrite(Relation rel, const SnoLease *lease, ItemPointer tid, LeaseRow *row,
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(rel);
-	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	page = register_page(state, buffer);
 	tuple = tuple_at(page, offset);
 	if (tuple == NULL || !is_row_of(tuple, lease))
 	{
@@ -504,7 +553,6 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 {
 	HeapTupleHeader tuple = palloc0(TUPLE_SIZE);
 	Buffer		buffer = page_with_room(rel, room);
-	bool		fresh = PageIsNew(BufferGetPage(buffer));
 	GenericXLogState *state = GenericXLogStart(rel);
 	Page		page;
 	OffsetNumber offset;
@@ -518,9 +566,8 @@ insert(Relation rel, BlockNumber room, const LeaseRow *row)
 	tuple->t_infomask |= HEAP_XMAX_INVALID;
 	memcpy(row_of(tuple), row, ROW_SIZE);
 
-	page = GenericXLogRegisterBuffer(state, buffer,
-									 fresh ? GENERIC_XLOG_FULL_IMAGE : 0);
-	if (fresh)
+	page = register_page(state, buffer);
+	if (PageIsNew(page))
 		PageInit(page, BufferGetPageSize(buffer), 0);
 	offset = PageAddItem(page, (char *) tuple, TUPLE_SIZE, InvalidOffsetNumber,
 						 false, true);
@@ -585,7 +632,7 @@ disown_page(Relation rel, BlockNumber block)
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(rel);
-	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	page = register_page(state, buffer);
 	for (OffsetNumber o = FirstOffsetNumber;
 		 !PageIsNew(page) && o <= PageGetMaxOffsetNumber(page); o++)
 	{

@@ -691,6 +691,7 @@ Size		PageGetHeapFreeSpace(Page page) { return ROW_STRIDE; }
 void		PageInit(Page page, Size size, Size special) {}
 GenericXLogState *GenericXLogStart(Relation rel) { return NULL; }
 Page		GenericXLogRegisterBuffer(GenericXLogState *s, Buffer b, int flags) { return BufferBlocks; }
+bool	   *wal_consistency_checking = (bool[RM_MAX_ID + 1]) {0};
 void		MarkBufferDirty(Buffer buffer) {}
 XLogRecPtr	GenericXLogFinish(GenericXLogState *state) { return 0; }
 void		GenericXLogAbort(GenericXLogState *state) {}

@@ -960,6 +960,7 @@ PageAddItemExtended(Page page, Item item, Size size, OffsetNumber offset, int fl
 uint64 GetSystemIdentifier(void) { return 1; }
 TimeLineID GetWALInsertionTimeLine(void) { return (TimeLineID) server->timeline; }
 void XLogSetAsyncXactLSN(XLogRecPtr lsn) {}
+bool	   *wal_consistency_checking = (bool[RM_MAX_ID + 1]) {0};
 
 /* What the server's own rows on a page of the disk allow. */
 static void

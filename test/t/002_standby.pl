@@ -14,11 +14,17 @@ use PostgreSQL::Test::Utils;
 use SnoTest;
 use Test::More;
 
-# Leases outlive the whole test.
+# Leases outlive the whole test.  Standbys compare each page with the primary's.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 1h\nmax_connections = 20\n");
+$primary->append_conf(
+	'postgresql.conf', q{
+log_statement = none
+autovacuum = off
+sno.lease_duration = 1h
+max_connections = 20
+wal_consistency_checking = all
+});
 $primary->start;
 $primary->safe_psql(
 	'postgres', q{
@@ -108,6 +114,35 @@ is( ask($session, 'SELECT * FROM sno_snapshot ORDER BY partition'),
 		'postgres', 'SELECT * FROM sno_snapshot ORDER BY partition'),
 	'the leases are replicated');
 close_session($session);
+
+#
+# Pages of leases that SQL has changed are read, and get leases again.  They are
+# new each time.  The first one is full, so that it is pruned when it is read.
+#
+$primary->safe_psql('postgres', $_)
+  foreach (
+	q{SELECT sno_create_generator('g' || n, n) FROM generate_series(1, 60) AS n},
+	q{SELECT sno_generate(0, 'g' || n) FROM generate_series(1, 60) AS n});
+foreach my $change (
+	['DELETE FROM sno_snapshot WHERE partition = 1'],
+	['DELETE FROM sno_snapshot WHERE partition < 9'],
+	['BEGIN; DELETE FROM sno_snapshot WHERE partition = 10; ROLLBACK'],
+	['INSERT INTO sno_snapshot SELECT * FROM sno_snapshot WHERE partition = 12'],
+	['UPDATE sno_snapshot SET drifts = drifts WHERE partition = 13'],
+	[
+		'DELETE FROM sno_snapshot WHERE ctid = (SELECT max(ctid) FROM sno_snapshot)',
+		'VACUUM sno_snapshot'
+	],
+	[ 'UPDATE sno_snapshot SET drifts = drifts', 'VACUUM FREEZE sno_snapshot' ])
+{
+	$primary->safe_psql('postgres', $_)
+	  foreach ('VACUUM FULL sno_snapshot',
+		@$change, 'SELECT count(*) FROM sno_snapshot');
+	$primary->safe_psql('postgres',
+		q{SELECT sno_generate(0, 'g' || n) FROM generate_series(1, 60) AS n});
+	$primary->wait_for_catchup($_) foreach values %standby;
+	pass("standbys go on after: @$change");
+}
 
 #
 # A standby that hasn't heard of the primary's latest leases
