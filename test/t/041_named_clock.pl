@@ -273,6 +273,42 @@ $notes->check_unique('a dump');
 $restored->stop;
 
 #
+# A reader without a lock, as COPY and pg_dump are, sees a row half as it was
+# before a step back and half as it is after it: still a bound of what was issued
+# by the time that it began to read.
+#
+
+set_clock(0);
+create('torn', $partition);
+$session = session();
+sub row
+{
+	my ($text) = $node->safe_psql('postgres',
+		"SELECT r FROM sno_snapshot AS r WHERE partition = $partition") =~ /^\((.*)\)$/;
+	return split /,/, $text;
+}
+my $left = generate('torn', $session);
+my @old  = row();
+set_clock(-60);
+my $entered = generate('torn', $session);
+my @new     = row();
+isnt("@new", "@old", 'a step back changes the row');
+foreach my $columns (0 .. @old)
+{
+	my $torn = join ',', @old[ 0 .. $columns - 1 ], @new[ $columns .. $#new ];
+	is( $node->safe_psql(
+			'postgres',
+			'SELECT '
+			  . unit_of('(r).tick_until')
+			  . " >= $left->{unit} FROM (SELECT '($torn)'::sno_snapshot AS r) AS s"
+		),
+		't',
+		"a row with $columns columns from before bounds what was left");
+}
+close_session($session);
+$partition++;
+
+#
 # A clock that is stepped all the time
 #
 
