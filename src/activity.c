@@ -5,7 +5,8 @@
  * Beside the partitions, in the same area of shared memory, are the journal and
  * a slot for each process that the server can have, indexed by the number of its
  * PGPROC.  What a session notes in its slot, it alone writes, by atomic
- * stores; those who look read without any lock.  So neither waits for the other.
+ * stores; those who look read without any lock, or hold the journal's, which a
+ * session takes only when it begins.  So neither waits for the other.
  *
  * Ids aren't counted one by one.  The word of a generator counts them within a
  * unit; `base` is changed, at the first id of the next unit, so that the ids
@@ -114,24 +115,28 @@ sno_activity_wait(const char *generator, int partition)
 }
 
 /*
- * Has a session of this database had to wait since this was asked last? If so,
- * for which generator, as above but with "" for its own.  One that is beginning
- * to wait for another one hasn't.
+ * Has a session had to wait since this was asked last? If so, of which database,
+ * and for which generator, as above but with "" for its own.  One that is
+ * beginning to wait for another one hasn't.
  */
 bool
-sno_activity_take_wait(SnoActivity *a, char *generator, int *partition)
+sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *partition)
 {
 	uint32		version;
+	bool		waited;
 
-	if (a->database != MyDatabaseId ||
-		__atomic_exchange_n(&a->waited, 0, __ATOMIC_ACQUIRE) == 0)
-		return false;
+	/* Until this is released, no other session takes the slot. */
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	waited = __atomic_exchange_n(&a->waited, 0, __ATOMIC_ACQUIRE) != 0;
 	version = __atomic_load_n(&a->version, __ATOMIC_ACQUIRE);
+	*database = a->database;
 	strlcpy(generator, a->generator, NAMEDATALEN);
 	*partition = a->wait_partition;
 	pg_read_barrier();
-	return version % 2 == 0 &&
+	waited = waited && version % 2 == 0 &&
 		version == __atomic_load_n(&a->version, __ATOMIC_RELAXED);
+	LWLockRelease(&sno_journal->lock);
+	return waited;
 }
 
 /*

@@ -39,15 +39,12 @@ typedef struct SnoActivity
 /* The partition of a session that has no use for one of its own. */
 #define SNO_NAMED_ONLY	(-2)
 
-/* A background worker of overflow.c. */
+/* The background worker of overflow.c. */
 typedef struct SnoNotifier
 {
-	Oid			database;		/* InvalidOid if the entry is free */
-	int32		pid;			/* 0 until it runs */
-	int64		asked_at;		/* when a session asked for it, monotonic µs */
+	int32		pid;			/* 0 unless it runs */
+	int64		expected_until; /* nobody asks for it before, monotonic µs */
 } SnoNotifier;
-
-#define SNO_NOTIFIERS	16
 
 /* What happened to the server's generators as a whole. */
 typedef struct SnoJournal
@@ -67,7 +64,7 @@ typedef struct SnoJournal
 	int64		refusals;		/* to start a notifier */
 	TimestampTz refused_at;
 
-	SnoNotifier notifier[SNO_NOTIFIERS];
+	SnoNotifier notifier;
 
 	dsa_pointer pools;			/* of named generators, a list: see pool.c */
 } SnoJournal;
@@ -81,7 +78,8 @@ extern SnoActivity *sno_activity_slots(int *count);
 extern void sno_activity_begin(void);
 extern void sno_activity_end(void);
 extern void sno_activity_wait(const char *generator, int partition);
-extern bool sno_activity_take_wait(SnoActivity *a, char *generator, int *partition);
+extern bool sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator,
+								   int *partition);
 
 extern void sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to);
 extern void sno_counters_exhausted(SnoCounters *c);

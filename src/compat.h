@@ -85,9 +85,4 @@ typedef struct SkipSupportData
 #define sno_register_tranche(id, name) LWLockRegisterTranche(id, name)
 #endif
 
-/* 19 can end a background worker that is in the way of DROP DATABASE. */
-#if PG_VERSION_NUM < 190000
-#define BGWORKER_INTERRUPTIBLE 0
-#endif
-
 #endif							/* SNO_COMPAT_H */

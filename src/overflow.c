@@ -4,11 +4,31 @@
  *
  * A session that waits can't notify anybody before its transaction commits.  So
  * it marks its slot (activity.c) and sees to it that a background worker, the
- * notifier of its database, does: when it starts, then once a second as long as
- * sessions had to wait in the second before, and a last time, with a count of
- * zero, after the first second in which none had to.  Then it is gone: within
- * two seconds of the last wait, so that it is no obstacle to DROP DATABASE, nor
- * to CREATE DATABASE with this one as template, which wait for five.
+ * notifier, does: when it starts, then once a second as long as sessions had to
+ * wait in the second before, and a last time, with a count of zero, after the
+ * first second in which none had to.  When that holds for all generators of all
+ * databases, it is gone.
+ *
+ * There is one for the server, which is connected to no database: it is never in
+ * the way of DROP DATABASE, nor of CREATE DATABASE with a template.  What it
+ * notifies of belongs to the database that MyDatabaseId names when a transaction
+ * commits.  So it makes one transaction for each database, and sets MyDatabaseId
+ * for its commit alone.  In async.c of PostgreSQL 15 to 19, only PreCommit_Notify()
+ * uses it, for the entries of the queue, and AtCommit_Notify(), to find those who
+ * listen.  Nothing else in that commit needs the database or a connection to it:
+ *
+ *	- The lock on the queue is on "database 0", the transaction's id has none.
+ *	- The commit record names the database to logical decoding, which finds no
+ *	  change there.
+ *	- The caches have shared catalogs only.  Where messages of the database arrive
+ *	  that would invalidate others, there is nothing to invalidate.
+ *	- Statistics are reported when the process ends.  MyDatabaseId isn't set then,
+ *	  even after an error, so no database gets any.
+ *	- Others see the database of our PGPROC, which has none.
+ *
+ * Names of generators are bytes in their database's encoding, and pass through
+ * unchanged.  If the database was dropped meanwhile, nobody listens there, and the
+ * entries are skipped like those of any other database.
  *
  * It needs a slot of max_worker_processes while it runs.  If there is none,
  * nothing is notified; that is logged once, and counted for sno_check().  It
@@ -35,11 +55,11 @@
  * commits aren't waited for, on disk or on standbys: a notification that a crash
  * takes with it has no listener either.
  *
- * Its entry in the journal is taken, under the journal's lock, by the session
- * that asks for it, and by nobody else as long as its process lives.  An entry
- * whose notifier doesn't come, for it could not be started or died before it was
- * ready, is taken anew after a while.  So is that of a notifier that finds itself
- * switched off: a session that waits knows only later, and would ask at once.
+ * The journal tells whether it runs.  The session that asks for it notes there,
+ * under the journal's lock, until when it is expected, and until then nobody else
+ * asks.  If it doesn't come, for it could not be started or died before it was
+ * ready, it is asked for again.  One that finds itself switched off leaves that
+ * time behind, too: a session that waits knows only later, and would ask at once.
  */
 #include "postgres.h"
 
@@ -73,9 +93,10 @@
 /* How long a session waits for a notifier to come before it asks again. */
 #define PATIENCE_USEC		(2 * USECS_PER_SEC)
 
-/* A generator that sessions of this database have had to wait for. */
+/* A generator that sessions have had to wait for. */
 typedef struct Overflow
 {
+	Oid			database;
 	char		generator[NAMEDATALEN]; /* empty for the sessions' own */
 	int			partition;		/* -1 for null */
 	int			count;
@@ -84,48 +105,29 @@ typedef struct Overflow
 
 bool		sno_notify_overflow;
 
-PGDLLEXPORT void sno_overflow_main(Datum database);
+PGDLLEXPORT void sno_overflow_main(Datum arg);
 
-/* Is it, or will it soon be, a notifier of this database? */
+/* Does the notifier run, or will it soon? A look without the lock may be mistaken. */
 static bool
-in_service(const SnoNotifier *n, int64 now)
+in_service(int64 now)
 {
-	return n->database == MyDatabaseId &&
-		(n->pid != 0 || now - n->asked_at < PATIENCE_USEC);
+	const SnoNotifier *n = &sno_journal->notifier;
+
+	return n->pid != 0 || now < n->expected_until;
 }
 
+/* Shall this session ask for the notifier? If so, no other one does for a while. */
 static bool
-is_free(const SnoNotifier *n, int64 now)
+may_ask(int64 now)
 {
-	return n->database == InvalidOid ||
-		(n->pid == 0 && now - n->asked_at >= PATIENCE_USEC);
-}
-
-/* Is one in service? A look without the lock may be mistaken. */
-static bool
-any_in_service(int64 now)
-{
-	for (int i = 0; i < SNO_NOTIFIERS; i++)
-		if (in_service(&sno_journal->notifier[i], now))
-			return true;
-	return false;
-}
-
-/* Take an entry for a notifier; false if there is one, or no room for one. */
-static bool
-take_entry(int64 now)
-{
-	SnoNotifier *n = NULL;
+	bool		may;
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	if (!any_in_service(now))
-		for (int i = 0; n == NULL && i < SNO_NOTIFIERS; i++)
-			if (is_free(&sno_journal->notifier[i], now))
-				n = &sno_journal->notifier[i];
-	if (n != NULL)
-		*n = (SnoNotifier) {.database = MyDatabaseId, .asked_at = now};
+	may = !in_service(now);
+	if (may)
+		sno_journal->notifier.expected_until = now + PATIENCE_USEC;
 	LWLockRelease(&sno_journal->lock);
-	return n != NULL;
+	return may;
 }
 
 /*
@@ -139,19 +141,17 @@ sno_overflow_report(void)
 	BackgroundWorker worker = {
 		.bgw_name = "sno overflow notifier",
 		.bgw_type = "sno overflow notifier",
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION |
-		BGWORKER_INTERRUPTIBLE,
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
 		.bgw_start_time = BgWorkerStart_RecoveryFinished,
 		.bgw_restart_time = BGW_NEVER_RESTART,
 		.bgw_library_name = "sno",
-		.bgw_function_name = "sno_overflow_main",
-		.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId)
+		.bgw_function_name = "sno_overflow_main"
 	};
 
 	if (!sno_notify_overflow)
 		return;
 	now = sno_clock_monotonic();
-	if (any_in_service(now) || !take_entry(now))
+	if (in_service(now) || !may_ask(now))
 		return;
 	if (!RegisterDynamicBackgroundWorker(&worker, NULL) && sno_journal_refusal())
 		ereport(LOG,
@@ -159,42 +159,35 @@ sno_overflow_report(void)
 				 errhint("You may need to increase max_worker_processes.")));
 }
 
-/* The notifier's own entry; NULL if it isn't wanted. */
-static SnoNotifier *
+/* Become the notifier; false if there is one already. */
+static bool
 enter(void)
 {
-	SnoNotifier *mine = NULL;
+	bool		alone;
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < SNO_NOTIFIERS && mine == NULL; i++)
-	{
-		SnoNotifier *n = &sno_journal->notifier[i];
-
-		if (n->database == MyDatabaseId && n->pid == 0)
-			mine = n;
-	}
-	if (mine != NULL)
-		mine->pid = MyProcPid;
+	alone = sno_journal->notifier.pid == 0;
+	if (alone)
+		sno_journal->notifier.pid = MyProcPid;
 	LWLockRelease(&sno_journal->lock);
-	return mine;
+	return alone;
 }
 
+/* It may have ended in a commit. */
 static void
-leave(int code, Datum entry)
+leave(int code, Datum arg)
 {
-	SnoNotifier *mine = (SnoNotifier *) DatumGetPointer(entry);
-
+	MyDatabaseId = InvalidOid;
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	mine->pid = 0;
-	mine->asked_at = sno_clock_monotonic();
-	if (sno_notify_overflow)
-		mine->database = InvalidOid;
+	sno_journal->notifier = (SnoNotifier) {
+		.expected_until = sno_notify_overflow ? 0 : sno_clock_monotonic() + PATIENCE_USEC
+	};
 	LWLockRelease(&sno_journal->lock);
 }
 
 /* The entry of a generator in the list, which is new if it isn't there. */
 static Overflow *
-find(List **overflows, const char *generator, int partition, int64 now)
+find(List **overflows, Oid database, const char *generator, int partition, int64 now)
 {
 	ListCell   *cell;
 	Overflow   *o;
@@ -202,10 +195,12 @@ find(List **overflows, const char *generator, int partition, int64 now)
 	foreach(cell, *overflows)
 	{
 		o = lfirst(cell);
-		if (o->partition == partition && strcmp(o->generator, generator) == 0)
+		if (o->database == database && o->partition == partition &&
+			strcmp(o->generator, generator) == 0)
 			return o;
 	}
 	o = palloc0(sizeof(Overflow));
+	o->database = database;
 	strlcpy(o->generator, generator, NAMEDATALEN);
 	o->partition = partition;
 	o->since = now;
@@ -225,11 +220,12 @@ count(List **overflows, int64 now)
 		((Overflow *) lfirst(cell))->count = 0;
 	for (int i = 0; i < slots; i++)
 	{
+		Oid			database;
 		char		generator[NAMEDATALEN];
 		int			partition;
 
-		if (sno_activity_take_wait(&slot[i], generator, &partition))
-			find(overflows, generator, partition, now)->count++;
+		if (sno_activity_take_wait(&slot[i], &database, generator, &partition))
+			find(overflows, database, generator, partition, now)->count++;
 	}
 }
 
@@ -258,6 +254,22 @@ notify(const Overflow *o, int64 now)
 	pfree(payload.data);
 }
 
+/* In one transaction, notify of a database's overflows. */
+static void
+notify_database(const List *overflows, Oid database, int64 now)
+{
+	ListCell   *cell;
+
+	StartTransactionCommand();
+	foreach(cell, overflows)
+		if (((Overflow *) lfirst(cell))->database == database)
+			notify(lfirst(cell), now);
+	MyDatabaseId = database;
+	CommitTransactionCommand();
+	MyDatabaseId = InvalidOid;
+	MemoryContextSwitchTo(TopMemoryContext);
+}
+
 /*
  * Notify of all overflows, and forget those that are over.  False if that was
  * all of them.
@@ -266,14 +278,15 @@ static bool
 notify_all(List **overflows)
 {
 	int64		now = sno_clock_monotonic();
+	List	   *databases = NIL;
 	ListCell   *cell;
 
 	count(overflows, now);
-	StartTransactionCommand();
 	foreach(cell, *overflows)
-		notify(lfirst(cell), now);
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(TopMemoryContext);
+		databases = list_append_unique_oid(databases, ((Overflow *) lfirst(cell))->database);
+	foreach(cell, databases)
+		notify_database(*overflows, lfirst_oid(cell), now);
+	list_free(databases);
 
 	foreach(cell, *overflows)
 		if (((Overflow *) lfirst(cell))->count == 0)
@@ -304,26 +317,23 @@ sleep_until(int64 end)
 	}
 }
 
-/* The notifier of a database. */
+/* The notifier. */
 void
-sno_overflow_main(Datum database)
+sno_overflow_main(Datum arg)
 {
 	List	   *overflows = NIL;
-	SnoNotifier *entry;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
 
 	MemoryContextSwitchTo(TopMemoryContext);
 	sno_shmem_attach();
-	entry = enter();
-	if (entry == NULL)
+	if (!enter())
 		return;
-	before_shmem_exit(leave, PointerGetDatum(entry));
+	before_shmem_exit(leave, (Datum) 0);
 	while (sno_notify_overflow && notify_all(&overflows))
 		sleep_until(sno_clock_monotonic() + INTERVAL_USEC);
 }

@@ -27,30 +27,32 @@ sno.partitions = '100-103'
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $listener;
-my @heard;
-
-sub listen_again
+# A session that listens, and the payloads that it has heard.
+sub listener
 {
-	$listener = open_session($node, 'postgres');
-	ask($listener, 'LISTEN sno_overflow');
-	@heard = ();
-	return;
+	my ($dbname) = @_;
+	my $session = open_session($node, $dbname);
+	ask($session, 'LISTEN sno_overflow');
+	$session->{heard} = [];
+	return $session;
 }
+
+my $listener;
 
 # Wait until a notification is heard of which the condition, a sub, is true;
 # returns its payload.
 sub wait_for_notification
 {
-	my ($what, $condition) = @_;
+	my ($what, $condition, $who) = @_;
 	my $found;
+	$who //= $listener;
 	wait_until(
 		$what,
 		sub {
-			my $out = ask($listener, 'SELECT 1');
+			my $out = ask($who, 'SELECT 1');
 			while ($out =~ /notification "sno_overflow" with payload "(\{.*\})"/g)
 			{
-				push @heard, $1;
+				push @{ $who->{heard} }, $1;
 				$found //= $1 if $condition->(count_of($1));
 			}
 			return defined $found;
@@ -66,7 +68,11 @@ sub count_of
 	return $count;
 }
 
-sub over { return wait_for_notification('it is over', sub { $_[0] == 0 }); }
+sub over
+{
+	my ($who) = @_;
+	return wait_for_notification('it is over', sub { $_[0] == 0 }, $who);
+}
 
 # A session that has the setting, and one that has a partition.
 sub session
@@ -107,7 +113,7 @@ sub wait_until_gone
 #
 # Eight sessions wait for a pool of four partitions
 #
-listen_again();
+$listener = listener('postgres');
 my @owners = map { owner() } 1 .. 4;
 is(notifiers(), '', 'nothing runs while nobody waits');
 my @waiters = start_waiters(8);
@@ -119,7 +125,7 @@ wait_until(
 		$node->safe_psql('postgres',
 			"SELECT datname, wait_event_type, backend_xmin, (SELECT count(*) FROM pg_locks WHERE pid = $notifier)
 			FROM pg_stat_activity WHERE pid = $notifier"
-		) eq 'postgres|Extension||0';
+		) eq '|Extension||0';
 	});
 close_session($_) foreach @owners;
 wait_for_notification('four of them go on', sub { $_[0] == 4 });
@@ -144,6 +150,7 @@ wait_until(
 	});
 over();
 
+my @heard  = @{ $listener->{heard} };
 my @counts = map { count_of($_) } @heard;
 is(scalar(grep { $_ == 0 } @counts), 1, 'the end is notified once');
 is($counts[-1], 0, 'and last');
@@ -173,7 +180,7 @@ wait_for_notification('it begins again', sub { $_[0] == 2 });
 $notifier = notifiers();
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($notifier)");
 wait_until('another one takes its place', sub { notifiers() !~ /^($notifier)?$/ });
-@heard = ();
+$listener->{heard} = [];
 wait_for_notification('and notifies', sub { $_[0] == 2 });
 
 $notifier = notifiers();
@@ -182,7 +189,7 @@ wait_until('the server has noticed', sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
 	sub { defined query_if_up($node, 'SELECT') });
 $_->{run}->finish foreach (@owners, @waiters, $listener);
-listen_again();
+$listener = listener('postgres');
 @owners  = map { owner() } 1 .. 4;
 @waiters = start_waiters(1);
 wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
@@ -191,7 +198,7 @@ wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
 # No synchronous standby is waited for
 #
 configure($node, 'synchronous_standby_names', 'nobody', $listener);
-@heard = ();
+$listener->{heard} = [];
 wait_for_notification('no standby is waited for', sub { $_[0] == 1 });
 configure($node, 'synchronous_standby_names', '', $listener);
 close_session($_) foreach @owners, @waiters;
@@ -260,6 +267,80 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 }
 
 #
+# Several databases at once, with one slot for a worker.  The name is in the
+# encoding of its database.
+#
+$node->append_conf('postgresql.conf', 'max_worker_processes = 2');
+$node->restart;
+my %encoding  = (latin => 'LATIN1', unicode => 'UTF8', dropped => 'UTF8');
+my %partition = (latin => 7, unicode => 8, dropped => 9);
+my (%waiter, %there);
+foreach my $dbname (keys %encoding)
+{
+	$node->safe_psql('postgres',
+		"CREATE DATABASE $dbname TEMPLATE template0 LOCALE 'C' ENCODING $encoding{$dbname}"
+	);
+	$node->safe_psql($dbname,
+		"CREATE EXTENSION sno; SELECT sno_create_generator(U&'gr\\00F6\\00DFe', $partition{$dbname}, 10, 13)"
+	);
+	$there{$dbname} = listener($dbname);
+	ask($there{$dbname}, q{SET client_encoding = 'UTF8'});
+	$waiter{$dbname} = session($dbname, "sno.max_wait = '1d'");
+	send_query($waiter{$dbname},
+		q{SELECT count(sno_generate(0, U&'gr\00F6\00DFe')) FROM generate_series(1, 1000000)}
+	);
+}
+
+sub end_wait
+{
+	my ($dbname) = @_;
+	$node->safe_psql('postgres',
+		"SELECT pg_cancel_backend($waiter{$dbname}{pid})");
+	receive($waiter{$dbname});
+	close_session($waiter{$dbname});
+	return;
+}
+
+wait_for_notification("$_ hears of it", sub { $_[0] == 1 }, $there{$_})
+  foreach keys %there;
+$notifier = notifiers();
+like($notifier, qr/^\d+$/, 'one worker notifies several databases');
+is( $node->safe_psql(
+		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'notifications'}),
+	't',
+	'no other one was asked for');
+
+end_wait('dropped');
+close_session($there{dropped});
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'dropped'}),
+	0,
+	'it is connected to none of them');
+$node->safe_psql('postgres', 'DROP DATABASE dropped');
+foreach my $dbname ('latin', 'unicode')
+{
+	my $who  = $there{$dbname};
+	my $soon = @{ $who->{heard} } + 3;
+	wait_for_notification("$dbname hears more",
+		sub { @{ $who->{heard} } > $soon }, $who);
+}
+is(notifiers(), $notifier, 'it goes on when a database was dropped');
+foreach my $dbname ('latin', 'unicode')
+{
+	end_wait($dbname);
+	over($there{$dbname});
+	is( scalar(
+			grep {
+				!/"generator": "gr\xc3\xb6\xc3\x9fe", "partition": $partition{$dbname},/
+			} @{ $there{$dbname}{heard} }),
+		0,
+		"$dbname has heard of its own generator alone");
+	close_session($there{$dbname});
+}
+wait_until_gone();
+
+#
 # No slot for a worker: callers don't notice
 #
 $node->append_conf('postgresql.conf', 'max_worker_processes = 1');
@@ -267,7 +348,7 @@ $node->restart;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 $offset = -s $node->logfile;
 my $owner  = owner();
-listen_again();
+$listener = listener('postgres');
 for (1 .. 2)
 {
 	my $waiter = session('postgres', "sno.max_wait = '10ms'");
