@@ -14,17 +14,11 @@ use PostgreSQL::Test::Utils;
 use SnoTest;
 use Test::More;
 
-# Leases outlive the whole test.  Standbys compare each page with the primary's.
+# Leases outlive the whole test.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-log_statement = none
-autovacuum = off
-sno.lease_duration = 1h
-max_connections = 20
-wal_consistency_checking = all
-});
+$primary->append_conf('postgresql.conf',
+	"log_statement = none\nsno.lease_duration = 1h\nmax_connections = 20\n");
 $primary->start;
 $primary->safe_psql(
 	'postgres', q{
@@ -116,9 +110,11 @@ is( ask($session, 'SELECT * FROM sno_snapshot ORDER BY partition'),
 close_session($session);
 
 #
-# Pages of leases that SQL has changed are read, and get leases again.  They are
-# new each time.  The first one is full, so that it is pruned when it is read.
+# Standbys that compare pages with the primary's.  Pages of leases that SQL has
+# changed are read, and get leases again.  They are new each time.  The first one
+# is full, so that it is pruned when it is read.
 #
+$ENV{PGOPTIONS} = '-c wal_consistency_checking=all';
 $primary->safe_psql('postgres', $_)
   foreach (
 	q{SELECT sno_create_generator('g' || n, n) FROM generate_series(1, 60) AS n},
@@ -143,6 +139,7 @@ foreach my $change (
 	$primary->wait_for_catchup($_) foreach values %standby;
 	pass("standbys go on after: @$change");
 }
+delete $ENV{PGOPTIONS};
 
 #
 # A standby that hasn't heard of the primary's latest leases
