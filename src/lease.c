@@ -622,13 +622,17 @@ sno_lease_write(Relation rel, const SnoLease *lease, XLogRecPtr *lsn)
 	}
 }
 
-/* Disown the rows on a page; returns the end of what was logged, if anything. */
+/*
+ * Disown the rows on a page; returns the end of what was logged, if anything.  A
+ * page without our rows stays as it is: a new one would be invalid with an LSN.
+ */
 static XLogRecPtr
 disown_page(Relation rel, BlockNumber block)
 {
 	Buffer		buffer = ReadBuffer(rel, block);
 	GenericXLogState *state;
 	Page		page;
+	bool		changed = false;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(rel);
@@ -639,9 +643,16 @@ disown_page(Relation rel, BlockNumber block)
 		HeapTupleHeader tuple = tuple_at(page, o);
 
 		if (tuple != NULL && is_own(row_of(tuple)))
+		{
 			row_of(tuple)->system_identifier = 0;
+			changed = true;
+		}
 	}
-	return finish_page(state, buffer);
+	if (changed)
+		return finish_page(state, buffer);
+	GenericXLogAbort(state);
+	UnlockReleaseBuffer(buffer);
+	return InvalidXLogRecPtr;
 }
 
 /*
@@ -659,7 +670,11 @@ sno_lease_disown(Oid function)
 
 	sno_partition_revoke();
 	for (BlockNumber block = 0; block < blocks; block++)
-		lsn = disown_page(rel, block);
+	{
+		XLogRecPtr	end = disown_page(rel, block);
+
+		lsn = Max(lsn, end);
+	}
 	XLogFlush(lsn);
 	relation_close(rel, ExclusiveLock);
 }
