@@ -253,7 +253,7 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 	  if $statement =~ /^CREATE/;
 	$node->safe_psql('brief', 'CREATE EXTENSION sno')
 	  if $statement =~ /^CREATE/;
-	my $owner  = owner('postgres');
+	my $owner  = owner($dbname);
 	my $waiter = session($dbname, "sno.max_wait = '1d'");
 	send_query($waiter, 'SELECT sno_generate()');
 	wait_until('it is being notified', sub { notifiers() ne '' });
