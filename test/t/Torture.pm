@@ -27,6 +27,7 @@ our @EXPORT = qw(clock_at strobe);
 my $max_faults    = 64;
 my $max_sessions  = 64;
 my $progress_size = 2 * 8 * $max_faults;
+my $progress_from = 3 * 8;
 my $no_partition  = ~0;
 
 # Build a program, or a library if it is named so; returns its path.
@@ -68,8 +69,8 @@ sub new
 
 	append_to_file("$dir/faults", pack('q4', 0, 0, 0, 0));
 	append_to_file("$dir/control",
-		"\0" x (16 + $max_sessions * $progress_size));
-	append_to_file("$dir/bounds", '');
+		"\0" x ($progress_from + $max_sessions * $progress_size));
+	append_to_file("$dir/$_", '') foreach ('bounds', 'heard');
 	return $self;
 }
 
@@ -171,21 +172,22 @@ sub life
 		FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
 }
 
-# A query for what is leased; a named generator's row bounds its other timeline,
-# too, in which it was before a step back.
+# A query for what is leased.
 sub leases_query
 {
-	return
-		'SELECT partition, max('
-	  . unit_of('greatest(tick_until, tock_until)')
-	  . ') FROM sno_snapshot GROUP BY partition';
+	my @until = map { 'max(' . unit_of($_) . ')' } qw(tick_until tock_until);
+	return 'SELECT '
+	  . join(', ', 'partition', @until)
+	  . ' FROM sno_snapshot GROUP BY partition';
 }
 
-# Note what a life has leased, as that query told.
+# Note what a life has leased, as that query told; or, in the file "heard", what
+# its successor knows of that.
 sub note_leases
 {
-	my ($self, $life, $leases) = @_;
-	append_to_file("$self->{dir}/bounds", pack('qQQ', $life, split /\|/))
+	my ($self, $life, $leases, $file) = @_;
+	$file //= 'bounds';
+	append_to_file("$self->{dir}/$file", pack('qQQQ', $life, split /\|/))
 	  foreach split /\n/, $leases;
 	return;
 }
@@ -194,10 +196,12 @@ sub note_leases
 # now on, it is known to have leased nothing else.
 sub note_all_leases
 {
-	my ($self, $life, $node) = @_;
-	$self->note_leases($life, $node->safe_psql('postgres', leases_query()));
-	append_to_file("$self->{dir}/bounds",
-		pack('qQQ', $life, $no_partition, 0));
+	my ($self, $life, $node, $file) = @_;
+	$file //= 'bounds';
+	$self->note_leases($life, $node->safe_psql('postgres', leases_query()),
+		$file);
+	append_to_file("$self->{dir}/$file",
+		pack('qQQQ', $life, $no_partition, 0, 0));
 	return;
 }
 
@@ -242,7 +246,8 @@ sub progress
 	my $control = slurp_file("$self->{dir}/control");
 	return map {
 		my @numbers = unpack 'Q' . 2 * $max_faults,
-		  substr $control, 16 + $_ * $progress_size, $progress_size;
+		  substr $control, $progress_from + $_ * $progress_size,
+		  $progress_size;
 		{
 			ids   => [ @numbers[ 0 .. $max_faults - 1 ] ],
 			stall => [ @numbers[ $max_faults .. $#numbers ] ]
@@ -476,6 +481,8 @@ sub judge
 		$mask,
 		'-b',
 		"$self->{dir}/bounds",
+		'-h',
+		"$self->{dir}/heard",
 		(map { ('-r', $_) } @{ $self->{rows} }),
 		map { "$self->{dir}/notes.$_" } @clients);
 	my ($out, $err) = run_command(\@command);
@@ -492,7 +499,7 @@ sub judge
 			$verdict{faults}{ $self->{faults}[$fault] } =
 			  { ids => $2, twice => $3, stall => $stall / 1e9 };
 		}
-		elsif (/^(\w+) (\d+)$/)
+		elsif (/^(\w+) ([\d.]+)$/)
 		{
 			$verdict{$1} = $2;
 		}
@@ -541,7 +548,9 @@ sub check
 		is($verdict->{turns}, 0, 'no two sessions share a unit\'s timeline');
 		is($verdict->{descents}, 0, 'each session\'s sequences ascend');
 	}
-	is($verdict->{beyond},  0, 'none is beyond what was on disk');
+	is($verdict->{beyond}, 0, 'none is beyond what was on disk');
+	is($verdict->{again_named}, 0,
+		'none of a named generator was issued again by a successor');
 	is($verdict->{lost},    0, 'each acknowledged row is there');
 	is($verdict->{risen},   0, 'and none that was rolled back');
 	is($verdict->{doubled}, 0, 'no two rows have the same id');

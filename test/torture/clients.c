@@ -55,18 +55,19 @@ typedef struct Kind
 	const char *end;
 	Fate		fate;
 	bool		brief;
+	bool		named;
 } Kind;
 
 static const Kind kinds[] = {
-	{"bulk", NULL, COPY(GENERATE(20000)), NULL, UNKNOWN, false},
-	{"commit", "BEGIN", COPY(INSERT), "COMMIT", COMMITTED, false},
-	{"rollback", "BEGIN", COPY(INSERT), "ROLLBACK", ROLLED_BACK, false},
-	{"brief", NULL, COPY(GENERATE(1000)), NULL, UNKNOWN, true},
-	{"named", "BEGIN", COPY(INSERT_NAMED), "COMMIT", COMMITTED, false},
+	{"bulk", NULL, COPY(GENERATE(20000)), NULL, UNKNOWN, false, false},
+	{"commit", "BEGIN", COPY(INSERT), "COMMIT", COMMITTED, false, false},
+	{"rollback", "BEGIN", COPY(INSERT), "ROLLBACK", ROLLED_BACK, false, false},
+	{"brief", NULL, COPY(GENERATE(1000)), NULL, UNKNOWN, true, false},
+	{"named", "BEGIN", COPY(INSERT_NAMED), "COMMIT", COMMITTED, false, true},
 	{"small", NULL, COPY("SELECT sno_generate(1, 'small') FROM generate_series(1, 10)"),
-	NULL, UNKNOWN, false},
+	NULL, UNKNOWN, false, true},
 	{"sequence", "BEGIN", COPY("SELECT nextval('s') FROM generate_series(1, 100000)"),
-	"ROLLBACK", UNKNOWN, false},
+	"ROLLBACK", UNKNOWN, false, false},
 };
 
 static volatile Control *control;
@@ -74,10 +75,12 @@ static volatile Progress *progress;
 static FILE *notes;
 static FILE *errors;
 static uint32_t client;
+static const Kind *kind;
 
 /* The connection, and the life of the server that it is to. */
 static PGconn *conn;
 static uint64_t life;
+static uint8_t promotions;
 static uint32_t connections;
 
 /* Runs of the transaction that is in progress; the last one may still grow. */
@@ -136,7 +139,8 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 			settle(UNKNOWN);
 		pending[pending_count++] = (Run) {
 			.time = time, .life = life, .session = client << 24 | connections,
-			.partition = partition, .fault = fault, .first = sequence, .count = 1
+			.partition = partition, .fault = fault, .first = sequence, .count = 1,
+			.promotions = promotions, .named = kind->named
 		};
 	}
 
@@ -246,6 +250,7 @@ try_to_connect(const char *file)
 		return;
 	conn = PQconnectdb(where);
 	connections++;
+	promotions = control->promotions;
 	result = PQstatus(conn) == CONNECTION_OK ? PQexec(conn, LIFE) : NULL;
 	if (PQntuples(result) == 1)
 		life = (uint64_t) strtoll(PQgetvalue(result, 0, 0), NULL, 10);
@@ -255,7 +260,7 @@ try_to_connect(const char *file)
 }
 
 static void
-run_client(const Kind *kind, const char *connection)
+run_client(const char *connection)
 {
 	last = monotonic();
 	while (!control->stop)
@@ -329,15 +334,14 @@ main(int argc, char **argv)
 
 	for (client = 0; client < (uint32_t) argc - 4; client++)
 	{
-		const Kind *kind = kind_named(argv[4 + client]);
-
+		kind = kind_named(argv[4 + client]);
 		if (fork() == 0)
 		{
 			progress = &control->progress[client];
 			notes = open_notes(argv[2], "");
 			errors = open_notes(argv[2], ".errors");
 			setlinebuf(errors);
-			run_client(kind, argv[3]);
+			run_client(argv[3]);
 			exit(0);
 		}
 	}

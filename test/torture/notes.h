@@ -30,13 +30,16 @@ typedef struct Run
 	uint16_t	partition;
 	uint8_t		fault;			/* the one that was on */
 	uint8_t		fate;
-	uint32_t	first;			/* sequence */
+	uint16_t	first;			/* sequence */
+	uint8_t		promotions;		/* before this life */
+	uint8_t		named;			/* of a named generator? */
 	uint32_t	count;
 } Run;
 
 /*
- * The unit up to which a server, in one of its lives, had leased a partition.
- * One with NO_PARTITION tells that all leases of the life are known.
+ * The units up to which a server, in one of its lives, had leased a partition, or
+ * up to which its successor knows of that.  One with NO_PARTITION tells that all
+ * of the life is noted.
  */
 #define NO_PARTITION	UINT64_MAX
 
@@ -44,7 +47,7 @@ typedef struct Bound
 {
 	uint64_t	life;
 	uint64_t	partition;
-	uint64_t	unit;
+	uint64_t	until[2];		/* unit, by tick-tock */
 } Bound;
 
 /* What one client did under each fault.  Its clock is the monotonic one. */
@@ -59,6 +62,7 @@ typedef struct Control
 {
 	uint64_t	stop;			/* clients are to end */
 	uint64_t	fault;			/* the one that is on */
+	uint64_t	promotions;		/* of standbys, before the present life */
 	Progress	progress[MAX_SESSIONS];
 } Control;
 

@@ -2,7 +2,7 @@
  * oracle.c
  *		The oracle over all that clients noted.
  *
- * oracle [-t MASK] [-b BOUNDS] [-r ROWS] ... NOTES ...
+ * oracle [-t MASK] [-b BOUNDS] [-h HEARD] [-r ROWS] ... NOTES ...
  *
  * Over all notes, whether their transactions were committed or not, counts
  *
@@ -13,7 +13,19 @@
  *				faults in MASK, whose clocks come back to a unit
  *	descents	sequences of a session that don't ascend in a timeline
  *	beyond		ids after the unit up to which the server had leased their
- *				partition on disk, for lives that BOUNDS tells of
+ *				timeline of the partition on disk, for lives that BOUNDS tells of
+ *
+ * A standby that is promoted may not have received the end of its predecessor's
+ * WAL.  HEARD tells what it knows of the predecessor's leases.  Ids beyond that are
+ * unheard.  What a successor does in their time isn't counted above, but here:
+ *
+ *	unheard		ids that the successor has not heard of
+ *	behind		ids that it issued in the units of those: its clock was behind
+ *	again_session	unheard ids of sessions that it issued again
+ *	by_chance	how many of these are to be expected, as sessions draw their
+ *				partitions from all at random
+ *	again_named	unheard ids of named generators that it issued again, but for
+ *				partitions where both timelines have unheard ids, which it tells
  *
  * and, if there are tables in ROWS, as COPY's binary format has a column of ids,
  *
@@ -35,6 +47,8 @@
 
 #include "notes.h"
 
+#define PARTITIONS	65536.0
+
 /* A growing array of things of one size. */
 typedef struct Array
 {
@@ -54,17 +68,22 @@ typedef struct Row
 /* When a life used a partition. */
 typedef struct Span
 {
-	uint64_t	life;
+	const Run  *run;			/* the first one */
+	bool		unheard;
 	uint64_t	first;
 	uint64_t	last;
 } Span;
 
 static Array runs = {.size = sizeof(Run)};
 static Array bounds = {.size = sizeof(Bound)};
+static Array heard = {.size = sizeof(Bound)};
+static Array unheard_runs = {.size = sizeof(Run)};	/* by time */
 static Array rows = {.size = sizeof(Row)};	/* of all tables */
 
 static uint64_t turns_allowed;
 static uint64_t twice, overlaps, turns, descents, beyond, lost, risen, doubled;
+static uint64_t unheard, behind, again_session, again_named;
+static double by_chance;
 static uint64_t ids[MAX_FAULTS], ids_twice[MAX_FAULTS];
 
 static void
@@ -148,13 +167,67 @@ compare_rows(const void *x, const void *y)
 }
 
 static int
-compare_spans(const void *x, const void *y)
+compare_times(const void *x, const void *y)
 {
-	const Span *a = x,
+	const Run  *a = x,
 			   *b = y;
 
-	COMPARE(a->first, b->first);
+	COMPARE(a->time, b->time);
 	return 0;
+}
+
+/* Of the bounds noted for a partition keep the highest. */
+static void
+merge_bounds(Array *noted)
+{
+	Bound	   *bound = (Bound *) noted->items;
+	size_t		kept = 0;
+
+	qsort(bound, noted->count, sizeof(Bound), compare_bounds);
+	for (size_t i = 0; i < noted->count; i++)
+		if (kept > 0 && compare_bounds(&bound[kept - 1], &bound[i]) == 0)
+		{
+			for (int t = 0; t < 2; t++)
+				if (bound[i].until[t] > bound[kept - 1].until[t])
+					bound[kept - 1].until[t] = bound[i].until[t];
+		}
+		else
+			bound[kept++] = bound[i];
+	noted->count = kept;
+}
+
+static const Bound *
+bound_of(const Array *noted, uint64_t life, uint64_t partition)
+{
+	Bound		key = {.life = life, .partition = partition};
+
+	return bsearch(&key, noted->items, noted->count, sizeof(Bound), compare_bounds);
+}
+
+/* Is it beyond the bounds of its life, which are noted? */
+static bool
+is_beyond(const Array *noted, const Run *run)
+{
+	const Bound *bound;
+
+	if (bound_of(noted, run->life, NO_PARTITION) == NULL)
+		return false;
+	bound = bound_of(noted, run->life, run->partition);
+	return bound == NULL || run->time >> 1 > bound->until[run->time & 1];
+}
+
+static bool
+is_unheard(const Run *run)
+{
+	return is_beyond(&heard, run);
+}
+
+/* Had the server that issued one of them not heard of the other one? */
+static bool
+one_is_unheard(const Run *a, const Run *b)
+{
+	return a->promotions < b->promotions ? is_unheard(a) :
+		a->promotions > b->promotions && is_unheard(b);
 }
 
 /* Notes of one client, in the order in which it received them. */
@@ -166,6 +239,63 @@ check_descents(const Run *run, size_t count)
 			run[i].partition == run[i - 1].partition &&
 			run[i].first < run[i - 1].first + run[i - 1].count)
 			descents++;
+}
+
+/* Has a life unheard ids in both timelines of a partition? */
+static bool
+both_unheard(uint64_t life, uint16_t partition)
+{
+	static uint64_t last_life;
+	static int	last_partition = -1;
+	static int	timelines;
+
+	if (life == last_life && partition == last_partition)
+		return timelines == 3;
+	last_life = life;
+	last_partition = partition;
+	timelines = 0;
+	for (size_t i = 0; i < unheard_runs.count; i++)
+	{
+		const Run  *run = (Run *) unheard_runs.items + i;
+
+		if (run->life == life && run->partition == partition)
+			timelines |= 1 << (run->time & 1);
+	}
+	if (timelines == 3)
+		printf("# partition %d is left out: both timelines have ids that a successor has not heard of\n",
+			   partition);
+	return timelines == 3;
+}
+
+/*
+ * Some ids of run[last] are in runs before it, too.  Counts them, if a successor
+ * issued them that had not heard of them, and returns 0; else returns their
+ * number.
+ */
+static uint32_t
+count_again(const Run *run, size_t last, uint32_t common)
+{
+	const Run  *old = NULL;
+
+	for (size_t i = last; i-- > 0;)
+	{
+		if (run[i].first + run[i].count <= run[last].first)
+			continue;
+		if (!one_is_unheard(&run[i], &run[last]))
+			return common;
+		old = run[i].promotions < run[last].promotions ? &run[i] : &run[last];
+	}
+	if (!old->named)
+		again_session += common;
+	else if (!both_unheard(old->life, old->partition))
+	{
+		if (again_named == 0)
+			printf("# again: unit %" PRIu64 ", tick-tock %d, partition %d, sequences %u to %u\n",
+				   old->time >> 1, (int) (old->time & 1), old->partition,
+				   run[last].first, run[last].first + common - 1);
+		again_named += common;
+	}
+	return 0;
 }
 
 /* Runs of one unit's timeline in one partition, by sequence. */
@@ -185,7 +315,8 @@ check_timeline(const Run *run, size_t count)
 		{
 			uint32_t	common = (this_end < end ? this_end : end) - run[i].first;
 
-			if (twice == 0)
+			common = count_again(run, i, common);
+			if (twice == 0 && common > 0)
 				printf("# twice: unit %" PRIu64 ", tick-tock %d, partition %d, sequences %u to %u, under faults %d and %d\n",
 					   run[i].time >> 1, (int) (run[i].time & 1), run[i].partition,
 					   run[i].first, run[i].first + common - 1, run[i - 1].fault, run[i].fault);
@@ -204,7 +335,8 @@ check_timeline(const Run *run, size_t count)
 		}
 	}
 	for (size_t i = 0; i < count; i++)
-		in_turns &= !(turns_allowed >> run[i].fault & 1);
+		in_turns &= !(turns_allowed >> run[i].fault & 1) &&
+			!one_is_unheard(&run[0], &run[i]);
 	turns += in_turns;
 }
 
@@ -214,71 +346,84 @@ check_lives(const Run *run, size_t count)
 {
 	Array		spans = {.size = sizeof(Span)};
 	Span	   *span;
+	bool		overlap = false;
 
 	for (size_t i = 0; i < count; i++)
 	{
+		bool		is = is_unheard(&run[i]);
 		size_t		k;
 
 		span = (Span *) spans.items;
-		for (k = spans.count; k > 0 && span[k - 1].life != run[i].life; k--)
+		for (k = spans.count;
+			 k > 0 && (span[k - 1].run->life != run[i].life || span[k - 1].unheard != is);
+			 k--)
 			;
 		if (k > 0)
 			span[k - 1].last = run[i].time >> 1;
 		else
-			*(Span *) extend(&spans, 1) = (Span) {run[i].life, run[i].time >> 1, run[i].time >> 1};
+			*(Span *) extend(&spans, 1) = (Span) {&run[i], is, run[i].time >> 1, run[i].time >> 1};
 	}
 
 	span = (Span *) spans.items;
-	qsort(span, spans.count, sizeof(Span), compare_spans);
 	for (size_t i = 1; i < spans.count; i++)
-		if (span[i].first <= span[i - 1].last)
-		{
-			if (overlaps++ == 0)
-				printf("# two lives overlap: partition %d, units %" PRIu64 " and %" PRIu64 "\n",
-					   run[0].partition, span[i].first, span[i - 1].last);
-			break;
-		}
+		for (size_t k = 0; k < i; k++)
+			if (span[i].run->life != span[k].run->life && span[i].first <= span[k].last &&
+				!one_is_unheard(span[i].run, span[k].run))
+			{
+				if (overlaps == 0 && !overlap)
+					printf("# two lives overlap: partition %d, units %" PRIu64 " and %" PRIu64 "\n",
+						   run[0].partition, span[i].first, span[k].last);
+				overlap = true;
+			}
+	overlaps += overlap;
 	free(spans.items);
-}
-
-/* Of the bounds noted for a partition, in order, keep the highest. */
-static void
-merge_bounds(void)
-{
-	Bound	   *bound = (Bound *) bounds.items;
-	size_t		kept = 0;
-
-	for (size_t i = 0; i < bounds.count; i++)
-		if (kept > 0 && compare_bounds(&bound[kept - 1], &bound[i]) == 0)
-		{
-			if (bound[i].unit > bound[kept - 1].unit)
-				bound[kept - 1].unit = bound[i].unit;
-		}
-		else
-			bound[kept++] = bound[i];
-	bounds.count = kept;
-}
-
-static const Bound *
-bound_of(uint64_t life, uint64_t partition)
-{
-	Bound		key = {.life = life, .partition = partition};
-
-	return bsearch(&key, bounds.items, bounds.count, sizeof(Bound), compare_bounds);
 }
 
 static void
 check_bounds(const Run *run)
 {
-	const Bound *known = bound_of(run->life, NO_PARTITION);
-	const Bound *bound = bound_of(run->life, run->partition);
-
-	if (known == NULL || (bound != NULL && run->time >> 1 <= bound->unit))
+	if (!is_beyond(&bounds, run))
 		return;
 	if (beyond == 0)
-		printf("# beyond the lease until unit %" PRIu64 ": unit %" PRIu64 ", partition %d, under fault %d\n",
-			   bound == NULL ? 0 : bound->unit, run->time >> 1, run->partition, run->fault);
+		printf("# beyond the lease: unit %" PRIu64 ", tick-tock %d, partition %d, under fault %d\n",
+			   run->time >> 1, (int) (run->time & 1), run->partition, run->fault);
 	beyond += run->count;
+}
+
+/* Compare a run with the unheard ones of its unit, in whatever partition. */
+static void
+check_behind(const Run *run)
+{
+	const Run  *old = (Run *) unheard_runs.items;
+	size_t		low = 0;
+	size_t		high = unheard_runs.count;
+	bool		met = false;
+
+	while (low < high)
+	{
+		size_t		middle = (low + high) / 2;
+
+		if (old[middle].time >> 1 < run->time >> 1)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < unheard_runs.count && old[low].time >> 1 == run->time >> 1; low++)
+	{
+		uint32_t	first = old[low].first > run->first ? old[low].first : run->first;
+		uint32_t	old_end = old[low].first + old[low].count;
+		uint32_t	end = run->first + run->count;
+
+		if (old[low].promotions >= run->promotions)
+			continue;
+		met = true;
+		if (old_end < end)
+			end = old_end;
+		if (!old[low].named && !run->named && old[low].time == run->time && first < end)
+			by_chance += (end - first) / PARTITIONS;
+	}
+	if (met)
+		behind += run->count;
 }
 
 static void
@@ -349,7 +494,7 @@ main(int argc, char **argv)
 	int			option;
 	uint64_t	all = 0;
 
-	while ((option = getopt(argc, argv, "t:b:r:")) != -1)
+	while ((option = getopt(argc, argv, "t:b:h:r:")) != -1)
 		switch (option)
 		{
 			case 't':
@@ -357,6 +502,9 @@ main(int argc, char **argv)
 				break;
 			case 'b':
 				load(&bounds, optarg);
+				break;
+			case 'h':
+				load(&heard, optarg);
 				break;
 			case 'r':
 				load_rows(optarg);
@@ -373,9 +521,20 @@ main(int argc, char **argv)
 	}
 
 	qsort(runs.items, runs.count, sizeof(Run), compare_runs);
-	qsort(bounds.items, bounds.count, sizeof(Bound), compare_bounds);
-	merge_bounds();
 	qsort(rows.items, rows.count, sizeof(Row), compare_rows);
+	merge_bounds(&bounds);
+	merge_bounds(&heard);
+	for (size_t i = 0; i < runs.count; i++)
+	{
+		const Run  *run = (Run *) runs.items + i;
+
+		if (is_unheard(run))
+		{
+			*(Run *) extend(&unheard_runs, 1) = *run;
+			unheard += run->count;
+		}
+	}
+	qsort(unheard_runs.items, unheard_runs.count, sizeof(Run), compare_times);
 	check_groups(check_timeline, true);
 	check_groups(check_lives, false);
 	for (size_t i = 0; i < runs.count; i++)
@@ -385,6 +544,7 @@ main(int argc, char **argv)
 		all += run->count;
 		ids[run->fault] += run->count;
 		check_bounds(run);
+		check_behind(run);
 		if (rows.count > 0)
 			check_rows(run);
 	}
@@ -396,6 +556,11 @@ main(int argc, char **argv)
 	print_count("turns", turns);
 	print_count("descents", descents);
 	print_count("beyond", beyond);
+	print_count("unheard", unheard);
+	print_count("behind", behind);
+	print_count("again_session", again_session);
+	printf("by_chance %.3f\n", by_chance);
+	print_count("again_named", again_named);
 	print_count("lost", lost);
 	print_count("risen", risen);
 	print_count("doubled", doubled);
