@@ -21,9 +21,8 @@ my $torture = Torture->new(max_wait => '500ms');
 
 # Leases are short, so that renewals are all the time in progress; flushes are
 # for real, as they are what counts.
-my $lease   = 1;
-my $servers = 0;
-my $server  = PostgreSQL::Test::Cluster->new('server0');
+my $lease  = 1;
+my $server = PostgreSQL::Test::Cluster->new('main');
 $server->init(allows_streaming => 1);
 $server->append_conf(
 	'postgresql.conf', qq{
@@ -112,33 +111,11 @@ sub relive_at
 	return;
 }
 
-# A standby is promoted that hasn't heard of the latest leases and rows.
+# Another server takes its place.
 sub promote
 {
-	my $primary = $server;
-	my $standby = PostgreSQL::Test::Cluster->new('server' . ++$servers);
-	my $life    = $torture->life($primary);
-
-	$primary->backup($standby->name);
-	$standby->init_from_backup($primary, $standby->name, has_streaming => 1);
-	$torture->start_server($standby);
-	$primary->wait_for_catchup($standby);
-	$standby->stop;
-	$torture->get_on;
-
-	$torture->lead_clients;
-	$primary->stop('immediate');
-	$torture->start_server($primary);
-	$torture->note_all_leases($life, $primary);
-	$torture->note_rows($primary);
-	$primary->stop;
-
-	$torture->start_server($standby);
-	$standby->promote;
-	$server = $standby;
-	$torture->lead_clients($server);
-	$torture->get_on;
-	$primary->clean_node;
+	$torture->promote(@_);
+	$server = $torture->{node};
 	return;
 }
 
@@ -263,7 +240,13 @@ my @plan = (
 					sub { kill_postmaster($server) });
 			});
 	},
-	'a standby promoted that lags' => \&promote);
+	'a standby promoted that lags' => sub { promote(); },
+	'promoted without the end of the WAL, clock behind' => with_all_rows(
+		sub {
+			# No session is to go on in a partition that it leased far ahead.
+			relive_at(0);
+			promote('behind');
+		}));
 
 foreach my $n (grep { $plan[ $_ - 1 ] =~ /^clock/ } 1 .. $#plan)
 {

@@ -18,12 +18,15 @@ use Torture;
 # After two crashes within a lease callers wait until it is over.
 my $torture = Torture->new(max_wait => '10s');
 my $server  = PostgreSQL::Test::Cluster->new('main');
-$server->init;
+$server->init(allows_streaming => 1);
 $server->append_conf(
 	'postgresql.conf', q{
 fsync = on
 restart_after_crash = on
 log_statement = none
+wal_sender_timeout = 0
+wal_receiver_timeout = 0
+max_connections = 60
 sno.lease_duration = 1s
 });
 $torture->start_server($server);
@@ -79,6 +82,10 @@ my @plan = (
 			sub {
 				$torture->stall_for(0.7, sub { kill_postmaster($server) });
 			});
+	},
+	'promoted without the end of the WAL, clock behind' => sub {
+		$torture->promote('behind');
+		$server = $torture->{node};
 	});
 
 $torture->lead_clients($server);

@@ -63,6 +63,7 @@ sub new
 		seed     => $ENV{TORTURE_SEED}    || 1,
 		faults   => [],
 		struck   => {},
+		promoted => 0,
 		rows     => [],
 		logs     => {}
 	}, $class;
@@ -414,6 +415,66 @@ sub relive
 	return;
 }
 
+# A standby is promoted that hasn't heard of the latest leases and rows.  If its
+# clock is to be behind, the primary goes on after all leases that the standby has
+# heard of are over, and that is the time at which the standby begins.
+sub promote
+{
+	my ($self, $behind) = @_;
+	my $primary = $self->{node};
+	my $name    = 'successor' . ++$self->{promoted};
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+	my $life    = $self->life($primary);
+	my $from;
+
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$self->start_server($standby);
+	$primary->wait_for_catchup($standby);
+	$standby->stop;
+	if ($behind)
+	{
+		$from = $self->sql(
+			q{SELECT extract(epoch FROM max(until))
+			FROM (SELECT greatest(tick_until, tock_until) AS until FROM sno_snapshot) AS s
+			WHERE until < clock_timestamp() + interval '1 minute'});
+		wait_until('all leases that it has heard of are over',
+			sub { time > $from });
+		$self->wait_for_ids(1000);
+	}
+	$self->get_on;
+
+	$self->lead_clients;
+	kill_postmaster($primary);
+	my $end = time;
+	$self->start_server($primary);
+	$self->note_all_leases($life, $primary);
+	$self->note_rows($primary);
+	$primary->stop;
+
+	$self->start_server($standby);
+	$standby->promote;
+	$self->note_all_leases($life, $standby, 'heard');
+
+	# Its rows are noted already.
+	$standby->safe_psql('postgres', 'TRUNCATE t');
+	poke("$self->{dir}/control", 16, pack('Q', $self->{promoted}));
+	my $offset = $behind ? $from - time : 0;
+	$self->set_clock($offset);
+	$self->lead_clients($standby);
+	if ($behind)
+	{
+		# Other faults, which step back by 2 s, aren't to lead there again.
+		wait_until('the primary\'s time is over',
+			sub { time + $offset > $end && time > $end + 3 });
+		$self->{behind} = 1;
+	}
+	$self->get_on;
+	$self->set_clock(0);
+	$primary->clean_node;
+	return;
+}
+
 # Stall flushes for so many seconds, and do something before they go on.
 sub stall_for
 {
@@ -516,18 +577,18 @@ sub show
 {
 	my ($self, $verdict) = @_;
 	note(
-		sprintf '%-40s %6s %12s %6s %9s',
+		sprintf '%-50s %6s %12s %6s %9s',
 		'fault', 'struck', 'ids meanwhile',
 		'twice', 'stall, s');
 	foreach my $name (@{ $self->{faults} })
 	{
 		my $fault = $verdict->{faults}{$name} // next;
 		note(
-			sprintf '%-40s %6d %12d %6d %9.3f',
+			sprintf '%-50s %6d %12d %6d %9.3f',
 			$name, $self->{struck}{$name},
 			$fault->{ids}, $fault->{twice}, $fault->{stall});
 	}
-	note(sprintf '%-40s %6s %12d %6d', 'all', '', @{$verdict}{qw(ids twice)});
+	note(sprintf '%-50s %6s %12d %6d', 'all', '', @{$verdict}{qw(ids twice)});
 	return;
 }
 
@@ -551,6 +612,14 @@ sub check
 	is($verdict->{beyond}, 0, 'none is beyond what was on disk');
 	is($verdict->{again_named}, 0,
 		'none of a named generator was issued again by a successor');
+	if ($self->{behind})
+	{
+		note("$verdict->{again_session} of sessions' generators were, "
+			  . "$verdict->{by_chance} are expected by chance");
+		cmp_ok($verdict->{behind}, '>', 0,
+			"but it issued in the time of $verdict->{unheard} ids that it had not heard of"
+		);
+	}
 	is($verdict->{lost},    0, 'each acknowledged row is there');
 	is($verdict->{risen},   0, 'and none that was rolled back');
 	is($verdict->{doubled}, 0, 'no two rows have the same id');
