@@ -962,7 +962,6 @@ CREATE TABLE sno_generator (
     meta         integer CHECK (meta BETWEEN 0 AND 255),
     system_identifier bigint NOT NULL,
     timeline     integer NOT NULL,
-    database     oid NOT NULL,
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
         pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
                              partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
@@ -994,8 +993,6 @@ COMMENT ON COLUMN sno_generator.system_identifier IS
     'the server that it was made on, as in pg_control_system()';
 COMMENT ON COLUMN sno_generator.timeline IS
     'the timeline of that server''s WAL';
-COMMENT ON COLUMN sno_generator.database IS
-    'oid of the database that it was made in';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_generator IS
     'no two generators may issue the same id';
 COMMENT ON FUNCTION sno_generator_changed() IS

@@ -48,12 +48,12 @@
 enum
 {
 	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
-	SYSTEM_IDENTIFIER, TIMELINE, DATABASE,
-	COLUMNS = DATABASE
+	SYSTEM_IDENTIFIER, TIMELINE,
+	COLUMNS = TIMELINE
 };
 
 static const Oid column_types[COLUMNS] = {
-	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID, OIDOID
+	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID
 };
 
 static Oid	table;
@@ -101,7 +101,7 @@ column(Relation rel, HeapTuple tuple, int number)
 	return null ? -1 : DatumGetInt32(value);
 }
 
-/* Was the definition made by the holder that this server and database are now? */
+/* Was the definition made on this server, as it is now? */
 static bool
 is_made_here(Relation rel, HeapTuple tuple)
 {
@@ -109,8 +109,7 @@ is_made_here(Relation rel, HeapTuple tuple)
 	Datum		system = heap_getattr(tuple, SYSTEM_IDENTIFIER, RelationGetDescr(rel), &null);
 
 	return !null && !RecoveryInProgress() &&
-		sno_lease_is_own(DatumGetInt64(system), column(rel, tuple, TIMELINE),
-						 (Oid) column(rel, tuple, DATABASE));
+		sno_lease_is_ours(DatumGetInt64(system), column(rel, tuple, TIMELINE));
 }
 
 static SnoDefinition
@@ -331,8 +330,8 @@ refuse_conflict(Oid function, Wanted w)
 
 #define INSERT_DEFINITION \
 	"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, " \
-	"system_identifier, timeline, database) " \
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+	"system_identifier, timeline) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
 void
 sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
@@ -342,10 +341,9 @@ sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 		CStringGetTextDatum(name), Int32GetDatum(d->partition),
 		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
 		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
-		Int32GetDatum((int32) GetWALInsertionTimeLine()),
-		ObjectIdGetDatum(MyDatabaseId)
+		Int32GetDatum((int32) GetWALInsertionTimeLine())
 	};
-	const char *nulls = d->meta < 0 ? "    n   " : NULL;
+	const char *nulls = d->meta < 0 ? "    n  " : NULL;
 	Size		length = strlen(name);
 
 	if (length == 0 || length >= NAMEDATALEN)

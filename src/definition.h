@@ -22,7 +22,7 @@ typedef struct SnoDefinition
 	int32		sequence_min;
 	int32		sequence_max;
 	int32		meta;			/* -1 if callers choose */
-	bool		made_here;		/* by this server's and database's holder? */
+	bool		made_here;		/* on this server, as it is now? */
 } SnoDefinition;
 
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);

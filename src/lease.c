@@ -98,6 +98,9 @@ typedef struct LeaseRow
 	bool		named;
 } LeaseRow;
 
+/* The system identifier of rows that sno_reseed() disowned: no server has it. */
+#define DISOWNED		0
+
 /* A tuple as insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
 #define ROW_SIZE		(offsetof(LeaseRow, named) + sizeof(bool))
@@ -111,8 +114,9 @@ typedef struct Pass
 	SnoLease   *recall;			/* what is to know all that rows say, or NULL; */
 	SnoLeaseKnown known;		/* but for rows of our own that this tells, */
 	const void *arg;			/* given this */
-	bool		own_part;		/* is there a row of our own of that part, or */
-	bool		others_part;	/* another holder's, that overlaps it? */
+	SnoGenerator foreign;		/* what rows of other holders say of that */
+	bool		own_part;		/* is there a row of our own of just that part? */
+	bool		other_server;	/* is there any row of another server? */
 	bool		own_found;		/* is there any row of our own? */
 	uint64		holder;			/* if so, the first one's holder */
 	ItemPointerData tid;		/* the lease's row, fit to be overwritten */
@@ -182,19 +186,19 @@ tuple_at(Page page, OffsetNumber offset)
 	return has_null(tuple) ? NULL : tuple;
 }
 
-/* Is what has these three of this server and database, as it is now? */
+/* Is what has these two of this server, as it is now? */
 bool
-sno_lease_is_own(int64 system_identifier, int32 timeline, Oid database)
+sno_lease_is_ours(int64 system_identifier, int32 timeline)
 {
 	return system_identifier == (int64) GetSystemIdentifier() &&
-		timeline == (int32) GetWALInsertionTimeLine() &&
-		database == MyDatabaseId;
+		timeline == (int32) GetWALInsertionTimeLine();
 }
 
 static bool
 is_own(const LeaseRow *row)
 {
-	return sno_lease_is_own(row->system_identifier, row->timeline, row->database);
+	return sno_lease_is_ours(row->system_identifier, row->timeline) &&
+		row->database == MyDatabaseId;
 }
 
 /* Is it of the same generator, or the same part of a partition? */
@@ -246,12 +250,12 @@ ceiling_of(const LeaseRow *row)
 	return unit_of(Max(row->until[0], row->until[1]));
 }
 
-/* What a row that overlaps a named generator says that it may have issued. */
+/* Count as used what a row that overlaps a named generator may have issued. */
 static void
-recall(SnoLease *lease, const LeaseRow *row, bool own)
+recall(const Pass *pass, const LeaseRow *row, SnoGenerator *used)
 {
 	bool		tick_tock = row->drifts & 1;
-	bool		exact = own && is_same(row, lease) &&
+	bool		exact = is_own(row) && is_same(row, pass->recall) &&
 		row->until[tick_tock] == row->wall_hi && row->sequence >= row->sequence_min;
 	SnoGenerator issued = {
 		.drifts = (uint32) row->drifts,
@@ -260,9 +264,9 @@ recall(SnoLease *lease, const LeaseRow *row, bool own)
 						 exact ? row->sequence : SNO_SEQUENCE_NONE)
 	};
 
-	sno_generator_merge(&lease->generator, &issued);
-	if (!own)
-		lease->generator.lease_floor = Max(lease->generator.lease_floor, ceiling_of(row));
+	sno_generator_merge(used, &issued);
+	if (used == &pass->foreign)
+		used->lease_floor = Max(used->lease_floor, ceiling_of(row));
 }
 
 static void
@@ -304,12 +308,16 @@ note_row(Pass *pass, HeapTupleHeader tuple, BlockNumber block, OffsetNumber offs
 	{
 		note_bound(pass->bounds, row->partition, ceiling, own);
 	}
+	if (row->system_identifier != DISOWNED &&
+		!sno_lease_is_ours(row->system_identifier, row->timeline))
+		pass->other_server = true;
 	if (pass->recall != NULL && overlaps(row, pass->recall))
 	{
-		if (!(own && pass->known(pass->arg, row->named, row->sequence_min, row->sequence_max)))
-			recall(pass->recall, row, own);
+		if (!own)
+			recall(pass, row, &pass->foreign);
+		else if (!pass->known(pass->arg, row->named, row->sequence_min, row->sequence_max))
+			recall(pass, row, &pass->recall->generator);
 		pass->own_part = pass->own_part || (own && is_same(row, pass->recall));
-		pass->others_part = pass->others_part || (!own && row->named);
 	}
 	if (pass->lease != NULL && overlaps(row, pass->lease))
 	{
@@ -396,13 +404,15 @@ sno_lease_count_others(Relation rel, uint64 now, uint64 *until)
 }
 
 /*
- * Let a named generator's lease, which says nothing yet, know all that the rows
- * say that was issued in its part of the partition, but for those rows of our
- * own that are known.  Its floor gets to be the highest bound that another
- * holder's row sets.  Where another holder may have issued more than the rows say,
- * it goes on in the other timeline, and the one that is left counts as used for as
- * long as a lease that begins now.  `made_here` tells whether the generator was
- * defined by this holder.
+ * Merge into a named generator's lease all that the rows say was issued in its
+ * part of the partition, but for those rows of our own that are known.  Its floor
+ * becomes the highest bound of another holder's rows.
+ *
+ * Another server may have issued more than its rows say, or have rows that never
+ * came here.  So what its rows say is taken to be left by it for the other
+ * timeline, and used for as long as a lease that begins now.  That isn't so once
+ * there is a row of our own, and if this server has no past in another one: it has
+ * no row of such, and defined the generator itself (`made_here`).
  */
 void
 sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
@@ -411,9 +421,11 @@ sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
 	Pass		pass = {.recall = lease, .known = known, .arg = arg};
 
 	pass_over(rel, &pass);
-	if (!pass.own_part && (pass.others_part || !made_here))
-		sno_generator_switch(&lease->generator,
-							 Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX));
+	if (!pass.own_part && (pass.other_server || !made_here))
+		sno_generator_switch(&pass.foreign, Min(now + 2 * sno_lease_half(), SNO_UNIT_MAX));
+	sno_generator_merge(&lease->generator, &pass.foreign);
+	lease->generator.lease_floor = Max(lease->generator.lease_floor,
+									   pass.foreign.lease_floor);
 }
 
 /*
@@ -644,7 +656,7 @@ disown_page(Relation rel, BlockNumber block)
 
 		if (tuple != NULL && is_own(row_of(tuple)))
 		{
-			row_of(tuple)->system_identifier = 0;
+			row_of(tuple)->system_identifier = DISOWNED;
 			changed = true;
 		}
 	}

@@ -35,7 +35,7 @@ sno_lease_half(void)
 extern void sno_lease_disown(Oid function);
 extern void sno_lease_survey(Relation rel, SnoBounds *bounds, uint64 *holder,
 							 MemoryContext context);
-extern bool sno_lease_is_own(int64 system_identifier, int32 timeline, Oid database);
+extern bool sno_lease_is_ours(int64 system_identifier, int32 timeline);
 extern void sno_lease_recall(Relation rel, SnoLease *lease, uint64 now, bool made_here,
 							 SnoLeaseKnown known, const void *arg);
 extern int	sno_lease_count_others(Relation rel, uint64 now, uint64 *until);

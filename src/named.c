@@ -234,6 +234,63 @@ sno_named_find(Oid function, const char *name, SnoDefinition *d)
 	return look == SNO_DEFINITION_FOUND;
 }
 
+static bool
+is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
+{
+	return a->partition == b->partition && a->sequence_min == b->sequence_min &&
+		a->sequence_max == b->sequence_max;
+}
+
+/* Leave a pool that isn't the definition's any more, closed if nobody else uses it. */
+static void
+leave_pool(Oid function, Use *use)
+{
+	SnoPool    *pool = use->pool;
+	Relation	rel;
+
+	leave_line();
+	use->pool = NULL;
+	sno_pool_leave(pool);
+	rel = sno_table_open(function);
+	if (rel == NULL)
+		return;
+	sno_pool_close_unused(rel, pool);
+	sno_table_close(rel);
+}
+
+/* Leave the pools of all generators that were dropped, or defined anew. */
+static void
+leave_stale_pools(Oid function)
+{
+	static uint64 looked = 0;	/* version, when this was done last */
+	HASH_SEQ_STATUS status;
+	Use		   *use;
+
+	if (looked == version)
+		return;
+	looked = version;
+	hash_seq_init(&status, uses);
+	while ((use = hash_seq_search(&status)) != NULL)
+	{
+		SnoDefinition d;
+
+		if (use->pool == NULL || use->version == looked)
+			continue;
+		switch (sno_definition_find(function, use->name, &d))
+		{
+			case SNO_DEFINITION_FOUND:
+				if (is_same_generator(&d, &use->definition))
+					break;
+				/* FALLTHROUGH */
+			case SNO_DEFINITION_NONE:
+				leave_pool(function, use);
+				break;
+			case SNO_DEFINITION_LOCKED:
+				break;
+		}
+	}
+}
+
 /*
  * Look the definition up, if it may have changed, and have its pool.  False if
  * there is an obstacle.
@@ -257,18 +314,14 @@ refresh(Oid function, Use *use)
 			sno_pool_obstacle = SNO_POOL_DEFINITIONS_LOCKED;
 			return false;
 	}
-	if (use->pool != NULL &&
-		(d.partition != use->definition.partition ||
-		 d.sequence_min != use->definition.sequence_min ||
-		 d.sequence_max != use->definition.sequence_max))
-	{
-		leave_line();
-		sno_pool_leave(use->pool);
-		use->pool = NULL;
-	}
+	if (use->pool != NULL && !is_same_generator(&d, &use->definition))
+		leave_pool(function, use);
 	use->definition = d;
 	if (use->pool == NULL)
+	{
+		leave_stale_pools(function);
 		use->pool = sno_pool_join(&d);
+	}
 	if (use->pool == NULL)
 		return false;
 	use->version = seen;

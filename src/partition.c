@@ -21,8 +21,8 @@
  * runs: a session that owns it moves on as soon as it notices, and no other gets
  * it.
  *
- * When the space begins a new life its lists are empty, so what was parked is at
- * rest: the lease that it was parked with may not be on disk any more.
+ * What was parked in a former life of the space is taken with its state, but the
+ * lease that it was parked with may not be on disk any more: it is written anew.
  *
  * Partitions for given times (at.c) have a list of their own.  As their ceiling is
  * the end of the epoch, the clock is never past it.
@@ -133,12 +133,11 @@ sno_partition_usable(const SnoPartition *p)
 		__atomic_load_n(&p->next, __ATOMIC_RELAXED) != NAMED;
 }
 
-/* Is it in a list of this life of the space?  (A partition with an owner isn't.) */
+/* Is it in a list?  (A partition with an owner isn't.) */
 static bool
 is_parked(const SnoPartition *p)
 {
-	return p->owner == 0 && p->life == sno_space->life &&
-		p->next != NOT_PARKED && p->next != NAMED;
+	return p->owner == 0 && p->next != NOT_PARKED && p->next != NAMED;
 }
 
 static bool
@@ -187,9 +186,16 @@ unpark(int number)
 	pop_parked(link);
 }
 
+/*
+ * A lease of a former life of the space may not be on disk: without a file, it is
+ * written before anything is issued.
+ */
 static SnoPartition *
 hand_over(SnoPartition *p, SnoPartition *old)
 {
+	if (p->life != sno_space->life)
+		p->file = InvalidOid;
+	p->life = sno_space->life;
 	p->owner = MyProcPid;
 	if (old != NULL)
 		give_back(old);
@@ -298,30 +304,47 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 }
 
 /*
+ * Does another database use a partition that this one hasn't used since the server
+ * started?
+ */
+static bool
+used_elsewhere(int number)
+{
+	return sno_partition_at(number)->life == 0 && sno_shmem_is_used(number);
+}
+
+/*
  * A partition that was never leased, as far as memory and rows know, the first
- * one from a start that the holder gives; -1 if there is none.  One that another
- * database uses is taken only if there is no other.
+ * one from a start that the holder gives; -1 if there is none.  To `avoid` is what
+ * other databases use.
  */
 static int
-find_untouched(const SnoBounds *bounds, uint64 holder)
+find_untouched(const SnoBounds *bounds, uint64 holder, bool avoid)
 {
 	int			count = range_count();
 	int			start = (int) (holder % count);
-	int			shared = -1;
 
 	for (int i = 0; i < count; i++)
 	{
 		int			number = sno_partition_range.first + (start + i) % count;
 
-		if (sno_bound(bounds, number) != 0 || sno_partition_at(number)->life != 0 ||
-			named(number, bounds))
-			continue;
-		if (!sno_shmem_is_used(number))
+		if (sno_bound(bounds, number) == 0 && sno_partition_at(number)->life == 0 &&
+			!named(number, bounds) && !(avoid && used_elsewhere(number)))
 			return number;
-		if (shared < 0)
-			shared = number;
 	}
-	return shared;
+	return -1;
+}
+
+/* The same of partitions of our own that have lapsed, the lowest one. */
+static int
+find_own(uint64 now, const SnoBounds *bounds, bool avoid)
+{
+	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
+		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && is_at_rest(sno_partition_at(i)) &&
+			!named(i, bounds) && known_floor(i, sno_bound(bounds, i)) < now &&
+			!(avoid && used_elsewhere(i)))
+			return i;
+	return -1;
 }
 
 /*
@@ -332,31 +355,37 @@ static int
 choose_given(const SnoBounds *bounds, uint64 holder)
 {
 	int			gone = 1;
+	int			number;
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 		if (sno_bound(bounds, i) != 0 &&
 			SNO_BOUND_CEILING(sno_bound(bounds, i)) == SNO_UNIT_MAX)
 			gone++;
-	return gone > range_count() / 2 ? -1 : find_untouched(bounds, holder);
+	if (gone > range_count() / 2)
+		return -1;
+	number = find_untouched(bounds, holder, true);
+	return number >= 0 ? number : find_untouched(bounds, holder, false);
 }
 
 /*
  * Choose a partition to lease anew; -1 if none is free.  Our own lapsed ones come
  * first; then those never leased, consecutively from a start that the holder
- * gives; then what other holders leased.
+ * gives; of both, those that no other database uses; then what other holders
+ * leased.
  */
 static int
 choose(uint64 now, const SnoBounds *bounds, uint64 holder)
 {
-	int			number;
+	for (int avoid = 1; avoid >= 0; avoid--)
+	{
+		int			number = find_own(now, bounds, avoid);
 
-	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && is_at_rest(sno_partition_at(i)) &&
-			!named(i, bounds) && known_floor(i, sno_bound(bounds, i)) < now)
-			return i;
-
-	number = find_untouched(bounds, holder);
-	return number >= 0 ? number : find_lapsed(now, bounds);
+		if (number < 0)
+			number = find_untouched(bounds, holder, avoid);
+		if (number >= 0)
+			return number;
+	}
+	return find_lapsed(now, bounds);
 }
 
 /*
@@ -378,9 +407,7 @@ sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 	{
 		p = partition(number);
 		unpark(number);
-		p->next = NOT_PARKED;
 		hand_over(p, old);
-		p->life = sno_space->life;
 		p->file = InvalidOid;
 		if (given)
 			sno_generator_start_given(&p->generator, SNO_SEQUENCE_MAX,

@@ -70,12 +70,13 @@ typedef struct Group
 	dsa_pointer pools;
 	int			partition;
 	LWLock		lock;
-	SnoGenerator rest;			/* what pools issued that aren't kept any more */
+	SnoGenerator rest;			/* what pools issued that aren't kept any more, */
+								/* somewhere within its bounds */
 } Group;
 
 StaticAssertDecl(offsetof(Group, next) == 0, "shmem.c can't follow a list of groups");
 
-/* So many pools of a group are kept that nobody has a use for. */
+/* Of the closed pools of a group that no session uses, this many are kept. */
 #define POOLS_KEPT	8
 
 SnoPoolObstacle sno_pool_obstacle;
@@ -99,6 +100,13 @@ list_of(int partition)
 	return &sno_space->groups[partition % SNO_GROUP_LISTS];
 }
 
+/* Nothing is known of pools that aren't kept, in no bounds. */
+static void
+forget_rest(Group *group)
+{
+	group->rest = (SnoGenerator) {.sequence_min = SNO_SEQUENCE_MAX,.sequence_max = 0};
+}
+
 /* A group that a former database of the space had, or a new one. */
 static Group *
 new_group(void)
@@ -110,14 +118,18 @@ new_group(void)
 	{
 		sno_space->spare_groups = group->next;
 		for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
+		{
 			pool->life = 0;
-		memset(&group->rest, 0, sizeof(SnoGenerator));
+			pool->open = false;
+		}
+		forget_rest(group);
 		return group;
 	}
 	place = dsa_allocate0(sno_area, sizeof(Group));
 	group = group_in(place);
 	group->place = place;
 	sno_shmem_init_lock(&group->lock);
+	forget_rest(group);
 	return group;
 }
 
@@ -259,46 +271,59 @@ merge_other(SnoGenerator *g, SnoGenerator other)
 }
 
 /*
- * A pool of the group to be used for another definition, NULL if all are to be
- * kept.  What it issued is added to the rest.
+ * Take a pool out of the group's list, to be used for another definition: one that
+ * is closed and has no user, the one made first.  What it issued is added to the
+ * rest.  InvalidDsaPointer if all are to be kept.
  */
-static SnoPool *
-give_up_pool(Group *group)
+static dsa_pointer
+recycle_pool(Group *group)
 {
-	int			kept = 0;
+	dsa_pointer *link = NULL;
+	dsa_pointer place;
+	SnoGenerator issued;
+	SnoPool    *pool;
+	int			unused = 0;
 
-	for (SnoPool *pool = pool_at(group->pools); pool != NULL; pool = pool_at(pool->next))
+	for (dsa_pointer *l = &group->pools; DsaPointerIsValid(*l); l = &pool_at(*l)->next)
 	{
-		if (pool->life == 0)
-			return pool;
-		if (pg_atomic_read_u32(&pool->users) == 0 && kept++ == POOLS_KEPT)
-		{
-			close_pool(pool);
-			merge_other(&group->rest, state_of(pool));
-			return pool;
-		}
+		pool = pool_at(*l);
+		if (pool->life != 0 && (pool->open || pg_atomic_read_u32(&pool->users) > 0))
+			continue;
+		link = l;
+		unused += pool->life == 0 ? POOLS_KEPT + 1 : 1;
 	}
-	return NULL;
+	if (unused <= POOLS_KEPT)
+		return InvalidDsaPointer;
+
+	place = *link;
+	pool = pool_at(place);
+	*link = pool->next;
+	if (pool->life != 0)
+	{
+		issued = state_of(pool);
+		group->rest.sequence_min = Min(group->rest.sequence_min, issued.sequence_min);
+		group->rest.sequence_max = Max(group->rest.sequence_max, issued.sequence_max);
+		merge_other(&group->rest, issued);
+	}
+	return place;
 }
 
 static SnoPool *
 make_pool(Group *group, const SnoDefinition *d)
 {
-	SnoPool	   *pool = give_up_pool(group);
-	dsa_pointer place;
+	dsa_pointer place = recycle_pool(group);
+	bool		made = !DsaPointerIsValid(place);
+	SnoPool	   *pool;
 
-	if (pool != NULL)
-	{
-		init_pool(pool, d);
-		return pool;
-	}
-	place = dsa_allocate0(sno_area, sizeof(SnoPool));
+	if (made)
+		place = dsa_allocate0(sno_area, sizeof(SnoPool));
 	pool = pool_at(place);
 	init_pool(pool, d);
 	pool->group = group->place;
 	pool->next = group->pools;
 	group->pools = place;
-	list_pool(pool, place);
+	if (made)
+		list_pool(pool, place);
 	return pool;
 }
 
@@ -353,7 +378,9 @@ gather(Relation rel, Group *group, const SnoPool *pool, bool anonymous, uint64 n
 	for (SnoPool *p = pool_at(group->pools); p != NULL; p = pool_at(p->next))
 		if (p != pool && p->life != 0 && overlap(p, pool))
 			merge_other(&lease.generator, state_of(p));
-	merge_other(&lease.generator, group->rest);
+	if (group->rest.sequence_min <= pool->shared.sequence_max &&
+		group->rest.sequence_max >= pool->shared.sequence_min)
+		merge_other(&lease.generator, group->rest);
 	return lease.generator;
 }
 

@@ -27,8 +27,8 @@
  *	  incarnation says.
  *	- Who enters a space that has none, and finds another incarnation, begins a
  *	  new life of the space.  No lease that memory knows from a former life is
- *	  relied on: nothing is parked any more, and pools of named generators read
- *	  the rows again.  What was issued stays known, as a floor.
+ *	  relied on: partitions are leased anew before they are used, and pools of
+ *	  named generators read the rows again.  What was issued stays known.
  *
  * The space of a database that is gone is used again for another one, in a new
  * life in which nothing is known.  The memory of a space is never freed, for those
@@ -219,6 +219,7 @@ is_orphan(const SnoSpace *space, const SnoSpace *copy)
 static void
 clear_space(SnoSpace *space)
 {
+	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 	for (int i = 0; i < SNO_BLOCKS; i++)
 		if (DsaPointerIsValid(space->blocks[i]))
 			memset(dsa_get_address(sno_area, space->blocks[i]), 0,
@@ -244,6 +245,7 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
+	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 	space->next = header->spaces;
 	__atomic_store_n(&header->spaces, place, __ATOMIC_RELEASE);
 	return space;
@@ -255,7 +257,6 @@ begin_life(SnoSpace *space)
 	if (++header->lives == 0)
 		header->lives = 1;
 	space->life = header->lives;
-	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 }
 
 static void

@@ -189,6 +189,8 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 				 errdetail("It has partition %d and sequences from %d to %d, the generator has partition %d and sequences from %d to %d.",
 						   d.partition, d.sequence_min, d.sequence_max,
 						   defined.partition, defined.sequence_min, defined.sequence_max)));
+	else
+		d.made_here = defined.made_here;
 	sno_named_restore(function, name, &d, &issued);
 	PG_RETURN_VOID();
 }

@@ -134,8 +134,10 @@ put(ReturnSetInfo *result, Row *row, Oid database)
 {
 	char	   *name = get_database_name(database);
 
-	if (name != NULL)
-		set(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
+	/* A pool that couldn't be closed outlives its database. */
+	if (name == NULL)
+		return;
+	set(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
 }
 

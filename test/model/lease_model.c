@@ -489,7 +489,7 @@ is_untouched(int number)
 
 /* Does another database of the server use it? */
 static bool
-used_elsewhere(int number)
+is_other_ones(int number)
 {
 	return scope->lines == TWO_DATABASES && w.partition[!line][number].life != 0;
 }
@@ -515,7 +515,7 @@ reserve(unsigned now, unsigned holder)
 	{
 		block[i] = session->bound[i];
 		choice = choice || is_untouched(i);
-		free_choice = free_choice || (is_untouched(i) && !used_elsewhere(i));
+		free_choice = free_choice || (is_untouched(i) && !is_other_ones(i));
 		if (mutant == FLOOR_IGNORES_MEMORY)
 			blocks[0][i].generator.ceiling = 0;
 		if (mutant == RESERVED_BY_ROW_ALONE && blocks[0][i].owner != 0 &&
@@ -539,7 +539,7 @@ reserve(unsigned now, unsigned holder)
 	forget(old);
 	number = sno_partition_number(p);
 	own(p);
-	if (free_choice && used_elsewhere(number) && bound_seen[number] == 0)
+	if (free_choice && is_other_ones(number) && bound_seen[number] == 0)
 		amiss("another database's partition was taken while one was free");
 	if (mutant == FLOOR_OFF_BY_ONE && p->generator.lease_floor > 0)
 		sno_generator_start(&p->generator, p->generator.lease_floor - 1,
@@ -592,10 +592,12 @@ generate(unsigned now)
 	{
 		uint64_t	word = p->generator.word;
 
-		/* The table's file is looked up but in the common case. */
-		if (p->file != FILE_NOW &&
-			(now != SNO_WORD_UNIT(word) ||
-			 SNO_WORD_SEQUENCE(word) > p->generator.sequence_max))
+		/* The table's file is looked up but in the common case; a session that has
+		 * just taken a partition isn't in that. */
+		if (p->file == InvalidOid ||
+			(p->file != FILE_NOW &&
+			 (now != SNO_WORD_UNIT(word) ||
+			  SNO_WORD_SEQUENCE(word) > p->generator.sequence_max)))
 			result = SNO_LEASE_OVER;
 		else
 			result = step(&p->generator, now);
@@ -735,11 +737,7 @@ copy(void)
 		w.row[1][1][i].written = w.row[1][1][i].durable = 0;
 	}
 	w.turned++;
-	if (life_of(1) != w.space[1].life)
-	{
-		w.space[1].life = life_of(1);
-		w.space[1].parked[false] = SNO_LAST_PARKED;
-	}
+	w.space[1].life = life_of(1);
 	if (w.memory.lines & 1)
 		w.memory.lines = 3;
 	else
@@ -858,6 +856,14 @@ check_invariants(int number)
 		amiss("I2 does not hold");
 }
 
+/* Does it come from a database that was dropped, without a lease of this one yet? */
+static bool
+is_of_former_life(const SnoPartition *p)
+{
+	return sno_space->life > 1 &&
+		(p->life != sno_space->life || p->file == InvalidOid);
+}
+
 /* Check the world, and forget what nobody will look at any more. */
 static void
 check(void)
@@ -879,7 +885,7 @@ check(void)
 					.generator.ceiling = p->generator.ceiling,
 					.life = p->life != 0
 				};
-			else if (!scope->lags || w.turned == 0)
+			else if ((!scope->lags || w.turned == 0) && !is_of_former_life(p))
 				check_invariants(i);
 		}
 		for (int s = 0; s < SESSIONS; s++)
