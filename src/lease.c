@@ -58,11 +58,11 @@
  * generator was closed, and sequence is the next one of that unit; else all of
  * the bound's unit counts.
  *
- * That is true of rows of our own, which we flushed.  Another holder may have
- * opened the generator, or renewed its lease, in WAL that never came here.  So its
- * row is never exact, and the first time that we open the generator we take it to
- * be open, with a lease from now on: we enter the other timeline.  The same if
- * there is no row, but the generator was defined by another holder.
+ * That is true of rows of our own.  Another server may have opened the generator,
+ * or renewed its lease, in WAL that never came here.  So its row is never exact,
+ * and the first time that we open the generator we take it to be open there, with
+ * a lease from now on: we enter the other timeline (sno_lease_recall()).  That is
+ * right unless the WAL that is lost has another change of timeline.
  */
 #include "postgres.h"
 

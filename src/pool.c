@@ -39,9 +39,9 @@
  *
  * Locking: users, and tickets and left (see named.c), are counted atomically.
  * The lists of groups change under the space's lock.  All else of a group and its
- * pools changes under the group's lock only, but for the word of an open pool.  The lock is never waited for, but tried again each
- * millisecond: whoever holds it may be writing to disk, and a caller can be
- * cancelled.  sno_snapshot is opened first, then the group is locked, then (for a
+ * pools changes under the group's lock only, but for the word of an open pool.
+ * That lock is never waited for, but tried again each millisecond: whoever holds
+ * it may be writing to disk, and a caller can be cancelled.  sno_snapshot is opened first, then the group is locked, then (for a
  * moment) what partition.c has.  Errors release the lock; there is no moment at
  * which a pool would be left without a word: closed, it is opened anew by who
  * finds it so.

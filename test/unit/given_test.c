@@ -4,9 +4,9 @@
  *		UNITS units, until nothing more is issued in any.
  *
  * A state is the generator and the set of all (unit, count) pairs issued so far,
- * where the count is the sequence less the start of the sequences.  In each one it holds that no pair was issued twice, and the invariants
- * G1 and G2 of generator.h; where nothing is issued, all that they leave is
- * used up.
+ * where the count is the sequence less the start of the sequences.  In each one it
+ * holds that no pair was issued twice, and the invariants G1 and G2 of generator.h;
+ * where nothing is issued, all that they leave is used up.
  */
 #include <stdio.h>
 #include <stdlib.h>
