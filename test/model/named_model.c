@@ -435,7 +435,7 @@ forget_parts(void)
 
 /* Calls, and the stack that they run on. */
 
-#define STACK_SIZE	4096
+#define STACK_SIZE	8192
 #define FRAME		256			/* of stop(), at most */
 
 typedef struct Continuation
@@ -458,7 +458,7 @@ stop(Place place)
 {
 	stopped_at = place;
 	depth = TYPEALIGN(8, (size_t) (stack + STACK_SIZE - (char *) __builtin_frame_address(0) + FRAME));
-	if (depth > STACK_SIZE)
+	if (depth > STACK_SIZE || *(const uint64 *) stack != 0)
 		bail_out("a call is too deep");
 	if (_setjmp(inside) == 0)
 		_longjmp(outside, 1);
