@@ -73,7 +73,8 @@ start($standby);
 
 $primary->safe_psql('postgres',
 	q{CREATE EXTENSION sno;
-	SELECT sno_create_generator('closed', 1), sno_create_generator('unused', 2)}
+	SELECT sno_create_generator('closed', 1), sno_create_generator('unused', 2),
+		sno_create_generator('restored', 3), sno_create_generator('remade', 4)}
 );
 my $session = open_session($primary, 'postgres');
 ask($session, q{SELECT sno_generate(), sno_generate(1, 'closed')});
@@ -100,7 +101,8 @@ $primary->command_ok([ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
 my %lost;
 $session = open_session($primary, 'postgres');
 $lost{at} = ask($session, $at);
-$lost{$_} = ask($session, slowly($_, 1000)) foreach ('closed', 'unused');
+my @generators = ('closed', 'unused', 'restored', 'remade');
+$lost{$_} = ask($session, slowly($_, 1000)) foreach @generators;
 kill_postmaster($primary);
 $session->{run}->kill_kill;
 
@@ -118,13 +120,23 @@ sub check_successor
 	$notes->add($name,     ask($session, $at));
 	$notes->check_unique("$name: given times");
 
-	foreach my $generator ('closed', 'unused')
+	# Neither is a reason to forget that another server may have used them.
+	my %before = (
+		restored => [
+			q{SELECT sno_restore_generator('restored', '{"partition": [0, 3], "sequenceMax": 65535}')}
+		],
+		remade => [
+			q{SELECT sno_drop_generator('remade')},
+			q{SELECT sno_create_generator('remade', 4)}
+		]);
+	foreach my $generator (@generators)
 	{
 		my @units = units($lost{$generator});
 
 		$notes = SnoTest->new;
 		$notes->add('primary', $lost{$generator});
 		$torture{$name}->set_clock($epoch + $units[0] / 250 - 0.01 - time);
+		ask($session, $_) foreach @{ $before{$generator} // [] };
 		wait_until(
 			'that time is over',
 			sub {
