@@ -4,38 +4,17 @@ EXTENSION = sno
 DATA = $(wildcard sql/sno--*.sql)
 
 MODULE_big = sno
+# By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
-	src/sno.o \
-	src/type.o \
-	src/fields.o \
-	src/range.o \
-	src/opclass.o \
-	src/gist.o \
-	src/activity.o \
-	src/clock.o \
-	src/generator.o \
-	src/shmem.o \
-	src/partition.o \
-	src/wait.o \
-	src/table.o \
-	src/lease.o \
-	src/generate.o \
-	src/many.o \
-	src/at.o \
-	src/reseed.o \
-	src/definition.o \
-	src/pool.o \
-	src/named.o \
-	src/snapshot.o \
-	src/overflow.o \
-	src/status.o \
-	src/check.o \
-	src/simd/dispatch.o \
-	src/simd/portable.o \
-	src/simd/ssse3.o \
-	src/simd/avx2.o \
-	src/simd/avx512vbmi.o \
-	src/simd/neon.o
+	src/core/generator.o \
+	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx2.o avx512vbmi.o neon.o) \
+	$(addprefix src/type/, type.o fields.o range.o opclass.o gist.o) \
+	$(addprefix src/shared/, shmem.o activity.o clock.o wait.o partition.o) \
+	$(addprefix src/lease/, table.o lease.o definition.o) \
+	$(addprefix src/generate/, generate.o many.o backfill.o reseed.o) \
+	$(addprefix src/named/, state.o named.o snapshot.o) \
+	$(addprefix src/monitor/, overflow.o generators.o check.o) \
+	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)
 

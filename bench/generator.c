@@ -3,7 +3,7 @@
  *		How many ids a second the generator core issues in one thread, with the
  *		clock read once for each batch of them.  Needs no PostgreSQL:
  *
- *			cc -O2 -Isrc -o generator bench/generator.c src/generator.c && ./generator
+ *			cc -O2 -Isrc -o generator bench/generator.c src/core/generator.c && ./generator
  *
  * A partition has 65,536 ids in a unit of 4 ms, 16.384 million a second.  When
  * it has none left, the next of a ring of partitions takes its turn, as sessions
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "generator.h"
+#include "core/generator.h"
 
 #define RING	64				/* partitions, 1,048 million ids a second */
 #define IDS		10000000		/* of one measurement */

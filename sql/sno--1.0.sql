@@ -892,7 +892,7 @@ COMMENT ON COLUMN sno_generators.longest_wait IS
 -- catalog
 --
 
--- The leases of partitions (src/lease.c), one row each.  A session that
+-- The leases of partitions (src/lease/lease.c), one row each.  A session that
 -- generates overwrites its row in place, outside of transactions, and refuses
 -- to if the table isn't as it is created here: no index, no nullable column.
 -- Locking it in EXCLUSIVE mode or above makes generators wait.
@@ -950,7 +950,7 @@ COMMENT ON COLUMN sno_snapshot.named IS
 -- A dump carries the bounds along, as another holder's.
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
 
--- The definitions of named generators (src/definition.c).  Their ids must not
+-- The definitions of named generators (src/lease/definition.c).  Their ids must not
 -- meet, whatever the metabyte.  They are this server's own: the trigger keeps
 -- away what logical replication brings, and tells sessions of changes.
 

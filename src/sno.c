@@ -6,15 +6,16 @@
 
 #include <limits.h>
 
-#include "compat.h"
 #include "fmgr.h"
-#include "lease.h"
-#include "overflow.h"
-#include "partition.h"
-#include "simd/codec.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "wait.h"
+
+#include "compat.h"
+#include "lease/lease.h"
+#include "monitor/overflow.h"
+#include "shared/partition.h"
+#include "shared/wait.h"
+#include "simd/codec.h"
 
 PG_MODULE_MAGIC;
 

@@ -4,7 +4,7 @@
  *		order of its steps in every session, of clock readings, crashes,
  *		promotions and copies.  Prints TAP.
  *
- * The generator core and the partitions' code, src/partition.c, are the real
+ * The generator core and the partitions' code, src/shared/partition.c, are the real
  * ones.  What generate.c and lease.c do is transcribed, cut into steps between
  * which anything else may happen: each function here names the one it mirrors.
  * (simulation.c runs these two files themselves, but can't try everything.)
@@ -34,7 +34,7 @@
  * Each rule of the protocol has its mutant, a decision made wrong.  All are to
  * be caught, and nothing is to be found without one.
  */
-#include "../../src/partition.c"
+#include "../../src/shared/partition.c"
 
 #include <string.h>
 

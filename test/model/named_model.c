@@ -87,18 +87,18 @@ static uint64 judge(const volatile void *address, uint64 word);
 #define __atomic_compare_exchange_n(p, expected, value, weak, order, other) \
 	(at_word(AT_SWAP, p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
 
-#include "generator.h"
+#include "core/generator.h"
 
 /* What may have mutants is interposed: `core_` is the real one. */
 extern SnoStep core_share_turn(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued);
 
 #define sno_generator_share_turn core_share_turn
-#include "../../src/generator.c"
+#include "../../src/core/generator.c"
 #undef sno_generator_share_turn
 
-#include "../../src/partition.c"
+#include "../../src/shared/partition.c"
 
-#include "lease.h"
+#include "lease/lease.h"
 
 #define sno_lease_half half
 
@@ -114,11 +114,11 @@ static uint64 read_clock(void);
 
 #define sno_generator_merge merge_row
 #define sno_generator_switch switch_timeline
-#include "../../src/lease.c"
+#include "../../src/lease/lease.c"
 #undef sno_generator_merge
 #undef sno_generator_switch
 
-#include "clock.h"
+#include "shared/clock.h"
 
 #define sno_clock_unit read_clock
 #define sno_generator_merge merge_memory
@@ -127,10 +127,10 @@ static uint64 read_clock(void);
 #define sno_partition_claim claim_partition
 #define sno_lease_write write_lease
 #define Group PoolGroup			/* the server has another one */
-#include "../../src/pool.c"
+#include "../../src/named/state.c"
 #undef Group
 #define visit visit_use
-#include "../../src/named.c"
+#include "../../src/named/named.c"
 #undef visit
 #undef sno_generator_merge
 #undef sno_generator_drift

@@ -36,8 +36,8 @@
  */
 #define _GNU_SOURCE
 
-#include "../../src/lease.c"
-#include "../../src/table.c"
+#include "../../src/lease/lease.c"
+#include "../../src/lease/table.c"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -49,19 +49,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "activity.h"
-#include "clock.h"
-#include "definition.h"
+#include "shared/activity.h"
+#include "shared/clock.h"
+#include "lease/definition.h"
 #include "fmgr.h"
-#include "generate.h"
-#include "overflow.h"
+#include "generate/generate.h"
+#include "monitor/overflow.h"
 #include "common/pg_prng.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
-#include "wait.h"
+#include "shared/wait.h"
 
 #undef printf
 #undef snprintf

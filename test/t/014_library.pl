@@ -55,7 +55,7 @@ sub replace_library
 my $released = pg_config('pkglibdir') . '/sno.so';
 my $next     = build(
 	'next',
-	'src/fields.c',
+	'src/type/fields.c',
 	sub {
 		return $_[0] . q{
 PG_FUNCTION_INFO_V1(sno_next);
@@ -68,7 +68,7 @@ sno_next(PG_FUNCTION_ARGS)
 	});
 my $other_layout = build(
 	'layout',
-	'src/shmem.c',
+	'src/shared/shmem.c',
 	sub {
 		my ($text) = @_;
 		$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m

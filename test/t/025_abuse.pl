@@ -158,11 +158,11 @@ my $source = "$FindBin::RealBin/../..";
 my $build  = PostgreSQL::Test::Utils::tempdir('library');
 system_or_bail('cp', '-R', "$source/src", "$source/sql", "$source/Makefile",
 	"$source/sno.control", $build);
-my $shmem = slurp_file("$build/src/shmem.c");
+my $shmem = slurp_file("$build/src/shared/shmem.c");
 $shmem =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
   or die 'no layout version';
-unlink "$build/src/shmem.c";
-append_to_file("$build/src/shmem.c", $shmem);
+unlink "$build/src/shared/shmem.c";
+append_to_file("$build/src/shared/shmem.c", $shmem);
 system_or_bail("find $build -name '*.o' -o -name '*.so' | xargs rm -f");
 system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'sno.so');
 sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$build/sno.so', 'sno_generate'}

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "abbrev.h"
+#include "type/abbrev.h"
 #include "random.h"
 #include "tap.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator.h"
+#include "core/generator.h"
 #include "tap.h"
 
 #define UNITS		6			/* 0 is where the first lease's floor lies */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "generator.h"
+#include "core/generator.h"
 #include "tap.h"
 
 #define UNITS		4			/* the lease ends one before the last */

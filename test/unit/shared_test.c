@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator.h"
+#include "core/generator.h"
 #include "tap.h"
 
 #define UNITS		6000

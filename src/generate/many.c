@@ -1,0 +1,128 @@
+/*
+ * many.c
+ *		sno_generate_many(): any number of new ids from one call.
+ *
+ * They are the ids that as many calls of sno_generate() would make, of the same
+ * partitions and in the same order, and other generators may be called between
+ * them.  What makes it faster is that the clock is read less often, and that an
+ * id is made in the same memory as the one before: a row's caller copies what
+ * it wants to keep of it before it asks for the next row.
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+
+#include "core/generator.h"
+#include "generate/generate.h"
+#include "shared/clock.h"
+#include "type/fields.h"
+
+PG_FUNCTION_INFO_V1(sno_generate_many);
+PG_FUNCTION_INFO_V1(sno_many_support);
+
+/* A run of ids that differ in their sequences only, and the latest one. */
+typedef struct Run
+{
+	SnoPartition *p;			/* NULL before the first id */
+	uint64		time;			/* unit and tick-tock */
+	int64		tick;			/* of the kernel, when the clock was read */
+	Sno			id;
+} Run;
+
+/* How many ids are asked for; raises 22023 if that is negative. */
+uint64
+sno_many_count(int64 count)
+{
+	if (count < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of ids must not be negative: %lld",
+						(long long) count)));
+	return count;
+}
+
+static pg_noinline FuncCallContext *
+begin(FunctionCallInfo fcinfo)
+{
+	uint64		count = sno_many_count(PG_GETARG_INT64(0));
+	FuncCallContext *call;
+
+	(void) sno_fields_check("metabyte", PG_GETARG_INT32(1), SNO_META_MAX);
+
+	call = SRF_FIRSTCALL_INIT();
+	call->max_calls = count;
+	call->user_fctx = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Run));
+	return call;
+}
+
+/* Read the clock, and begin a run with the next id of this session. */
+static pg_noinline void
+begin_run(Run *run, int64 tick, Oid function, int meta)
+{
+	uint64		word;
+
+	run->p = sno_generate_next(function, &word);
+	run->time = SNO_WORD_TIME(word);
+	run->tick = tick;
+	sno_assemble(&run->id, run->time, meta, sno_partition_number(run->p),
+				 SNO_WORD_SEQUENCE(word));
+}
+
+/*
+ * One more id of the run: false if the clock may have moved on, or the session
+ * to another unit or partition, or if the unit's sequence is exhausted.
+ */
+static inline bool
+go_on(Run *run, int64 tick)
+{
+	uint64		word;
+
+	if (tick != run->tick || run->p == NULL || !sno_partition_owned(run->p))
+		return false;
+	word = sno_generator_word(&run->p->generator);
+	if (SNO_WORD_TIME(word) != run->time ||
+		sno_generator_step(&run->p->generator, SNO_WORD_UNIT(word), &word) != SNO_ISSUED)
+		return false;
+	sno_set_sequence(&run->id, SNO_WORD_SEQUENCE(word));
+	return true;
+}
+
+Datum
+sno_generate_many(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *call;
+	Run		   *run;
+	int64		tick;
+
+	call = SRF_IS_FIRSTCALL() ? begin(fcinfo) : SRF_PERCALL_SETUP();
+	if (call->call_cntr == call->max_calls)
+		SRF_RETURN_DONE(call);
+
+	run = call->user_fctx;
+	tick = sno_clock_tick();
+	if (!likely(go_on(run, tick)))
+		begin_run(run, tick, fcinfo->flinfo->fn_oid, PG_GETARG_INT32(1));
+	SRF_RETURN_NEXT(call, SnoPGetDatum(&run->id));
+}
+
+/* How many rows a call returns, if that is known when it is planned. */
+Datum
+sno_many_support(PG_FUNCTION_ARGS)
+{
+	SupportRequestRows *request = (SupportRequestRows *) PG_GETARG_POINTER(0);
+	List	   *args;
+	Node	   *count;
+
+	if (!IsA(request, SupportRequestRows) || !is_funcclause(request->node))
+		PG_RETURN_POINTER(NULL);
+	args = ((FuncExpr *) request->node)->args;
+	count = estimate_expression_value(request->root, linitial(args));
+	if (!IsA(count, Const))
+		PG_RETURN_POINTER(NULL);
+	request->rows = castNode(Const, count)->constisnull ? 0 :
+		Max(DatumGetInt64(castNode(Const, count)->constvalue), 0);
+	PG_RETURN_POINTER(request);
+}

@@ -1,0 +1,418 @@
+/*
+ * definition.c
+ *		The definitions of named generators: the table sno_generator.
+ *
+ * A definition is an ordinary row: transactional, dumped, and visible to its
+ * creator alone until that commits.  An exclusion constraint keeps the ids of
+ * any two apart.  What a generator issued is kept elsewhere (pool.c), so that
+ * nothing here endangers it.
+ *
+ * It is read as a catalog is, with a new snapshot each time and no privilege
+ * asked for: EXECUTE on a function is the privilege.  A lock is not waited for:
+ * callers try again, for sno.max_wait at most.  It is written by SQL that
+ * runs as the table's owner with nothing but pg_catalog in its search path, in
+ * which all names are qualified, so that nothing planted is ever run.
+ *
+ * Sessions remember the definitions that they use.  Whatever changes a row, the
+ * table's trigger has it invalidated in the relation cache of all sessions.  The
+ * trigger also drops what logical replication brings: a definition without its
+ * state would let two servers issue the same ids, and those that the subscriber
+ * has itself must not stand in the way of replication.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "lease/definition.h"
+#include "lease/lease.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "lease/table.h"
+#include "type/fields.h"
+
+enum
+{
+	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
+	SYSTEM_IDENTIFIER, TIMELINE,
+	COLUMNS = TIMELINE
+};
+
+static const Oid column_types[COLUMNS] = {
+	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID
+};
+
+static Oid	table;
+
+/* The table that was looked at last, to recognize its invalidation. */
+Oid
+sno_definition_table(void)
+{
+	return table;
+}
+
+static Oid
+find_table(Oid function)
+{
+	table = sno_table_find(function, SNO_DEFINITION_TABLE);
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table \"%s\" of extension \"sno\" does not exist",
+						SNO_DEFINITION_TABLE),
+				 errhint("If it was renamed, rename it back; if it was dropped, drop the extension and create it again.")));
+	return table;
+}
+
+static bool
+as_created(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < COLUMNS)
+		return false;
+	for (int i = 0; i < COLUMNS; i++)
+		if (TupleDescAttr(desc, i)->atttypid != column_types[i])
+			return false;
+	return true;
+}
+
+/* Integer columns; null, which only meta may be, is -1. */
+static int32
+column(Relation rel, HeapTuple tuple, int number)
+{
+	bool		null;
+	Datum		value = heap_getattr(tuple, number, RelationGetDescr(rel), &null);
+
+	return null ? -1 : DatumGetInt32(value);
+}
+
+/* Was the definition made on this server, as it is now? */
+static bool
+is_made_here(Relation rel, HeapTuple tuple)
+{
+	bool		null;
+	Datum		system = heap_getattr(tuple, SYSTEM_IDENTIFIER, RelationGetDescr(rel), &null);
+
+	return !null && !RecoveryInProgress() &&
+		sno_lease_is_ours(DatumGetInt64(system), column(rel, tuple, TIMELINE));
+}
+
+static SnoDefinition
+definition_of(Relation rel, HeapTuple tuple)
+{
+	return (SnoDefinition) {
+		.partition = column(rel, tuple, PARTITION),
+		.sequence_min = column(rel, tuple, SEQUENCE_MIN),
+		.sequence_max = column(rel, tuple, SEQUENCE_MAX),
+		.meta = column(rel, tuple, META),
+		.made_here = is_made_here(rel, tuple)
+	};
+}
+
+/* The definition by that name, as this transaction sees it.  Waits for no lock. */
+SnoDefinitionLook
+sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
+{
+	Relation	rel = sno_table_try_open(find_table(function), AccessShareLock);
+	Oid			index;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	if (rel == NULL)
+		return SNO_DEFINITION_LOCKED;
+	if (!as_created(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was altered",
+						SNO_DEFINITION_TABLE),
+				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
+	ScanKeyInit(&key, NAME, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	index = RelationGetPrimaryKeyIndex(rel, false);
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found)
+		*definition = definition_of(rel, tuple);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found ? SNO_DEFINITION_FOUND : SNO_DEFINITION_NONE;
+}
+
+/*
+ * Visit all definitions that a snapshot shows; NULL stands for one taken now.
+ * There are none if the table is missing or altered, or a lock is in the way.
+ */
+void
+sno_definition_visit(Oid function, Snapshot snapshot, SnoDefinitionVisit visit,
+					 void *arg)
+{
+	Oid			relid = sno_table_find(function, SNO_DEFINITION_TABLE);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return;
+	rel = sno_table_try_open(relid, AccessShareLock);
+	if (rel == NULL)
+		return;
+	if (as_created(rel))
+	{
+		scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			SnoDefinition d = definition_of(rel, tuple);
+			bool		null;
+			Datum		name = heap_getattr(tuple, NAME, RelationGetDescr(rel), &null);
+
+			if (!null && d.partition >= 0 && d.partition <= SNO_PARTITION_MAX)
+				visit(TextDatumGetCString(name), &d, arg);
+		}
+		systable_endscan(scan);
+	}
+	relation_close(rel, AccessShareLock);
+}
+
+static void
+add_partition(const char *name, const SnoDefinition *d, void *arg)
+{
+	Bitmapset **partitions = arg;
+
+	*partitions = bms_add_member(*partitions, d->partition);
+}
+
+/*
+ * The partitions of all definitions that there are or may come to be, those of
+ * transactions in progress included; in the current memory context.  It is for
+ * anonymous generators to keep out of them: a courtesy, for which nobody's lock
+ * is waited for.
+ */
+Bitmapset *
+sno_definition_partitions(Oid function)
+{
+	Bitmapset  *partitions = NULL;
+	SnapshotData dirty;
+
+	InitDirtySnapshot(dirty);
+	sno_definition_visit(function, &dirty, add_partition, &partitions);
+	return partitions;
+}
+
+void
+sno_definition_missing(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("generator \"%s\" does not exist", name),
+			 errhint("Create it with sno_create_generator().")));
+}
+
+/* Raise an error unless the definition is sound; order its bounds. */
+void
+sno_definition_check(SnoDefinition *d)
+{
+	int32		pool;
+
+	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
+	sno_fields_check("sequence", d->sequence_min, SNO_SEQUENCE_MAX);
+	sno_fields_check("sequence", d->sequence_max, SNO_SEQUENCE_MAX);
+	if (d->sequence_min > d->sequence_max)
+	{
+		int32		min = d->sequence_max;
+
+		d->sequence_max = d->sequence_min;
+		d->sequence_min = min;
+	}
+	pool = d->sequence_max - d->sequence_min + 1;
+	if (pool < SNO_POOL_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sequence bounds %d and %d are too close",
+						d->sequence_min, d->sequence_max),
+				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
+						   pool, SNO_UNIT_MSEC, SNO_POOL_MIN)));
+}
+
+/*
+ * Run a statement on the table, as its owner; %s in it is the table's name.
+ * Returns how many rows it was about.
+ */
+static uint64
+execute(Oid function, const char *statement, int count, Oid *types, Datum *values,
+		const char *nulls)
+{
+	Oid			relid = find_table(function);
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+												  SNO_DEFINITION_TABLE);
+	Relation	rel = table_open(relid, RowExclusiveLock);
+	Oid			user;
+	int			context;
+	int			level;
+	uint64		rows;
+
+	/* With this lock, too, this transaction can look without queueing behind others. */
+	LockRelationOid(relid, AccessShareLock);
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute_with_args(psprintf(statement, name), count, types, values,
+							  nulls, false, 0) < 0)
+		elog(ERROR, "could not execute a statement on table \"%s\"", name);
+	rows = SPI_processed;
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+	SetUserIdAndSecContext(user, context);
+	table_close(rel, NoLock);
+	return rows;
+}
+
+/* A definition that is wanted */
+typedef struct Wanted
+{
+	const char *name;
+	const SnoDefinition *definition;
+} Wanted;
+
+/* Raise an error if a definition that is there has ids of the one wanted. */
+static void
+refuse_overlap(const char *name, const SnoDefinition *d, void *arg)
+{
+	const Wanted *w = arg;
+
+	if (d->partition == w->definition->partition &&
+		d->sequence_min <= w->definition->sequence_max &&
+		d->sequence_max >= w->definition->sequence_min)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION),
+				 errmsg("generator \"%s\" would issue the same ids as generator \"%s\"",
+						w->name, name),
+				 errdetail("Generator \"%s\" has partition %d and sequences from %d to %d.",
+						   name, d->partition, d->sequence_min, d->sequence_max),
+				 errhint("Choose another partition, or bounds that don't overlap.")));
+}
+
+/* Raise an error if a definition is in the way of the one wanted. */
+static void
+refuse_conflict(Oid function, Wanted w)
+{
+	SnoDefinition same;
+
+	if (sno_definition_find(function, w.name, &same) == SNO_DEFINITION_FOUND)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("generator \"%s\" already exists", w.name)));
+	sno_definition_visit(function, NULL, refuse_overlap, &w);
+}
+
+#define INSERT_DEFINITION \
+	"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, " \
+	"system_identifier, timeline) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7)"
+
+void
+sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
+{
+	Oid			types[COLUMNS];
+	Datum		values[COLUMNS] = {
+		CStringGetTextDatum(name), Int32GetDatum(d->partition),
+		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
+		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
+		Int32GetDatum((int32) GetWALInsertionTimeLine())
+	};
+	const char *nulls = d->meta < 0 ? "    n  " : NULL;
+	Size		length = strlen(name);
+
+	if (length == 0 || length >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a generator: \"%s\"", name),
+				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+	memcpy(types, column_types, sizeof(types));
+	if (execute(function, INSERT_DEFINITION " ON CONFLICT DO NOTHING",
+				COLUMNS, types, values, nulls) > 0)
+		return;
+	refuse_conflict(function, (Wanted) {name, d});
+	/* What was in the way is gone.  If not, PostgreSQL says what it is. */
+	execute(function, INSERT_DEFINITION, COLUMNS, types, values, nulls);
+}
+
+PG_FUNCTION_INFO_V1(sno_create_generator);
+Datum
+sno_create_generator(PG_FUNCTION_ARGS)
+{
+	SnoDefinition d = {.meta = -1};
+
+	for (int i = 0; i < 4; i++)
+		if (PG_ARGISNULL(i))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("name, partition and bounds of a generator can't be null")));
+	d.partition = PG_GETARG_INT32(1);
+	d.sequence_min = PG_GETARG_INT32(2);
+	d.sequence_max = PG_GETARG_INT32(3);
+	if (!PG_ARGISNULL(4))
+		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
+	sno_definition_check(&d);
+	sno_definition_insert(fcinfo->flinfo->fn_oid,
+						  text_to_cstring(PG_GETARG_TEXT_PP(0)), &d);
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_drop_generator);
+Datum
+sno_drop_generator(PG_FUNCTION_ARGS)
+{
+	Oid			type = TEXTOID;
+	Datum		name = PG_GETARG_DATUM(0);
+
+	if (execute(fcinfo->flinfo->fn_oid, "DELETE FROM %s WHERE name = $1",
+				1, &type, &name, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("generator \"%s\" does not exist", TextDatumGetCString(name))));
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_generator_changed);
+Datum
+sno_generator_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("sno_generator_changed() is the trigger of table \"%s\"",
+						SNO_DEFINITION_TABLE)));
+	if (IsLogicalWorker())
+		PG_RETURN_POINTER(NULL);
+	CacheInvalidateRelcache(trigger->tg_relation);
+	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+					  trigger->tg_newtuple : trigger->tg_trigtuple);
+}

@@ -1,0 +1,290 @@
+/*
+ * check.c
+ *		sno_check(): what there is to worry about, and what to do.
+ *
+ * One row an item.  Nothing that is wrong makes it fail, that least of all which
+ * it is to report: the table of leases is looked at in a subtransaction.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "commands/dbcommands.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "lease/lease.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "lease/table.h"
+#include "monitor/overflow.h"
+#include "shared/activity.h"
+#include "shared/partition.h"
+#include "type/fields.h"
+
+#define UNITS_PER_YEAR	(UINT64CONST(31556952) * SNO_UNITS_PER_SEC)	/* Gregorian */
+
+/* What is known when the items are looked at. */
+typedef struct Check
+{
+	ReturnSetInfo *result;
+	Oid			function;
+	uint64		now;			/* unit, or the nearest end of the epoch */
+	bool		in_epoch;
+	bool		standby;
+	ErrorData  *error;			/* that kept us from the table of leases */
+	bool		locked;			/* is it? */
+	SnoBounds	bounds;			/* else what its rows say */
+	int			others;
+	uint64		others_until;
+	SnoJournal	journal;		/* a copy */
+} Check;
+
+/* Add a row; the hint is for what isn't as it should be. */
+static void
+report(const Check *c, const char *item, bool ok, const char *detail, const char *hint)
+{
+	Datum		values[4] = {
+		CStringGetTextDatum(item), BoolGetDatum(ok),
+		CStringGetTextDatum(detail),
+		ok || hint == NULL ? (Datum) 0 : CStringGetTextDatum(hint)
+	};
+	bool		nulls[4] = {false, false, false, ok || hint == NULL};
+
+	tuplestore_putvalues(c->result->setResult, c->result->setDesc, values, nulls);
+}
+
+static char *
+time_of(uint64 unit)
+{
+	return pstrdup(timestamptz_to_str(sno_unit_to_timestamptz(unit)));
+}
+
+/* Version of the extension that has the function, as the catalog has it. */
+static char *
+catalog_version(Oid function)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	char	   *version = NULL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(getExtensionOfObject(ProcedureRelationId, function)));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		null;
+		Datum		value = heap_getattr(tuple, Anum_pg_extension_extversion,
+										 RelationGetDescr(rel), &null);
+
+		version = TextDatumGetCString(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return version != NULL ? version : "none";
+}
+
+static void
+check_version(const Check *c)
+{
+	char	   *version = catalog_version(c->function);
+
+	report(c, "version", strcmp(version, SNO_VERSION) == 0,
+		   psprintf("The library is of version %s, the extension in this database of version %s.",
+					SNO_VERSION, version),
+		   "Run ALTER EXTENSION sno UPDATE in this database. If the extension is the newer one, install its library and restart the server.");
+}
+
+static void
+check_clock(const Check *c)
+{
+	const SnoJournal *j = &c->journal;
+
+	report(c, "clock", j->clock_steps == 0,
+		   j->clock_steps == 0 ?
+		   "No step of the system clock was seen." :
+		   psprintf("The system clock was seen to be stepped, so often: %lld. The last time by %+.3f s, to %s.",
+					(long long) j->clock_steps,
+					(double) j->clock_step_usec / USECS_PER_SEC,
+					timestamptz_to_str(j->clock_stepped_at)),
+		   "Have the clock slewed, not stepped. No id is endangered. sno_generators_reset() forgets the steps.");
+}
+
+static void
+check_epoch(const Check *c)
+{
+	int			years = (int) ((SNO_UNIT_MAX - c->now) / UNITS_PER_YEAR);
+
+	if (!c->in_epoch)
+		report(c, "epoch", false,
+			   "The system clock is not between 2010-01-01 00:00:00 and 2079-09-07 15:47:35.548 UTC.",
+			   "Set the system clock right.");
+	else
+		report(c, "epoch", years > 0,
+			   psprintf("Ids can be made until 2079-09-07 15:47:35.548 UTC, for %d years.", years),
+			   "Move to another type of key.");
+}
+
+/* The error of the last early renewal, unless it is of another database. */
+static char *
+last_failure(const SnoJournal *j)
+{
+	char	   *database = get_database_name(j->failure_database);
+
+	return psprintf("The last early renewal that failed was at %s, of partition %d in database \"%s\"%s%s",
+					timestamptz_to_str(j->failed_at), j->failure_partition,
+					database == NULL ? "?" : database,
+					j->failure_database == MyDatabaseId ? ": " : ".",
+					j->failure_database == MyDatabaseId ? j->failure : "");
+}
+
+static void
+check_leases(const Check *c)
+{
+	const SnoJournal *j = &c->journal;
+
+	if (c->error != NULL)
+		report(c, "leases", false,
+			   psprintf("Leases can't be written: %s", c->error->message), c->error->hint);
+	else if (c->locked)
+		report(c, "leases", false,
+			   "Leases can't be written: table \"" SNO_TABLE_NAME "\" is locked.",
+			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction.");
+	else if (j->failures == 0)
+		report(c, "leases", true, c->standby ?
+			   "This server is a standby, and generates no ids." :
+			   "Leases can be written, and none has failed to be renewed.", NULL);
+	else
+		report(c, "leases",
+			   GetCurrentTimestamp() - j->failed_at > sno_lease_duration * USECS_PER_SEC,
+			   last_failure(j),
+			   "Mend what the message tells of. A lease that can't be renewed until it is over gives its session an error.");
+}
+
+static void
+check_partitions(const Check *c)
+{
+	SnoPartitionTally t = sno_partition_tally(c->now, &c->bounds);
+
+	/* Without rows to read, those that other holders leased count as free. */
+	report(c, "partitions", t.free + t.parked_live > 0,
+		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
+					sno_partition_range.first, sno_partition_range.last,
+					t.owned, t.parked, t.resting, t.free),
+		   "Widen \"sno.partitions\", or end sessions that don't generate any more.");
+}
+
+static void
+check_holders(const Check *c)
+{
+	if (c->error != NULL || c->locked)
+		report(c, "holders", false, "The leases can't be read.", "See item \"leases\".");
+	else
+		report(c, "holders", c->others == 0,
+			   c->others == 0 ? "No other holder's lease is active." :
+			   psprintf("Leases of other holders that are active: %d, the last one until %s.",
+						c->others, time_of(c->others_until)),
+			   "They came from a server or database that this one was copied or promoted from. If that goes on generating, give each of them a range of its own by \"sno.partitions\".");
+}
+
+static void
+check_notifications(const Check *c)
+{
+	const SnoJournal *j = &c->journal;
+
+	if (!sno_notify_overflow)
+		report(c, "notifications", true, "They are switched off by \"sno.notify_overflow\".", NULL);
+	else
+		report(c, "notifications", j->refusals == 0,
+			   j->refusals == 0 ?
+			   "No background worker was refused that notifies of overflows." :
+			   psprintf("Background workers that notify of overflows were refused, so often: %lld. The last time at %s.",
+						(long long) j->refusals, timestamptz_to_str(j->refused_at)),
+			   "Increase \"max_worker_processes\". sno_generators_reset() forgets the refusals.");
+}
+
+/* What the rows of the table say; raises whatever is wrong with it. */
+static void
+read_table(Check *c, MemoryContext context)
+{
+	Relation	rel = sno_table_open(c->function);
+	uint64		holder;
+
+	c->locked = rel == NULL;
+	if (c->locked)
+		return;
+	if (!c->standby)
+	{
+		sno_lease_survey(rel, &c->bounds, &holder, context);
+		c->others = sno_lease_count_others(rel, c->now, &c->others_until);
+	}
+	sno_table_close(rel);
+}
+
+static void
+try_table(Check *c)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		read_table(c, context);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		c->error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (c->error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(c->error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+}
+
+PG_FUNCTION_INFO_V1(sno_check);
+Datum
+sno_check(PG_FUNCTION_ARGS)
+{
+	Check		c = {.function = fcinfo->flinfo->fn_oid,.standby = RecoveryInProgress()};
+
+	InitMaterializedSRF(fcinfo, 0);
+	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
+	c.in_epoch = sno_timestamptz_to_unit(GetCurrentTimestamp(), &c.now);
+	sno_space_enter();
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	memcpy(&c.journal, sno_journal, sizeof(SnoJournal));
+	LWLockRelease(&sno_journal->lock);
+	try_table(&c);
+
+	check_version(&c);
+	check_clock(&c);
+	check_epoch(&c);
+	check_leases(&c);
+	check_partitions(&c);
+	check_holders(&c);
+	check_notifications(&c);
+	return (Datum) 0;
+}

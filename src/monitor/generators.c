@@ -1,0 +1,254 @@
+/*
+ * generators.c
+ *		The view sno_generators: what each generator is doing.
+ *
+ * Slots and generators are read without a lock, while their owners change them
+ * (activity.c), so the columns of a row may be of different moments, a unit
+ * apart.  A session whose partition changed hands meanwhile shows none.
+ *
+ * Generators of other databases are shown to members of pg_monitor only.
+ * Definitions of this database that are not in use are listed, too.
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "lease/definition.h"
+#include "catalog/pg_authid.h"
+#include "named/state.h"
+#include "shared/activity.h"
+#include "shared/partition.h"
+#include "type/fields.h"
+
+/* The columns of the view. */
+enum
+{
+	PID, DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
+	UNIT_ISSUED, UNIT_SPARE, WALL_HI, WALL_SAFE, DRIFTS, LEASE_UNTIL,
+	ISSUED, EXHAUSTED, WAITS, LONGEST_WAIT,
+	COLUMNS
+};
+
+typedef struct Row
+{
+	Datum		values[COLUMNS];
+	bool		nulls[COLUMNS];
+} Row;
+
+static void
+set(Row *row, int column, Datum value)
+{
+	row->values[column] = value;
+	row->nulls[column] = false;
+}
+
+static void
+set_time(Row *row, int column, uint64 unit)
+{
+	set(row, column, TimestampTzGetDatum(sno_unit_to_timestamptz(Min(unit, SNO_UNIT_MAX))));
+}
+
+/*
+ * The state of a generator as of `now`.  The next sequence is the lower bound
+ * where the next id would reset it, as in the reference.
+ */
+static void
+set_generator(Row *row, int partition, const SnoGenerator *g, uint64 now)
+{
+	uint64		word = sno_generator_word(g);
+	int			next = g->sequence_min;
+
+	/* Those who share a word go beyond the bounds. */
+	if (SNO_WORD_UNIT(word) == now)
+		next = Min((int) SNO_WORD_SEQUENCE(word), g->sequence_max + 1);
+	set(row, PARTITION, Int32GetDatum(partition));
+	set(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
+	set(row, SEQUENCE_MAX, Int32GetDatum(g->sequence_max));
+	set(row, SEQUENCE, Int32GetDatum(next));
+	set(row, UNIT_ISSUED, Int32GetDatum(next - g->sequence_min));
+	set(row, UNIT_SPARE, Int32GetDatum(g->sequence_max + 1 - next));
+	set_time(row, WALL_HI, SNO_WORD_UNIT(word));
+	set_time(row, WALL_SAFE, g->wall_safe);
+	set(row, DRIFTS, Int64GetDatum(g->drifts));
+	set_time(row, LEASE_UNTIL, g->ceiling);
+}
+
+static void
+set_counters(Row *row, const SnoCounters *c)
+{
+	Interval   *longest = palloc0(sizeof(Interval));
+
+	longest->time = c->longest_wait;
+	set(row, ISSUED, Int64GetDatum(c->base));
+	set(row, EXHAUSTED, Int64GetDatum(c->exhausted));
+	set(row, WAITS, Int64GetDatum(c->waits));
+	set(row, LONGEST_WAIT, IntervalPGetDatum(longest));
+}
+
+/* The partition that a session owns, NULL if it has none or is in between. */
+static const SnoPartition *
+partition_of(const SnoActivity *a)
+{
+	int			number = a->partition;	/* or not: it is negative then */
+	const SnoPartition *p = number < 0 ? NULL :
+		sno_partition_in(sno_space_of(a->database), number);
+
+	return p != NULL && p->owner == a->pid ? p : NULL;
+}
+
+/* The next sequence of a session, as its counters need it. */
+static uint32
+sequence_of(const SnoActivity *a)
+{
+	const SnoPartition *p = partition_of(a);
+
+	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
+}
+
+/* May the caller see the generators of a database? */
+static bool
+may_see(Oid database)
+{
+	return database == MyDatabaseId || has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+}
+
+/* The current unit, or the nearest one if the clock is out of the epoch. */
+static uint64
+current_unit(void)
+{
+	uint64		unit;
+
+	(void) sno_timestamptz_to_unit(GetCurrentTimestamp(), &unit);
+	return unit;
+}
+
+static void
+put(ReturnSetInfo *result, Row *row, Oid database)
+{
+	char	   *name = get_database_name(database);
+
+	/* A pool that couldn't be closed outlives its database. */
+	if (name == NULL)
+		return;
+	set(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+}
+
+static void
+put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
+{
+	const SnoPartition *p = partition_of(a);
+	SnoCounters counters = sno_counters_read(&a->own, sequence_of(a), &a->reset);
+	Row			row;
+
+	memset(row.nulls, true, sizeof(row.nulls));
+	set(&row, PID, Int32GetDatum(a->pid));
+	if (p != NULL)
+		set_generator(&row, a->partition, &p->generator, now);
+	set_counters(&row, &counters);
+	put(result, &row, a->database);
+}
+
+static void
+put_named(ReturnSetInfo *result, const SnoPoolStatus *s, uint64 now)
+{
+	Row			row;
+
+	memset(row.nulls, true, sizeof(row.nulls));
+	if (s->database == MyDatabaseId)
+		set(&row, NAME, CStringGetTextDatum(s->name));
+	set_generator(&row, s->partition, &s->generator, now);
+	set_counters(&row, &s->counters);
+	put(result, &row, s->database);
+}
+
+/* What put_unused() needs to know. */
+typedef struct Listing
+{
+	ReturnSetInfo *result;
+	HTAB	   *listed;			/* partition and bounds of those in use here */
+} Listing;
+
+/* Show a definition, unless its generator is in use. */
+static void
+put_unused(const char *name, const SnoDefinition *d, void *arg)
+{
+	Listing    *listing = arg;
+	Row			row;
+
+	if (hash_search(listing->listed, d, HASH_FIND, NULL) != NULL)
+		return;
+	memset(row.nulls, true, sizeof(row.nulls));
+	set(&row, NAME, CStringGetTextDatum(name));
+	set(&row, PARTITION, Int32GetDatum(d->partition));
+	set(&row, SEQUENCE_MIN, Int32GetDatum(d->sequence_min));
+	set(&row, SEQUENCE_MAX, Int32GetDatum(d->sequence_max));
+	put(listing->result, &row, MyDatabaseId);
+}
+
+PG_FUNCTION_INFO_V1(sno_generators);
+Datum
+sno_generators(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	HASHCTL		ctl = {.keysize = offsetof(SnoDefinition, meta),
+		.entrysize = sizeof(SnoDefinition),.hcxt = CurrentMemoryContext
+	};
+	Listing		listing = {.result = result};
+	uint64		now = current_unit();
+	dsa_pointer place = InvalidDsaPointer;
+	SnoPoolStatus pool;
+	SnoActivity *slots;
+	int			count;
+
+	InitMaterializedSRF(fcinfo, 0);
+	listing.listed = hash_create("sno generators in use", 64, &ctl,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sno_shmem_attach();
+	slots = sno_activity_slots(&count);
+	for (int i = 0; i < count; i++)
+		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY &&
+			may_see(slots[i].database))
+			put_session(result, &slots[i], now);
+	while (sno_pool_look(&place, &pool))
+	{
+		SnoDefinition d = {pool.partition, pool.generator.sequence_min,
+			pool.generator.sequence_max
+		};
+
+		if (pool.database == MyDatabaseId)
+			(void) hash_search(listing.listed, &d, HASH_ENTER, NULL);
+		if (may_see(pool.database))
+			put_named(result, &pool, now);
+	}
+	sno_definition_visit(fcinfo->flinfo->fn_oid, NULL, put_unused, &listing);
+	return (Datum) 0;
+}
+
+PG_FUNCTION_INFO_V1(sno_generators_reset);
+Datum
+sno_generators_reset(PG_FUNCTION_ARGS)
+{
+	SnoActivity *slots;
+	int			count;
+
+	sno_shmem_attach();
+	slots = sno_activity_slots(&count);
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < count; i++)
+		sno_counters_reset(&slots[i].own, sequence_of(&slots[i]), &slots[i].reset);
+	sno_pool_reset();
+	sno_journal->clock_steps = 0;
+	sno_journal->failures = 0;
+	sno_journal->refusals = 0;
+	LWLockRelease(&sno_journal->lock);
+	PG_RETURN_VOID();
+}

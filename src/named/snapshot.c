@@ -1,0 +1,197 @@
+/*
+ * snapshot.c
+ *		Snapshots of generators, in the JSON form of the Go package muyo/sno.
+ *
+ *	{"partition": [high byte, low byte], "sequenceMin": n, "sequenceMax": n,
+ *	 "sequence": n, "now": n, "wallHi": n, "wallSafe": n, "drifts": n}
+ *
+ * Times are units of an id.  The generator issued in unit wallHi last, in the
+ * timeline that the lowest bit of drifts names, and in the other one up to
+ * wallSafe.  sequence is the last one issued, if the snapshot was taken within
+ * wallHi, else the lower bound.  As there, a key that is missing or null counts
+ * as zero, others are ignored; bounds come in either order; sequenceMax 0 means
+ * 65535 unless sequenceMin is that; sequence may exceed the bounds, or be 0, but
+ * not be below them.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+
+#include "generate/generate.h"
+#include "lease/definition.h"
+#include "named/named.h"
+#include "shared/clock.h"
+#include "shared/partition.h"
+#include "type/fields.h"
+
+/* The snapshot of a generator in a partition, taken now. */
+static Datum
+snapshot_of(const SnoGenerator *g, int partition)
+{
+	uint64		word = sno_generator_word(g);
+	uint64		now = sno_clock_unit();
+	uint32		sequence = g->sequence_min;
+
+	/* The last one, not the next. */
+	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > g->sequence_max)
+		sequence = g->sequence_max;
+	else if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > sequence)
+		sequence = SNO_WORD_SEQUENCE(word) - 1;
+
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf(
+		"{\"partition\": [%d, %d], \"sequenceMin\": %u, \"sequenceMax\": %u, "
+		"\"sequence\": %u, \"now\": " UINT64_FORMAT ", \"wallHi\": " UINT64_FORMAT ", "
+		"\"wallSafe\": " UINT64_FORMAT ", \"drifts\": %u}",
+		partition >> 8, partition & 0xFF, g->sequence_min, g->sequence_max,
+		sequence, now, SNO_WORD_UNIT(word), g->wall_safe, g->drifts)));
+}
+
+PG_FUNCTION_INFO_V1(sno_take_snapshot);
+Datum
+sno_take_snapshot(PG_FUNCTION_ARGS)
+{
+	const SnoPartition *mine = sno_generate_mine();
+
+	if (mine == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(snapshot_of(&mine->generator, sno_partition_number(mine)));
+}
+
+PG_FUNCTION_INFO_V1(sno_take_snapshot_named);
+Datum
+sno_take_snapshot_named(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	SnoDefinition d;
+	SnoGenerator g;
+
+	PreventCommandDuringRecovery("sno_take_snapshot()");
+	if (!sno_named_find(function, name, &d))
+		sno_definition_missing(name);
+	sno_named_state(function, name, &d, &g);
+	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
+}
+
+pg_noreturn static void
+bad_snapshot(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid snapshot of a generator"),
+			 errdetail_internal("%s", detail)));
+}
+
+/* The integer from 0 to max in a value; NULL and null are 0. */
+static int64
+integer(const JsonbValue *value, const char *key, int64 max)
+{
+	char	   *digits;
+	int64		n = 0;
+
+	if (value == NULL || value->type == jbvNull)
+		return 0;
+	digits = value->type == jbvNumeric ?
+		DatumGetCString(DirectFunctionCall1(numeric_out,
+											NumericGetDatum(value->val.numeric))) : "";
+	for (const char *c = digits; *c >= '0' && *c <= '9' && n <= max; c++)
+		n = n * 10 + (*c - '0');
+	if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0' || n > max)
+		bad_snapshot(psprintf("\"%s\" must be an integer from 0 to " INT64_FORMAT ".",
+							  key, max));
+	return n;
+}
+
+static int64
+member(Jsonb *snapshot, const char *key, int64 max)
+{
+	return integer(getKeyJsonValueFromContainer(&snapshot->root, key, strlen(key), NULL),
+				   key, max);
+}
+
+static int32
+partition_in(Jsonb *snapshot)
+{
+	JsonbValue *value = getKeyJsonValueFromContainer(&snapshot->root, "partition",
+													 strlen("partition"), NULL);
+	int32		partition = 0;
+
+	if (value == NULL || value->type == jbvNull)
+		return 0;
+	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data) ||
+		JsonContainerSize(value->val.binary.data) != 2)
+		bad_snapshot("\"partition\" must be an array of two bytes.");
+	for (int i = 0; i < 2; i++)
+		partition = partition << 8 |
+			integer(getIthJsonbValueFromContainer(value->val.binary.data, i),
+					"partition", 0xFF);
+	return partition;
+}
+
+/*
+ * What a snapshot says of its generator: where it is, and, as a state, all that
+ * it may have issued.  Up to the time of the snapshot that is in its timeline,
+ * and from then until now, in which it may have gone on, in either.
+ */
+static void
+read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
+{
+	uint64		clock = sno_clock_unit();
+	uint64		until,
+				wall_safe;
+	int64		sequence;
+
+	if (!JB_ROOT_IS_OBJECT(snapshot))
+		bad_snapshot("It must be a JSON object.");
+	d->partition = partition_in(snapshot);
+	d->sequence_min = (int32) member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
+	d->sequence_max = (int32) member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
+	d->meta = -1;
+	d->made_here = true;
+	if (d->sequence_max == 0 && d->sequence_min != SNO_SEQUENCE_MAX)
+		d->sequence_max = SNO_SEQUENCE_MAX;
+	sno_definition_check(d);
+	sequence = member(snapshot, "sequence", PG_UINT32_MAX);
+	if (sequence != 0 && sequence < d->sequence_min)
+		bad_snapshot("\"sequence\" is below its bounds.");
+
+	until = Max(member(snapshot, "wallHi", SNO_UNIT_MAX),
+				member(snapshot, "now", SNO_UNIT_MAX));
+	wall_safe = member(snapshot, "wallSafe", SNO_UNIT_MAX);
+	sno_generator_start(issued, Max(wall_safe, clock), d->sequence_min, d->sequence_max);
+	issued->drifts = (uint32) member(snapshot, "drifts", PG_UINT32_MAX);
+	issued->word = SNO_WORD(Max(until, clock), issued->drifts & 1, SNO_SEQUENCE_NONE);
+}
+
+PG_FUNCTION_INFO_V1(sno_restore_generator);
+Datum
+sno_restore_generator(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	SnoDefinition d,
+				defined;
+	SnoGenerator issued;
+
+	PreventCommandDuringRecovery("sno_restore_generator()");
+	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
+	if (!sno_named_find(function, name, &defined))
+		sno_definition_insert(function, name, &d);
+	else if (defined.partition != d.partition ||
+			 defined.sequence_min != d.sequence_min ||
+			 defined.sequence_max != d.sequence_max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the snapshot is not that of generator \"%s\"", name),
+				 errdetail("It has partition %d and sequences from %d to %d, the generator has partition %d and sequences from %d to %d.",
+						   d.partition, d.sequence_min, d.sequence_max,
+						   defined.partition, defined.sequence_min, defined.sequence_max)));
+	else
+		d.made_here = defined.made_here;
+	sno_named_restore(function, name, &d, &issued);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,78 @@
+/*
+ * clock.c
+ *		Steps of the wall clock, noticed and logged.
+ *
+ * The wall clock's offset from the monotonic clock changes only when somebody
+ * sets the wall clock: a clock that is slewed moves both.  The offset last
+ * seen is kept in shared memory, so that one session logs a step, once.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "datatype/timestamp.h"
+
+#include "shared/activity.h"
+#include "shared/clock.h"
+#include "shared/shmem.h"
+
+/* Smaller steps than a unit don't matter. */
+#define STEP_USEC	(SNO_UNIT_MSEC * 1000)
+
+void
+sno_clock_out_of_epoch(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+			 errmsg("the system clock is outside the range of a sno"),
+			 errdetail("A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC."),
+			 errhint("Set the system clock right.")));
+}
+
+static int64
+read_usec(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64) t.tv_sec * USECS_PER_SEC + t.tv_nsec / 1000;
+}
+
+/* Microseconds of a clock that never steps. */
+int64
+sno_clock_monotonic(void)
+{
+	return read_usec(CLOCK_MONOTONIC);
+}
+
+/*
+ * Log the wall clock's step, if it made one since a session looked last.  The
+ * two clocks are read again while something came between the readings, which
+ * else would look like a step.
+ */
+void
+sno_clock_watch(void)
+{
+	int64		start,
+				wall,
+				before;
+	int			tries = 10;
+
+	do
+	{
+		start = sno_clock_monotonic();
+		wall = read_usec(CLOCK_REALTIME);
+	} while (sno_clock_monotonic() - start > STEP_USEC / 4 && --tries > 0);
+
+	if (tries > 0 &&
+		sno_shmem_note_clock(wall - start, STEP_USEC / 2, &before))
+	{
+		int64		step = wall - start - before;
+
+		sno_journal_clock_step(step);
+		ereport(LOG,
+				(errmsg("the system clock was stepped %s by %.3f s",
+						step < 0 ? "back" : "forward",
+						fabs((double) step) / USECS_PER_SEC)));
+	}
+}

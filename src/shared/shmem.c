@@ -1,0 +1,358 @@
+/*
+ * shmem.c
+ *		The extension's shared memory, and the space of each database in it.
+ *
+ * A small header in the main shared memory segment, allocated by the first
+ * session that needs it, holds the handle of a pinned area of dynamic shared
+ * memory.  There is all else: what activity.c notes, and a space for each
+ * database whose sessions generate.  So the extension needs no preload, and any
+ * process of the server reaches all of it the same way, parallel workers
+ * included.  A restart of the server, the one after a crash included, makes it
+ * anew: what must survive is in the leases (lease.c).
+ *
+ * A space has the partitions of a database (partition.c) and its named
+ * generators (pool.c).  Nothing that is done in one database is seen in the space
+ * of another one, so no owner of a database can stop or slow others.  One thing
+ * only looks across: a map of the partitions that some database used since the
+ * server started, which the others avoid while they can.
+ *
+ * Spaces are found by the OID of the database.  But DROP DATABASE, and CREATE
+ * DATABASE with the same OID from a template, makes another database, which may
+ * even have the same file numbers.  So a space also remembers the incarnation of
+ * its database: the transaction that wrote the database's row of pg_database.
+ * ALTER DATABASE changes that as well, without another database being there.  But
+ * a database that has a session can't be dropped.  So:
+ *
+ *	- While a space has users, it is that of their database, whatever the
+ *	  incarnation says.
+ *	- Who enters a space that has none, and finds another incarnation, begins a
+ *	  new life of the space.  No lease that memory knows from a former life is
+ *	  relied on: partitions are leased anew before they are used, and pools of
+ *	  named generators read the rows again.  What was issued stays known.
+ *
+ * The space of a database that is gone is used again for another one, in a new
+ * life in which nothing is known.  The memory of a space is never freed, for those
+ * who look (status.c) take no lock.
+ *
+ * Locking: the header's lock protects its own fields, the list of spaces, and
+ * each space's database, incarnation and users.  A space's life is constant while
+ * it has users.  All else of a space is protected by the space's lock.  Spaces
+ * are only ever added to the list, so it can be read without a lock; so can the
+ * map, which is changed atomically.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "catalog/pg_database.h"
+#include "shared/activity.h"
+#include "shared/shmem.h"
+
+#define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
+#define SNO_LAYOUT_VERSION	4
+
+/* Partitions that some database used, 32 to a word. */
+#define MAP_WORDS			(SNO_PARTITIONS / 32)
+
+typedef struct SnoHeader
+{
+	uint64		magic;			/* set last, when all is in place */
+	uint32		layout;
+	int			tranche;
+	dsa_handle	area;
+	dsa_pointer activity;
+	dsa_pointer map;			/* MAP_WORDS atomic words */
+	dsa_pointer spaces;
+	uint32		lives;			/* of all spaces, so far */
+	int64		clock_offset;	/* µs, see clock.c */
+	bool		clock_known;
+	LWLock		lock;
+} SnoHeader;
+
+/*
+ * The header's size stays the same in all versions, for ShmemInitStruct()
+ * raises an internal error where it doesn't; the layout is for us to compare.
+ */
+#define SNO_HEADER_SIZE		2048
+
+StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
+
+SnoSpace   *sno_space;
+dsa_area   *sno_area;
+
+static SnoHeader *header;
+static pg_atomic_uint32 *map;
+
+/* Create the area; the caller holds AddinShmemInitLock and pins the mapping. */
+static dsa_area *
+create_area(SnoHeader *h)
+{
+	dsa_area   *area = dsa_create(h->tranche);
+
+	h->activity = sno_activity_create(area, h->tranche);
+	h->map = dsa_allocate0(area, MAP_WORDS * sizeof(pg_atomic_uint32));
+	dsa_pin(area);
+	h->area = dsa_get_handle(area);
+	return area;
+}
+
+/*
+ * Make shared memory accessible to this process, for as long as it lives.  Raises
+ * an error if it can't be had, or was laid out by another version of this library.
+ */
+void
+sno_shmem_attach(void)
+{
+	SnoHeader  *h;
+	MemoryContext context;
+	dsa_area   *area = NULL;
+	bool		found;
+
+	if (sno_area != NULL)
+		return;
+
+	context = MemoryContextSwitchTo(TopMemoryContext);
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
+	if (!found)
+		memset(h, 0, SNO_HEADER_SIZE);
+	if (h->magic == 0)
+	{
+		/* Each of these may fail, and then be tried again. */
+		if (h->tranche == 0)
+			h->tranche = sno_new_tranche("sno");
+		area = create_area(h);
+		h->layout = SNO_LAYOUT_VERSION;
+		LWLockInitialize(&h->lock, h->tranche);
+		h->magic = SNO_MAGIC;
+	}
+	LWLockRelease(AddinShmemInitLock);
+
+	if (h->magic != SNO_MAGIC || h->layout != SNO_LAYOUT_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shared memory of extension \"sno\" belongs to another version of its library"),
+				 errhint("The library was replaced while the server was running: restart the server.")));
+
+	sno_register_tranche(h->tranche, "sno");
+	if (area == NULL)
+		area = dsa_attach(h->area);
+	sno_activity_attach(dsa_get_address(area, h->activity));
+	map = dsa_get_address(area, h->map);
+	MemoryContextSwitchTo(context);
+
+	/* From here on nothing fails. */
+	dsa_pin_mapping(area);
+	header = h;
+	sno_area = area;
+}
+
+void
+sno_shmem_init_lock(LWLock *lock)
+{
+	LWLockInitialize(lock, header->tranche);
+}
+
+/* The incarnation of a database, InvalidTransactionId if there is none. */
+static TransactionId
+incarnation_of(Oid database)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	TransactionId xid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidTransactionId;
+	xid = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	ReleaseSysCache(tuple);
+	return xid;
+}
+
+static SnoSpace *
+space_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+/* The space of a database, NULL if it has none.  For who looks: no lock is taken. */
+const SnoSpace *
+sno_space_of(Oid database)
+{
+	SnoSpace   *space = space_at(__atomic_load_n(&header->spaces, __ATOMIC_ACQUIRE));
+
+	while (space != NULL && space->database != database)
+		space = space_at(space->next);
+	return space;
+}
+
+/*
+ * A space whose database is gone, NULL if there is none; *copy is what it was.
+ * The lock isn't held.
+ */
+static SnoSpace *
+find_orphan(SnoSpace *copy)
+{
+	for (SnoSpace *space = space_at(__atomic_load_n(&header->spaces, __ATOMIC_ACQUIRE));
+		 space != NULL; space = space_at(space->next))
+	{
+		*copy = *space;
+		if (copy->users == 0 &&
+			incarnation_of(copy->database) == InvalidTransactionId)
+			return space;
+	}
+	return NULL;
+}
+
+/* Is it still, under the lock, what it was? */
+static bool
+is_orphan(const SnoSpace *space, const SnoSpace *copy)
+{
+	return space != NULL && space->users == 0 && space->database == copy->database &&
+		space->incarnation == copy->incarnation;
+}
+
+/* Forget all of a space's database, which is gone.  The lock is held. */
+static void
+clear_space(SnoSpace *space)
+{
+	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
+	for (int i = 0; i < SNO_BLOCKS; i++)
+		if (DsaPointerIsValid(space->blocks[i]))
+			memset(dsa_get_address(sno_area, space->blocks[i]), 0,
+				   SNO_BLOCK * SNO_PARTITION_SIZE);
+	for (int i = 0; i < SNO_GROUP_LISTS; i++)
+	{
+		/* A group begins with the pointer to the next one. */
+		dsa_pointer *end = &space->groups[i];
+
+		while (DsaPointerIsValid(*end))
+			end = dsa_get_address(sno_area, *end);
+		*end = space->spare_groups;
+		space->spare_groups = space->groups[i];
+		space->groups[i] = InvalidDsaPointer;
+	}
+}
+
+/* A new space, which is put into the list.  The lock is held. */
+static SnoSpace *
+make_space(void)
+{
+	dsa_pointer place = dsa_allocate0(sno_area, sizeof(SnoSpace));
+	SnoSpace   *space = space_at(place);
+
+	LWLockInitialize(&space->lock, header->tranche);
+	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
+	space->next = header->spaces;
+	__atomic_store_n(&header->spaces, place, __ATOMIC_RELEASE);
+	return space;
+}
+
+static void
+begin_life(SnoSpace *space)
+{
+	if (++header->lives == 0)
+		header->lives = 1;
+	space->life = header->lives;
+}
+
+static void
+leave(int code, Datum arg)
+{
+	if (sno_space == NULL)
+		return;
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	sno_space->users--;
+	LWLockRelease(&header->lock);
+	sno_space = NULL;
+}
+
+/*
+ * Enter the space of this session's database, until the session ends.  Callbacks
+ * that use it at the end of the session are to be registered after this.
+ */
+void
+sno_space_enter(void)
+{
+	static bool registered = false;
+	TransactionId incarnation;
+	SnoSpace   *orphan = NULL,
+			   *space;
+	SnoSpace	was;
+
+	if (sno_space != NULL)
+		return;
+	sno_shmem_attach();
+	if (!registered)
+		before_shmem_exit(leave, (Datum) 0);
+	registered = true;
+	incarnation = incarnation_of(MyDatabaseId);
+	if (sno_space_of(MyDatabaseId) == NULL)
+		orphan = find_orphan(&was);
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	space = unconstify(SnoSpace *, sno_space_of(MyDatabaseId));
+	if (space == NULL)
+	{
+		if (is_orphan(orphan, &was))
+			clear_space(space = orphan);
+		else
+			space = make_space();
+		space->database = MyDatabaseId;
+		space->incarnation = InvalidTransactionId;
+	}
+	if (space->users == 0 && space->incarnation != incarnation)
+		begin_life(space);
+	space->incarnation = incarnation;
+	space->users++;
+	LWLockRelease(&header->lock);
+	sno_space = space;
+}
+
+/* Note that a database uses a partition. */
+void
+sno_shmem_note_use(int partition)
+{
+	pg_atomic_fetch_or_u32(&map[partition / 32], UINT32_C(1) << partition % 32);
+}
+
+/* Did any database use a partition since the server started? */
+bool
+sno_shmem_is_used(int partition)
+{
+	return pg_atomic_read_u32(&map[partition / 32]) >> partition % 32 & 1;
+}
+
+static bool
+differs(int64 a, int64 b, int64 tolerance)
+{
+	return a > b + tolerance || a < b - tolerance;
+}
+
+/*
+ * Remember the wall clock's offset from the monotonic one.  True, for one
+ * session only, if it differs from the one known *before by more than
+ * `tolerance`; all in microseconds.
+ */
+bool
+sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before)
+{
+	bool		stepped;
+
+	/* Mostly there is nothing to note; the lock settles what is. */
+	if (header->clock_known && !differs(offset, header->clock_offset, tolerance))
+		return false;
+
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	*before = header->clock_offset;
+	stepped = header->clock_known && differs(offset, *before, tolerance);
+	if (stepped || !header->clock_known)
+		header->clock_offset = offset;
+	header->clock_known = true;
+	LWLockRelease(&header->lock);
+	return stepped;
+}

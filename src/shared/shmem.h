@@ -1,0 +1,59 @@
+/*
+ * shmem.h
+ *		The extension's shared memory, and the space of each database in it.
+ */
+#ifndef SNO_SHMEM_H
+#define SNO_SHMEM_H
+
+#include "postgres.h"
+
+#include "storage/lwlock.h"
+#include "utils/dsa.h"
+
+#include "compat.h"
+#include "sno.h"
+
+#define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
+#define SNO_PARTITION_SIZE	64	/* bytes: a cache line */
+
+/* Partitions of a block. */
+#define SNO_BLOCK			1024
+#define SNO_BLOCKS			(SNO_PARTITIONS / SNO_BLOCK)
+
+/* The groups of named generators are in as many lists, by the partition's number. */
+#define SNO_GROUP_LISTS		64
+
+/* The end of a list of parked partitions. */
+#define SNO_LAST_PARKED		(-1)
+
+/* What the generators of a database share; shmem.c tells what protects it. */
+typedef struct SnoSpace
+{
+	dsa_pointer next;			/* in the list of all */
+	Oid			database;
+	TransactionId incarnation;
+	int			users;			/* sessions that have entered */
+	uint32		life;			/* never 0 */
+
+	LWLock		lock;			/* for partition.c and pool.c */
+	int32		parked[2];		/* number + 1 of the first one, or the end, of
+								 * those for the clock and for given times */
+	dsa_pointer blocks[SNO_BLOCKS]; /* of partitions, once there are any */
+	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
+	dsa_pointer spare_groups;	/* those of a former database */
+} SnoSpace;
+
+/* The space of this session's database, once the session has entered it. */
+extern SnoSpace *sno_space;
+
+extern dsa_area *sno_area;
+
+extern void sno_shmem_attach(void);
+extern void sno_shmem_init_lock(LWLock *lock);
+extern bool sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before);
+extern void sno_shmem_note_use(int partition);
+extern bool sno_shmem_is_used(int partition);
+extern void sno_space_enter(void);
+extern const SnoSpace *sno_space_of(Oid database);
+
+#endif							/* SNO_SHMEM_H */

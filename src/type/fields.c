@@ -1,0 +1,340 @@
+/*
+ * fields.c
+ *		What an id holds, as SQL values: its fields, ids made from fields, and
+ *		the casts.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "compat.h"
+#include "simd/codec.h"
+#include "type/fields.h"
+
+StaticAssertDecl(SNO_TEXT_SIZE == UUID_LEN, "the text of a sno fills a uuid");
+
+PG_FUNCTION_INFO_V1(sno_timestamp);
+PG_FUNCTION_INFO_V1(sno_tick_tock);
+PG_FUNCTION_INFO_V1(sno_meta);
+PG_FUNCTION_INFO_V1(sno_partition);
+PG_FUNCTION_INFO_V1(sno_sequence);
+PG_FUNCTION_INFO_V1(sno_parts);
+PG_FUNCTION_INFO_V1(sno_make);
+PG_FUNCTION_INFO_V1(sno_with_timestamp);
+PG_FUNCTION_INFO_V1(sno_with_meta);
+PG_FUNCTION_INFO_V1(sno_with_partition);
+PG_FUNCTION_INFO_V1(sno_with_sequence);
+PG_FUNCTION_INFO_V1(sno_zero);
+PG_FUNCTION_INFO_V1(sno_is_zero);
+PG_FUNCTION_INFO_V1(sno_to_uuid);
+PG_FUNCTION_INFO_V1(sno_from_uuid);
+PG_FUNCTION_INFO_V1(sno_to_bytea);
+PG_FUNCTION_INFO_V1(sno_from_bytea);
+PG_FUNCTION_INFO_V1(sno_to_uuidv8);
+PG_FUNCTION_INFO_V1(sno_from_uuidv8);
+
+/* ---------------- accessors ---------------- */
+
+Datum
+sno_timestamp(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	PG_RETURN_TIMESTAMPTZ(sno_unit_to_timestamptz(fields.unit));
+}
+
+Datum
+sno_tick_tock(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_unpack(PG_GETARG_SNO_P(0)).tick_tock);
+}
+
+Datum
+sno_meta(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).meta);
+}
+
+Datum
+sno_partition(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).partition);
+}
+
+Datum
+sno_sequence(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).sequence);
+}
+
+/* All five fields, as a row. */
+Datum
+sno_parts(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+	Datum		values[5];
+	bool		nulls[5] = {false};
+	TupleDesc	row;
+
+	if (get_call_result_type(fcinfo, NULL, &row) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "sno_parts must return a row");
+
+	values[0] = TimestampTzGetDatum(sno_unit_to_timestamptz(fields.unit));
+	values[1] = BoolGetDatum(fields.tick_tock);
+	values[2] = Int32GetDatum(fields.meta);
+	values[3] = Int32GetDatum(fields.partition);
+	values[4] = Int32GetDatum(fields.sequence);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(row, values, nulls)));
+}
+
+/* ---------------- constructors ---------------- */
+
+/* Raise 22003 unless a field's value is from 0 to max; else return it. */
+int
+sno_fields_check(const char *name, int32 value, int max)
+{
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s %d is out of range", name, value),
+				 errdetail("A %s is from 0 to %d.", name, max)));
+	return value;
+}
+
+static uint8
+check_meta(int32 meta)
+{
+	return sno_fields_check("metabyte", meta, SNO_META_MAX);
+}
+
+static uint16
+check_partition(int32 partition)
+{
+	return sno_fields_check("partition", partition, SNO_PARTITION_MAX);
+}
+
+static uint16
+check_sequence(int32 sequence)
+{
+	return sno_fields_check("sequence", sequence, SNO_SEQUENCE_MAX);
+}
+
+/* The unit that holds an instant; raises 22008 if none does. */
+uint64
+sno_fields_unit(TimestampTz at)
+{
+	uint64		unit;
+
+	if (!sno_timestamptz_to_unit(at, &unit))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp \"%s\" is out of range for type %s",
+						timestamptz_to_str(at), "sno"),
+				 errdetail("A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.")));
+	return unit;
+}
+
+static Datum
+pack(SnoFields fields)
+{
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	sno_pack(id, fields);
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_make(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields;
+
+	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(0));
+	fields.meta = check_meta(PG_GETARG_INT32(1));
+	fields.partition = check_partition(PG_GETARG_INT32(2));
+	fields.sequence = check_sequence(PG_GETARG_INT32(3));
+	fields.tick_tock = PG_GETARG_BOOL(4);
+	return pack(fields);
+}
+
+Datum
+sno_with_timestamp(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(1));
+	return pack(fields);
+}
+
+Datum
+sno_with_meta(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.meta = check_meta(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_with_partition(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.partition = check_partition(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_with_sequence(PG_FUNCTION_ARGS)
+{
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+
+	fields.sequence = check_sequence(PG_GETARG_INT32(1));
+	return pack(fields);
+}
+
+Datum
+sno_zero(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(palloc0(sizeof(Sno)));
+}
+
+Datum
+sno_is_zero(PG_FUNCTION_ARGS)
+{
+	const Sno	zero = {{0}};
+
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), &zero) == 0);
+}
+
+/* ---------------- casts ---------------- */
+
+/* An id as a uuid is its text: sixteen characters, sixteen bytes. */
+Datum
+sno_to_uuid(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = (pg_uuid_t *) palloc(sizeof(pg_uuid_t));
+
+	sno_encode(PG_GETARG_SNO_P(0), (char *) uuid->data);
+	PG_RETURN_UUID_P(uuid);
+}
+
+Datum
+sno_from_uuid(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+	int			bad = sno_decode((char *) uuid->data, id);
+
+	if (bad != SNO_TEXT_SIZE)
+	{
+		Datum		text = DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid));
+
+		ereturn(fcinfo->context, (Datum) 0,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("uuid \"%s\" is not the text form of a sno",
+						DatumGetCString(text)),
+				 errdetail("Byte %d is 0x%02x, not one of 2-9 and a-x.",
+						   bad + 1, uuid->data[bad])));
+	}
+
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_to_bytea(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = (bytea *) palloc(VARHDRSZ + SNO_SIZE);
+
+	SET_VARSIZE(bytes, VARHDRSZ + SNO_SIZE);
+	memcpy(VARDATA(bytes), PG_GETARG_SNO_P(0)->byte, SNO_SIZE);
+	PG_RETURN_BYTEA_P(bytes);
+}
+
+Datum
+sno_from_bytea(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	int			length = VARSIZE_ANY_EXHDR(bytes);
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (length != SNO_SIZE)
+		ereturn(fcinfo->context, (Datum) 0,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("cannot cast bytea of length %d to type %s", length, "sno"),
+				 errdetail("A sno has %d bytes.", SNO_SIZE)));
+
+	memcpy(id->byte, VARDATA_ANY(bytes), SNO_SIZE);
+	PG_RETURN_SNO_P(id);
+}
+
+/* ---------------- uuid version 8 ---------------- */
+
+/*
+ * RFC 9562 leaves all bits of a version 8 uuid but version and variant to us:
+ * the id comes first, so that the order is kept, then zeros.
+ *
+ *		 bytes 0-5      6, 7             8                       15
+ *		+--------------+----+-----------+--+--------------------+--------------+
+ *		| id bits 0-47 |1000|  bits 48  |10|     bits 60-79     |   42 zeros   |
+ *		|              |    |     -59   |  |                    |              |
+ *		+--------------+----+-----------+--+--------------------+--------------+
+ */
+#define UUID_VERSION		8
+#define UUID_VARIANT		2	/* binary 10 */
+
+Datum
+sno_to_uuidv8(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	uint64		head = sno_head(id);
+	uint64		first = (head >> 16) << 16 | UUID_VERSION << 12 |
+		(head >> 4 & 0xfff);
+	uint64		second = (uint64) UUID_VARIANT << 62 | (head & 0xf) << 58 |
+		(uint64) sno_tail(id) << 42;
+	pg_uuid_t  *uuid = (pg_uuid_t *) palloc(sizeof(pg_uuid_t));
+
+	first = pg_hton64(first);
+	second = pg_hton64(second);
+	memcpy(uuid->data, &first, sizeof(first));
+	memcpy(uuid->data + sizeof(first), &second, sizeof(second));
+	PG_RETURN_UUID_P(uuid);
+}
+
+Datum
+sno_from_uuidv8(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
+	uint64		first;
+	uint64		second;
+	uint64		head;
+	const char *reason = NULL;
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	memcpy(&first, uuid->data, sizeof(first));
+	memcpy(&second, uuid->data + sizeof(first), sizeof(second));
+	first = pg_ntoh64(first);
+	second = pg_ntoh64(second);
+
+	if (second >> 62 != UUID_VARIANT)
+		reason = "Its variant is not that of RFC 9562.";
+	else if ((first >> 12 & 0xf) != UUID_VERSION)
+		reason = "Its version is not 8.";
+	else if ((second & ((UINT64CONST(1) << 42) - 1)) != 0)
+		reason = "Its last 42 bits are not all zero.";
+	if (reason != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("uuid \"%s\" is not the version 8 form of a sno",
+						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))),
+				 errdetail("%s", reason)));
+
+	head = (first >> 16) << 16 | (first & 0xfff) << 4 | (second >> 58 & 0xf);
+	sno_assemble(id, head >> 24, (uint8) (head >> 16), (uint16) head,
+				 (uint16) (second >> 42));
+	PG_RETURN_SNO_P(id);
+}

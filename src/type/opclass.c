@@ -1,0 +1,196 @@
+/*
+ * opclass.c
+ *		What the operator classes for btree and BRIN need beyond comparison and
+ *		hashing.
+ *
+ * Sort support, skip support, in_range by interval for window frames, and the
+ * distance of two ids, by which BRIN's minmax-multi merges its ranges.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/sortsupport.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "type/abbrev.h"
+#include "type/fields.h"
+
+PG_FUNCTION_INFO_V1(sno_sort_support);
+PG_FUNCTION_INFO_V1(sno_skip_support);
+PG_FUNCTION_INFO_V1(sno_in_range);
+PG_FUNCTION_INFO_V1(sno_brin_distance);
+
+/* ---------------- sorting ---------------- */
+
+typedef struct
+{
+	bool		placed;			/* has there been an id yet? */
+	SnoAbbrev	near;
+} AbbrevState;
+
+static int
+compare_full(Datum a, Datum b, SortSupport ssup)
+{
+	return sno_compare(DatumGetSnoP(a), DatumGetSnoP(b));
+}
+
+static Datum
+abbreviate(Datum original, SortSupport ssup)
+{
+	AbbrevState *state = (AbbrevState *) ssup->ssup_extra;
+	const Sno  *id = DatumGetSnoP(original);
+
+	if (!state->placed)
+	{
+		state->near = sno_abbrev_around(id);
+		state->placed = true;
+	}
+	return (Datum) sno_abbrev_key(&state->near, id);
+}
+
+/*
+ * Abbreviation is never given up: keys cost a few instructions each, and two
+ * that tie one comparison of integers more than without.
+ */
+static bool
+abort_abbreviation(int count, SortSupport ssup)
+{
+	return false;
+}
+
+Datum
+sno_sort_support(PG_FUNCTION_ARGS)
+{
+	SortSupport ssup = (SortSupport) PG_GETARG_POINTER(0);
+
+	ssup->comparator = compare_full;
+	if (ssup->abbreviate && sizeof(Datum) >= sizeof(uint64))
+	{
+		ssup->ssup_extra = MemoryContextAllocZero(ssup->ssup_cxt,
+												  sizeof(AbbrevState));
+		ssup->comparator = ssup_datum_unsigned_cmp;
+		ssup->abbrev_converter = abbreviate;
+		ssup->abbrev_abort = abort_abbreviation;
+		ssup->abbrev_full_comparator = compare_full;
+	}
+	PG_RETURN_VOID();
+}
+
+/* ---------------- skip scans ---------------- */
+
+static Sno *
+end_of_order(bool highest)
+{
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	memset(id->byte, highest ? 0xff : 0, SNO_SIZE);
+	return id;
+}
+
+/* A copy of the id that is one above, or one below, unless there is none. */
+static Datum
+neighbour(Datum existing, bool above, bool *overflow)
+{
+	Sno			id = *DatumGetSnoP(existing);
+	bool		carry = true;
+	Sno		   *result;
+
+	for (int place = SNO_SIZE - 1; carry && place >= 0; place--)
+		carry = above ? ++id.byte[place] == 0 : id.byte[place]-- == 0;
+
+	*overflow = carry;
+	if (carry)
+		return (Datum) 0;
+
+	result = (Sno *) palloc(sizeof(Sno));
+	*result = id;
+	return SnoPGetDatum(result);
+}
+
+static Datum
+increment(Relation rel, Datum existing, bool *overflow)
+{
+	return neighbour(existing, true, overflow);
+}
+
+static Datum
+decrement(Relation rel, Datum existing, bool *overflow)
+{
+	return neighbour(existing, false, overflow);
+}
+
+Datum
+sno_skip_support(PG_FUNCTION_ARGS)
+{
+	SkipSupport support = (SkipSupport) PG_GETARG_POINTER(0);
+
+	support->low_elem = SnoPGetDatum(end_of_order(false));
+	support->high_elem = SnoPGetDatum(end_of_order(true));
+	support->decrement = decrement;
+	support->increment = increment;
+	PG_RETURN_VOID();
+}
+
+/* ---------------- window frames ---------------- */
+
+/*
+ * Does adding or subtracting an interval lead out of the epoch, whatever the
+ * id it starts at?  That is certain if no part of it is negative and one is
+ * longer than a century; only then can timestamptz overflow, too, but for
+ * intervals with parts of both signs.  17's infinity is such an interval.
+ */
+static bool
+exceeds_epoch(const Interval *offset)
+{
+	const int	months = 100 * MONTHS_PER_YEAR;
+	const int	days = 100 * 366;
+
+	return offset->month >= 0 && offset->day >= 0 && offset->time >= 0 &&
+		(offset->month > months || offset->day > days ||
+		 offset->time > days * USECS_PER_DAY);
+}
+
+/*
+ * Is sno_timestamp(value) <= sno_timestamp(base) + offset?  That is for `less`
+ * without `sub`: with `sub` the offset is subtracted, without `less` it is >=.
+ *
+ * Where core's in_range functions for times raise an error because the sum is
+ * no timestamptz, this one knows the answer.
+ */
+Datum
+sno_in_range(PG_FUNCTION_ARGS)
+{
+	SnoFields	value = sno_unpack(PG_GETARG_SNO_P(0));
+	SnoFields	base = sno_unpack(PG_GETARG_SNO_P(1));
+	Interval   *offset = PG_GETARG_INTERVAL_P(2);
+	bool		sub = PG_GETARG_BOOL(3);
+	bool		less = PG_GETARG_BOOL(4);
+	Interval	zero = {0};
+	TimestampTz at = sno_unit_to_timestamptz(value.unit);
+	TimestampTz bound;
+
+	if (DatumGetBool(DirectFunctionCall2(interval_lt, IntervalPGetDatum(offset),
+										 IntervalPGetDatum(&zero))))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PRECEDING_OR_FOLLOWING_SIZE),
+				 errmsg("invalid preceding or following size in window function")));
+
+	if (exceeds_epoch(offset))
+		bound = sub ? DT_NOBEGIN : DT_NOEND;
+	else
+		bound = DatumGetTimestampTz(
+			DirectFunctionCall2(sub ? timestamptz_mi_interval : timestamptz_pl_interval,
+								TimestampTzGetDatum(sno_unit_to_timestamptz(base.unit)),
+								IntervalPGetDatum(offset)));
+	PG_RETURN_BOOL(less ? at <= bound : at >= bound);
+}
+
+/* ---------------- BRIN ---------------- */
+
+/* How far the second id, which is not below the first, is above it. */
+Datum
+sno_brin_distance(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT8(sno_distance(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
+}

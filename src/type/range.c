@@ -1,0 +1,339 @@
+/*
+ * range.c
+ *		Ids and time: the bounds of an instant and of a range, and ids in a
+ *		range of time.
+ *
+ * An id's time is the start of its unit.  Everything about ranges of time
+ * follows from that: it reduces to an interval of units [first, end), and an
+ * interval of units is an interval of ids.
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rangetypes.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "type/fields.h"
+
+PG_FUNCTION_INFO_V1(sno_min);
+PG_FUNCTION_INFO_V1(sno_max);
+PG_FUNCTION_INFO_V1(sno_min_meta);
+PG_FUNCTION_INFO_V1(sno_max_meta);
+PG_FUNCTION_INFO_V1(sno_range_min);
+PG_FUNCTION_INFO_V1(sno_range_max);
+PG_FUNCTION_INFO_V1(sno_contained_by);
+PG_FUNCTION_INFO_V1(sno_range_contains);
+PG_FUNCTION_INFO_V1(sno_range_support);
+
+/* ---------------- time bounds ---------------- */
+
+#define ANY_META	(-1)
+
+/* The lowest or the highest id of a unit, or of those with a metabyte in it. */
+static Sno *
+unit_edge(uint64 unit, bool highest, int meta)
+{
+	SnoFields	fields = {.unit = unit};
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (highest)
+	{
+		fields.tick_tock = true;
+		fields.meta = SNO_META_MAX;
+		fields.partition = SNO_PARTITION_MAX;
+		fields.sequence = SNO_SEQUENCE_MAX;
+	}
+	if (meta != ANY_META)
+		fields.meta = (uint8) meta;
+	sno_pack(id, fields);
+	return id;
+}
+
+/*
+ * The lowest or the highest such id of the unit that holds an instant.  Before
+ * the epoch both are the lowest there is, past its end both are the highest.
+ */
+static Sno *
+instant_edge(TimestampTz at, bool highest, int meta)
+{
+	uint64		unit;
+
+	if (!sno_timestamptz_to_unit(at, &unit))
+		highest = (unit == SNO_UNIT_MAX);
+	return unit_edge(unit, highest, meta);
+}
+
+Datum
+sno_min(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), false, ANY_META));
+}
+
+Datum
+sno_max(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), true, ANY_META));
+}
+
+/*
+ * As tick-tock comes before meta, ids of other metabytes are between the lowest
+ * and the highest of one metabyte, even within a unit.
+ */
+Datum
+sno_min_meta(PG_FUNCTION_ARGS)
+{
+	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
+										SNO_META_MAX);
+
+	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), false, meta));
+}
+
+Datum
+sno_max_meta(PG_FUNCTION_ARGS)
+{
+	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
+										SNO_META_MAX);
+
+	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), true, meta));
+}
+
+/* ---------------- time ranges ---------------- */
+
+/*
+ * How many units of the epoch start before an instant, or at it if that is
+ * to count.
+ */
+static uint64
+units_before(TimestampTz at, bool or_at)
+{
+	uint64		last;			/* holds the last instant that counts */
+
+	if (at < SNO_EPOCH_TIMESTAMPTZ || (at == SNO_EPOCH_TIMESTAMPTZ && !or_at))
+		return 0;
+	(void) sno_timestamptz_to_unit(or_at ? at : at - 1, &last);
+	return last + 1;
+}
+
+/*
+ * The units that start within a range: [*first, *end), or, if there is none,
+ * *first >= *end.
+ */
+static void
+range_units(FunctionCallInfo fcinfo, RangeType *range,
+			uint64 *first, uint64 *end)
+{
+	TypeCacheEntry *type = range_get_typcache(fcinfo, RangeTypeGetOid(range));
+	RangeBound	lower;
+	RangeBound	upper;
+	bool		empty;
+
+	range_deserialize(type, range, &lower, &upper, &empty);
+
+	*first = 0;
+	*end = empty ? 0 : SNO_UNIT_MAX + 1;
+	if (!empty && !lower.infinite)
+		*first = units_before(DatumGetTimestampTz(lower.val),
+							  !lower.inclusive);
+	if (!empty && !upper.infinite)
+		*end = units_before(DatumGetTimestampTz(upper.val), upper.inclusive);
+}
+
+/*
+ * The bounds of the ids whose time is in a range.  If there are none, the
+ * lower bound is the highest id and the upper bound the lowest, so that
+ * nothing is between them.
+ */
+Datum
+sno_range_min(PG_FUNCTION_ARGS)
+{
+	uint64		first;
+	uint64		end;
+
+	range_units(fcinfo, PG_GETARG_RANGE_P(0), &first, &end);
+	PG_RETURN_SNO_P(first < end ? unit_edge(first, false, ANY_META) :
+					unit_edge(SNO_UNIT_MAX, true, ANY_META));
+}
+
+Datum
+sno_range_max(PG_FUNCTION_ARGS)
+{
+	uint64		first;
+	uint64		end;
+
+	range_units(fcinfo, PG_GETARG_RANGE_P(0), &first, &end);
+	PG_RETURN_SNO_P(first < end ? unit_edge(end - 1, true, ANY_META) :
+					unit_edge(0, false, ANY_META));
+}
+
+/*
+ * The containment operators are declared for anyrange, not tstzrange: an
+ * operand of just that type would win over the server's own range operators
+ * whenever the other is a literal or a parameter without a type, and queries
+ * that never heard of ids would break.  So the type is checked here.
+ */
+static void
+require_tstzrange(Oid range_type)
+{
+	if (range_type != TSTZRANGEOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("a value of type %s cannot contain a sno",
+						format_type_be(range_type)),
+				 errdetail("Only a range of type tstzrange can.")));
+}
+
+static bool
+contains(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
+{
+	uint64		unit = sno_unpack(id).unit;
+	uint64		first;
+	uint64		end;
+
+	require_tstzrange(RangeTypeGetOid(range));
+	range_units(fcinfo, range, &first, &end);
+	return first <= unit && unit < end;
+}
+
+Datum
+sno_contained_by(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
+}
+
+Datum
+sno_range_contains(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(0), PG_GETARG_SNO_P(1)));
+}
+
+/* ---------------- planning ---------------- */
+
+/*
+ * `id operator bound(range)`, where the operator is the given one of the
+ * type's own order, and the bound a function in the schema of the containment
+ * function.  The caller needs no right to that schema: he may have come through
+ * a view, a policy, a constraint or an index that others made.
+ */
+static Expr *
+bound_clause(Oid containment, Node *id, StrategyNumber strategy,
+			 char *bound, Node *range)
+{
+	Oid			type = exprType(id);
+	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			operator = get_opfamily_member(cache->btree_opf, type, type,
+											   strategy);
+	Oid			argument = TSTZRANGEOID;
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum(bound),
+										   PointerGetDatum(buildoidvector(&argument, 1)),
+										   ObjectIdGetDatum(get_func_namespace(containment)));
+	Expr	   *value;
+
+	if (!OidIsValid(function))
+		elog(ERROR, "cache lookup failed for function %s", bound);
+	value = (Expr *) makeFuncExpr(function, type, list_make1(copyObject(range)),
+								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return make_opclause(operator, BOOLOID, false,
+						 (Expr *) copyObject(id), value,
+						 InvalidOid, InvalidOid);
+}
+
+/*
+ * `id <@ range` or `range @> id` as two clauses that any index on the id
+ * knows: id >= sno_range_min(range), id <= sno_range_max(range).
+ */
+static List *
+bound_clauses(Oid containment, List *args)
+{
+	Node	   *id = (Node *) linitial(args);
+	Node	   *range = (Node *) lsecond(args);
+
+	if (type_is_range(exprType(id)))
+	{
+		id = (Node *) lsecond(args);
+		range = (Node *) linitial(args);
+	}
+	require_tstzrange(exprType(range));
+
+	return list_make2(bound_clause(containment, id,
+								   BTGreaterEqualStrategyNumber,
+								   "sno_range_min", range),
+					  bound_clause(containment, id,
+								   BTLessEqualStrategyNumber,
+								   "sno_range_max", range));
+}
+
+/*
+ * Replace containment by comparisons wherever it is met, so that indexes,
+ * partition pruning and estimates all work.  Both operands come to stand
+ * there twice: not if they are volatile, or cost a subquery.
+ */
+static Node *
+simplify(SupportRequestSimplify *request)
+{
+	FuncExpr   *call = request->fcall;
+	Node	   *operands = (Node *) call->args;
+	List	   *clauses;
+
+	if (contain_volatile_functions(operands) || contain_subplans(operands))
+		return NULL;
+
+	clauses = bound_clauses(call->funcid, call->args);
+	return eval_const_expressions(request->root,
+								  (Node *) make_andclause(clauses));
+}
+
+/*
+ * What was not simplified can still be an index condition: a subquery that
+ * gives the range has become a parameter by now.
+ */
+static Node *
+index_condition(SupportRequestIndexCondition *request)
+{
+	List	   *args;
+	Node	   *range;
+	List	   *clauses;
+	ListCell   *cell;
+
+	if (!is_opclause(request->node))
+		return NULL;
+	args = ((OpExpr *) request->node)->args;
+	range = (Node *) list_nth(args, 1 - request->indexarg);
+	if (!is_pseudo_constant_for_index(request->root, range, request->index))
+		return NULL;
+
+	clauses = bound_clauses(request->funcid, args);
+	foreach(cell, clauses)
+	{
+		if (!op_in_opfamily(((OpExpr *) lfirst(cell))->opno, request->opfamily))
+			return NULL;
+	}
+	request->lossy = false;
+	return (Node *) clauses;
+}
+
+/* The planner support function of both containment operators. */
+Datum
+sno_range_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	Node	   *answer = NULL;
+
+	if (IsA(request, SupportRequestSimplify))
+		answer = simplify((SupportRequestSimplify *) request);
+	else if (IsA(request, SupportRequestIndexCondition))
+		answer = index_condition((SupportRequestIndexCondition *) request);
+
+	PG_RETURN_POINTER(answer);
+}

@@ -1,0 +1,212 @@
+/*
+ * type.c
+ *		The type sno: text and binary I/O, comparison and hashing.
+ *
+ * An id is ten bytes, passed by reference and not aligned.  Its order is that
+ * of its bytes, hence that of its text in any collation that compares bytes.
+ * The comparison and hash functions raise no error whatever the bytes.
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "simd/codec.h"
+#include "type/fields.h"
+
+PG_FUNCTION_INFO_V1(sno_in);
+PG_FUNCTION_INFO_V1(sno_out);
+PG_FUNCTION_INFO_V1(sno_recv);
+PG_FUNCTION_INFO_V1(sno_send);
+PG_FUNCTION_INFO_V1(sno_codec);
+PG_FUNCTION_INFO_V1(sno_is_valid);
+PG_FUNCTION_INFO_V1(sno_eq);
+PG_FUNCTION_INFO_V1(sno_ne);
+PG_FUNCTION_INFO_V1(sno_lt);
+PG_FUNCTION_INFO_V1(sno_le);
+PG_FUNCTION_INFO_V1(sno_gt);
+PG_FUNCTION_INFO_V1(sno_ge);
+PG_FUNCTION_INFO_V1(sno_cmp);
+PG_FUNCTION_INFO_V1(sno_smaller);
+PG_FUNCTION_INFO_V1(sno_larger);
+PG_FUNCTION_INFO_V1(sno_hash);
+PG_FUNCTION_INFO_V1(sno_hash_extended);
+
+/* ---------------- I/O ---------------- */
+
+/*
+ * Raise the error for text that is not an id, and say why: its length, or
+ * else the first character that is out of place.  All characters before that
+ * one are of one byte, so its offset is the same in bytes and in characters.
+ */
+static Datum
+reject_text(const char *text, struct Node *escontext)
+{
+	Sno			scratch;
+	int			length = pg_mbstrlen(text);
+	int			bad = 0;
+
+	if (length == SNO_TEXT_SIZE)
+		bad = sno_decode(text, &scratch);
+
+	ereturn(escontext, (Datum) 0,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type %s: \"%s\"", "sno", text),
+			 length != SNO_TEXT_SIZE ?
+			 errdetail("A sno has %d characters, not %d.",
+					   SNO_TEXT_SIZE, length) :
+			 errdetail("Character %d is \"%.*s\", not one of 2-9 and a-x.",
+					   bad + 1, pg_mblen(text + bad), text + bad)));
+}
+
+Datum
+sno_in(PG_FUNCTION_ARGS)
+{
+	char	   *text = PG_GETARG_CSTRING(0);
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (strlen(text) != SNO_TEXT_SIZE ||
+		sno_decode(text, id) != SNO_TEXT_SIZE)
+		return reject_text(text, fcinfo->context);
+
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_out(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	char	   *text = (char *) palloc(SNO_TEXT_SIZE + 1);
+
+	sno_encode(id, text);
+	text[SNO_TEXT_SIZE] = '\0';
+	PG_RETURN_CSTRING(text);
+}
+
+Datum
+sno_recv(PG_FUNCTION_ARGS)
+{
+	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
+	int			length = message->len - message->cursor;
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+
+	if (length != SNO_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid length in external \"%s\" value", "sno"),
+				 errdetail("A sno has %d bytes, not %d.", SNO_SIZE, length)));
+
+	pq_copymsgbytes(message, (char *) id->byte, SNO_SIZE);
+	PG_RETURN_SNO_P(id);
+}
+
+Datum
+sno_send(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	StringInfoData message;
+
+	pq_begintypsend(&message);
+	pq_sendbytes(&message, (char *) id->byte, SNO_SIZE);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+}
+
+/* The name of the codec that text input and output use. */
+Datum
+sno_codec(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(sno_codec_active->name));
+}
+
+/* Would sno_in() take the text? */
+Datum
+sno_is_valid(PG_FUNCTION_ARGS)
+{
+	text	   *input = PG_GETARG_TEXT_PP(0);
+	Sno			scratch;
+
+	PG_RETURN_BOOL(VARSIZE_ANY_EXHDR(input) == SNO_TEXT_SIZE &&
+				   sno_decode(VARDATA_ANY(input), &scratch) == SNO_TEXT_SIZE);
+}
+
+/* ---------------- comparison ---------------- */
+
+Datum
+sno_eq(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) == 0);
+}
+
+Datum
+sno_ne(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) != 0);
+}
+
+Datum
+sno_lt(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) < 0);
+}
+
+Datum
+sno_le(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) <= 0);
+}
+
+Datum
+sno_gt(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) > 0);
+}
+
+Datum
+sno_ge(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) >= 0);
+}
+
+Datum
+sno_cmp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
+}
+
+Datum
+sno_smaller(PG_FUNCTION_ARGS)
+{
+	Sno		   *a = PG_GETARG_SNO_P(0);
+	Sno		   *b = PG_GETARG_SNO_P(1);
+
+	PG_RETURN_SNO_P(sno_compare(a, b) <= 0 ? a : b);
+}
+
+Datum
+sno_larger(PG_FUNCTION_ARGS)
+{
+	Sno		   *a = PG_GETARG_SNO_P(0);
+	Sno		   *b = PG_GETARG_SNO_P(1);
+
+	PG_RETURN_SNO_P(sno_compare(a, b) >= 0 ? a : b);
+}
+
+/* ---------------- hashing ---------------- */
+
+/* Frozen with 1.0: hash indexes and hash partitions depend on the values. */
+
+Datum
+sno_hash(PG_FUNCTION_ARGS)
+{
+	return hash_any(PG_GETARG_SNO_P(0)->byte, SNO_SIZE);
+}
+
+Datum
+sno_hash_extended(PG_FUNCTION_ARGS)
+{
+	return hash_any_extended(PG_GETARG_SNO_P(0)->byte, SNO_SIZE,
+							 PG_GETARG_INT64(1));
+}
