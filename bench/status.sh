@@ -2,7 +2,7 @@
 #
 # bench/status.sh
 #
-# What it takes to look at the view sno_generators while 100 sessions have made
+# What it takes to look at sno_generators() while 100 sessions have made
 # ids, beside a look at pg_stat_activity in the same run: ms of psql's \timing,
 # medians of interleaved rounds, and their ratio.  And how long after the begin
 # of a wait its first notification is made, median of 10 waits.
@@ -24,14 +24,14 @@ for ((i = 0; i < 100; i++)); do
     exec {input[i]}>"session.$i"
     say 'SELECT sno_generate();' >&"${input[i]}"
 done
-until [ "$(sql -c 'SELECT count(*) FROM sno_generators')" = 100 ]; do sleep 0.1; done
+until [ "$(sql -c 'SELECT count(*) FROM sno_generators()')" = 100 ]; do sleep 0.1; done
 
 for ((i = 0; i < rounds; i++)); do
-    say 'SELECT count(g.*) FROM sno_generators AS g;' 'SELECT count(a.*) FROM pg_stat_activity AS a;'
+    say 'SELECT count(g.*) FROM sno_generators() AS g;' 'SELECT count(a.*) FROM pg_stat_activity AS a;'
 done | sql -c '\timing on' -f - |
     awk '/^Time:/ { print $2 > (n++ % 2 ? "peer" : "view") }'
 median() { sort -n "$1" | sed -n "$((rounds / 2))p"; }
-say "sno_generators with 100 sessions, pg_stat_activity, ms: $(median view) $(median peer)"
+say "sno_generators() with 100 sessions, pg_stat_activity, ms: $(median view) $(median peer)"
 say "ratio: $(awk "BEGIN { printf \"%.2f\", $(median view) / $(median peer) }")"
 
 for ((i = 0; i < 100; i++)); do exec {input[i]}>&-; done
@@ -46,7 +46,7 @@ mkfifo owner
 sql <owner >/dev/null &
 exec {owner}>owner
 say 'SET sno.max_wait = 0;' 'SELECT sno_generate();' >&"$owner"
-until [ "$(sql -c 'SELECT count(partition) FROM sno_generators')" = 1 ]; do sleep 0.1; done
+until [ "$(sql -c 'SELECT count(partition) FROM sno_generators()')" = 1 ]; do sleep 0.1; done
 for ((i = 0; i < 10; i++)); do
     sql -c 'LISTEN sno_overflow' -c 'SELECT pg_sleep(1)' -c 'SELECT pg_sleep(2)' >heard &
     listener=$!

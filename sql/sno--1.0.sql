@@ -820,9 +820,6 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
 
-CREATE VIEW sno_generators AS
-SELECT * FROM @extschema@.sno_generators();
-
 CREATE FUNCTION sno_generators_reset() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -837,67 +834,42 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 
 COMMENT ON FUNCTION sno_generators() IS
-    'the generators of all sessions that have made ids, the named ones in use, '
-    'and what they are doing: in this database, or in all of the server for '
-    'members of pg_monitor; and the named ones of this database that are not in '
-    'use, of which partition and bounds are known';
+    'what each generator does: those of all sessions that made ids, and the '
+    'named ones; of this database, or of the whole server for members of '
+    'pg_monitor. pid: process of the session, null for a named generator. '
+    'name: of a named generator of this database, else null. partition: where '
+    'it issues, null for a session that has none now. sequence_min, '
+    'sequence_max: bounds of its sequence, inclusive. sequence: the next one, '
+    'above sequence_max if the current unit is exhausted. unit_issued, '
+    'unit_spare: ids issued and left in the current unit of 4 ms. wall_hi: '
+    'unit of the latest id. wall_safe: last unit used on the other tick-tock '
+    'side. drifts: steps back of the clock, the lowest bit is tick-tock. '
+    'lease_until: last unit in which its lease lets it issue. issued: ids '
+    'issued, in whatever partitions. exhausted: units whose sequence was '
+    'exhausted. waits, longest_wait: calls that waited, and the longest wait. '
+    'A named generator that is not in use has database, name, partition and '
+    'bounds alone';
 COMMENT ON FUNCTION sno_generators_reset() IS
-    'begin to count anew what sno_generators and sno_check() count';
+    'begin to count anew what sno_generators() and sno_check() count';
 COMMENT ON FUNCTION sno_check() IS
     'what there is to worry about, and what to do';
-COMMENT ON VIEW sno_generators IS
-    'the generators of all sessions that have made ids, the named ones in use, '
-    'and what they are doing: in this database, or in all of the server for '
-    'members of pg_monitor; and the named ones of this database that are not in '
-    'use, of which partition and bounds are known';
-COMMENT ON COLUMN sno_generators.pid IS
-    'process of the session, as in pg_stat_activity; null for a named generator, '
-    'which sessions share';
-COMMENT ON COLUMN sno_generators.database IS
-    'database of the generator';
-COMMENT ON COLUMN sno_generators.name IS
-    'name of the generator; null for a session''s own, and in another database';
-COMMENT ON COLUMN sno_generators.partition IS
-    'the partition that it issues in; null if it has none at the moment';
-COMMENT ON COLUMN sno_generators.sequence_min IS
-    'lower bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_generators.sequence_max IS
-    'upper bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_generators.sequence IS
-    'the sequence that an id would get now; beyond sequence_max if the current '
-    'unit is exhausted';
-COMMENT ON COLUMN sno_generators.unit_issued IS
-    'ids issued in the current unit of 4 ms';
-COMMENT ON COLUMN sno_generators.unit_spare IS
-    'ids left in the current unit';
-COMMENT ON COLUMN sno_generators.wall_hi IS
-    'unit of the latest id';
-COMMENT ON COLUMN sno_generators.wall_safe IS
-    'last unit used in the other timeline';
-COMMENT ON COLUMN sno_generators.drifts IS
-    'steps back of the clock so far; the lowest bit is tick-tock';
-COMMENT ON COLUMN sno_generators.lease_until IS
-    'the last unit in which ids may be issued under its lease';
-COMMENT ON COLUMN sno_generators.issued IS
-    'ids issued in all, in whatever partitions; null for a named generator that '
-    'is not in use';
-COMMENT ON COLUMN sno_generators.exhausted IS
-    'units whose sequence was exhausted';
-COMMENT ON COLUMN sno_generators.waits IS
-    'calls that had to wait';
-COMMENT ON COLUMN sno_generators.longest_wait IS
-    'the longest of these waits';
 
 --
--- catalog
+-- catalog: the tables, in a schema that nobody but the database's owner may use
 --
+
+-- A schema that is there already may be somebody else's.  So never take it over.
+CREATE SCHEMA sno_catalog;
+COMMENT ON SCHEMA sno_catalog IS
+    'tables of the extension sno; for its functions and for dumps, not for '
+    'search paths';
 
 -- The leases of partitions (src/lease/lease.c), one row each.  A session that
 -- generates overwrites its row in place, outside of transactions, and refuses
 -- to if the table isn't as it is created here: no index, no nullable column.
 -- Locking it in EXCLUSIVE mode or above makes generators wait.
 
-CREATE TABLE sno_snapshot (
+CREATE TABLE sno_catalog.sno_lease (
     holder            bigint      NOT NULL,
     system_identifier bigint      NOT NULL,
     timeline          integer     NOT NULL,
@@ -914,47 +886,47 @@ CREATE TABLE sno_snapshot (
     named             boolean     NOT NULL DEFAULT false
 ) USING heap;
 
-COMMENT ON TABLE sno_snapshot IS
+COMMENT ON TABLE sno_catalog.sno_lease IS
     'leases of partitions: none is used again until the clock is past its '
     'tick_until and tock_until; written by generators, in place; not to be '
     'changed by hand, nor locked in EXCLUSIVE mode or above for long';
-COMMENT ON COLUMN sno_snapshot.holder IS
+COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
     'random number of who took the lease';
-COMMENT ON COLUMN sno_snapshot.system_identifier IS
+COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
     'the server of the holder, as in pg_control_system()';
-COMMENT ON COLUMN sno_snapshot.timeline IS
+COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
     'the timeline of that server''s WAL: a promotion makes another holder';
-COMMENT ON COLUMN sno_snapshot.database IS
+COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'oid of the holder''s database';
-COMMENT ON COLUMN sno_snapshot.partition IS
+COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
     'the partition leased, 0 to 65535';
-COMMENT ON COLUMN sno_snapshot.sequence_min IS
+COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
     'lower bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_snapshot.sequence_max IS
+COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
     'upper bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_snapshot.sequence IS
+COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
     'next sequence, when the row was written';
-COMMENT ON COLUMN sno_snapshot.wall_hi IS
+COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
     'unit of the latest id, when the row was written';
-COMMENT ON COLUMN sno_snapshot.drifts IS
+COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
     'steps back of the clock so far; the lowest bit is tick-tock';
-COMMENT ON COLUMN sno_snapshot.tick_until IS
+COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
     'last unit in which ids with the tick-tock bit 0 may be issued under the lease';
-COMMENT ON COLUMN sno_snapshot.tock_until IS
+COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
     'last unit in which ids with the tick-tock bit 1 may be issued under the lease';
-COMMENT ON COLUMN sno_snapshot.taken_at IS
+COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
-COMMENT ON COLUMN sno_snapshot.named IS
+COMMENT ON COLUMN sno_catalog.sno_lease.named IS
     'whether it is a lease of a named generator';
 
 -- A dump carries the bounds along, as another holder's.
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_snapshot', '');
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 
 -- The definitions of named generators (src/lease/definition.c).  Their ids must not
 -- meet, whatever the metabyte.  They are this server's own: the trigger keeps
 -- away what logical replication brings, and tells sessions of changes.
 
-CREATE TABLE sno_generator (
+CREATE TABLE sno_catalog.sno_generator (
     name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
     partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 65535),
     sequence_min integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
@@ -967,40 +939,40 @@ CREATE TABLE sno_generator (
                              partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
 );
 
-CREATE FUNCTION sno_generator_changed() RETURNS trigger
+CREATE FUNCTION sno_catalog.sno_generator_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 CREATE TRIGGER sno_generator_changed
-BEFORE INSERT OR UPDATE OR DELETE ON sno_generator
-FOR EACH ROW EXECUTE FUNCTION sno_generator_changed();
-ALTER TABLE sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_generator_changed();
+ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
 
-COMMENT ON TABLE sno_generator IS
+COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators; to be changed by sno_create_generator() '
     'and sno_drop_generator()';
-COMMENT ON COLUMN sno_generator.name IS
+COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'the name, at most 63 bytes';
-COMMENT ON COLUMN sno_generator.partition IS
+COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
     'the partition of its ids, 0 to 65535';
-COMMENT ON COLUMN sno_generator.sequence_min IS
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
     'lower bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_generator.sequence_max IS
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
     'upper bound of its sequence, inclusive; there are at least 4 ids a unit';
-COMMENT ON COLUMN sno_generator.meta IS
+COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
     'the metabyte of all its ids, null if callers choose';
-COMMENT ON COLUMN sno_generator.system_identifier IS
+COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'the server that it was made on, as in pg_control_system()';
-COMMENT ON COLUMN sno_generator.timeline IS
+COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
     'the timeline of that server''s WAL';
-COMMENT ON CONSTRAINT sno_generator_overlap ON sno_generator IS
+COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators may issue the same id';
-COMMENT ON FUNCTION sno_generator_changed() IS
+COMMENT ON FUNCTION sno_catalog.sno_generator_changed() IS
     'trigger of the table of named generators';
-COMMENT ON TRIGGER sno_generator_changed ON sno_generator IS
+COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
     'tells sessions of changes, and keeps replicated ones away';
 
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_generator', '');
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 
 --
 -- grants
@@ -1013,7 +985,8 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.sno_generator', '');
 
 -- What pg_dump and pg_restore need where the database's owner runs them.
 -- Everybody else sees nothing: EXECUTE on a generator is the privilege.
-GRANT SELECT, INSERT ON TABLE sno_snapshot, sno_generator TO pg_database_owner;
+GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
+GRANT SELECT, INSERT ON TABLE sno_catalog.sno_lease, sno_catalog.sno_generator TO pg_database_owner;
 
 -- What uses partitions up for good, and what makes named generators
 REVOKE EXECUTE ON FUNCTION
@@ -1031,4 +1004,3 @@ TO pg_database_owner;
 -- Resetting is for superusers, and whom they grant it to.
 REVOKE EXECUTE ON FUNCTION sno_generators(), sno_generators_reset(), sno_check() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_database_owner, pg_monitor;
-GRANT SELECT ON TABLE sno_generators TO pg_database_owner, pg_monitor;

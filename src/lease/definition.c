@@ -35,7 +35,6 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -75,7 +74,7 @@ find_table(Oid function)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" of extension \"sno\" does not exist",
 						SNO_DEFINITION_TABLE),
-				 errhint("If it was renamed, rename it back; if it was dropped, drop the extension and create it again.")));
+				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back; if it was dropped, drop the extension and create it again.")));
 	return table;
 }
 
@@ -253,16 +252,14 @@ sno_definition_check(SnoDefinition *d)
 }
 
 /*
- * Run a statement on the table, as its owner; %s in it is the table's name.
- * Returns how many rows it was about.
+ * Run a statement on the table, as its owner.  Returns how many rows it was
+ * about.
  */
 static uint64
 execute(Oid function, const char *statement, int count, Oid *types, Datum *values,
 		const char *nulls)
 {
 	Oid			relid = find_table(function);
-	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-												  SNO_DEFINITION_TABLE);
 	Relation	rel = table_open(relid, RowExclusiveLock);
 	Oid			user;
 	int			context;
@@ -280,9 +277,8 @@ execute(Oid function, const char *statement, int count, Oid *types, Datum *value
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute_with_args(psprintf(statement, name), count, types, values,
-							  nulls, false, 0) < 0)
-		elog(ERROR, "could not execute a statement on table \"%s\"", name);
+	if (SPI_execute_with_args(statement, count, types, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not execute a statement on table \"%s\"", SNO_DEFINITION_TABLE);
 	rows = SPI_processed;
 	SPI_finish();
 	AtEOXact_GUC(true, level);
@@ -330,8 +326,8 @@ refuse_conflict(Oid function, Wanted w)
 }
 
 #define INSERT_DEFINITION \
-	"INSERT INTO %s (name, partition, sequence_min, sequence_max, meta, " \
-	"system_identifier, timeline) " \
+	"INSERT INTO sno_catalog.sno_generator " \
+	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline) " \
 	"VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
 void
@@ -390,7 +386,8 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 	Oid			type = TEXTOID;
 	Datum		name = PG_GETARG_DATUM(0);
 
-	if (execute(fcinfo->flinfo->fn_oid, "DELETE FROM %s WHERE name = $1",
+	if (execute(fcinfo->flinfo->fn_oid,
+				"DELETE FROM sno_catalog.sno_generator WHERE name = $1",
 				1, &type, &name, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

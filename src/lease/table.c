@@ -1,6 +1,10 @@
 /*
  * table.c
- *		The table of leases, sno_snapshot: found, checked, opened.
+ *		The table of leases, sno_lease: found, checked, opened.
+ *
+ * The extension's tables are found by name in a schema of their own.  Its script
+ * creates that schema, and fails if there is one already; only its owner, a
+ * superuser, may create anything in it.  So whatever has the name is ours.
  *
  * Which table that is, and in which file it is kept, is looked up whenever it may
  * have changed.  A lease is good for as long as its row is in that file: VACUUM
@@ -8,10 +12,8 @@
  *
  * The table is held in ROW SHARE mode for the time of the operation, which keeps
  * away everything that would rewrite or drop it, and sno_reseed().  It is the
- * weakest mode that does, so that few locks are in the way: a foreign key, say,
- * which anybody may begin to make, asks for SHARE ROW EXCLUSIVE mode before it
- * looks at privileges.  The lock is never waited for here, for a session that
- * holds a stronger one may wait for us.
+ * weakest mode that does, so that few locks are in the way.  The lock is never
+ * waited for here, for a session that holds a stronger one may wait for us.
  *
  * It is without indexes and toast, its columns fixed in width and never null.
  * Its definition is checked before each use.
@@ -27,14 +29,13 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "lease/table.h"
 #include "shared/wait.h"
@@ -50,20 +51,13 @@ static Oid	table;
 static RelFileNumber file;
 static bool recheck = true;
 
-/*
- * The table so named of the extension that SQL function `function` is of;
- * InvalidOid if there is none.
- */
+/* The extension's table by that name; InvalidOid if there is none. */
 Oid
 sno_table_find(Oid function, const char *name)
 {
-	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
-	Oid			relid = get_relname_relid(name, get_func_namespace(function));
+	Oid			schema = get_namespace_oid(SNO_CATALOG_SCHEMA, true);
 
-	if (OidIsValid(relid) && OidIsValid(extension) &&
-		getExtensionOfObject(RelationRelationId, relid) == extension)
-		return relid;
-	return InvalidOid;
+	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
 static void
@@ -180,7 +174,7 @@ require_table(Oid function)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" of extension \"sno\" does not exist",
 						SNO_TABLE_NAME),
-				 errhint("If it was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
+				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
 	return relid;
 }
 

@@ -1,6 +1,6 @@
 /*
  * table.h
- *		The table of leases, sno_snapshot: found, checked, opened.
+ *		The table of leases, sno_lease: found, checked, opened.
  */
 #ifndef SNO_TABLE_H
 #define SNO_TABLE_H
@@ -13,7 +13,8 @@
 
 #include "compat.h"
 
-#define SNO_TABLE_NAME		"sno_snapshot"
+#define SNO_CATALOG_SCHEMA	"sno_catalog"
+#define SNO_TABLE_NAME		"sno_lease"
 #define SNO_TABLE_COLUMNS	14
 
 extern Oid	sno_table_find(Oid function, const char *name);

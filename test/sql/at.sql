@@ -66,7 +66,7 @@ SELECT * FROM wrong;
 
 -- Each has a row, whose lease never ends.
 SELECT count(*), min(tick_until), bool_and(partition IN (SELECT sno_partition(id) FROM ids WHERE at IS NOT NULL)) AS ours
-FROM sno_snapshot WHERE tick_until > clock_timestamp() + interval '1 day';
+FROM sno_catalog.sno_lease WHERE tick_until > clock_timestamp() + interval '1 day';
 
 -- Rollbacks, read-only transactions, subtransactions, parallel workers
 BEGIN;
@@ -93,15 +93,15 @@ SELECT sno_timestamp(:'id'), sno_partition(:'id') = sno_partition(sno_generate_a
 
 -- The table of leases: rewritten, truncated
 BEGIN;
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 SELECT sno_generate_at('2078-01-03');
 ROLLBACK;
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT sno_generate_at('2078-01-03') IS NOT NULL AS made;
 SELECT sno_partition(sno_generate_at('2078-01-03')) AS partition \gset
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 SELECT sno_partition(sno_generate_at('2078-01-03')) = :partition AS same;
-SELECT tick_until, tock_until FROM sno_snapshot WHERE partition = :partition;
+SELECT tick_until, tock_until FROM sno_catalog.sno_lease WHERE partition = :partition;
 
 -- The extension may be dropped and created again while the server runs.
 SELECT sno_generate_at('2078-01-04') AS a \gset

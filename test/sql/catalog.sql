@@ -23,35 +23,35 @@ SET SESSION AUTHORIZATION regress_sno_user;
 CREATE EXTENSION sno;
 SET SESSION AUTHORIZATION regress_sno_owner;
 CREATE EXTENSION sno;
-SELECT relowner = 10 AS of_bootstrap_superuser FROM pg_class WHERE oid = 'sno_snapshot'::regclass;
-SELECT count(*) FROM sno_snapshot;
-INSERT INTO sno_snapshot
+SELECT relowner = 10 AS of_bootstrap_superuser FROM pg_class WHERE oid = 'sno_catalog.sno_lease'::regclass;
+SELECT count(*) FROM sno_catalog.sno_lease;
+INSERT INTO sno_catalog.sno_lease
 VALUES (1, 1, 1, 1, 1, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
-UPDATE sno_snapshot SET tick_until = '2020-01-01', tock_until = '2020-01-01';
-DELETE FROM sno_snapshot;
-TRUNCATE sno_snapshot;
+UPDATE sno_catalog.sno_lease SET tick_until = '2020-01-01', tock_until = '2020-01-01';
+DELETE FROM sno_catalog.sno_lease;
+TRUNCATE sno_catalog.sno_lease;
 BEGIN;
-LOCK TABLE sno_snapshot IN SHARE MODE;
+LOCK TABLE sno_catalog.sno_lease IN SHARE MODE;
 ROLLBACK;
-ALTER TABLE sno_snapshot ADD COLUMN n integer;
-DROP TABLE sno_snapshot;
+ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer;
+DROP TABLE sno_catalog.sno_lease;
 RESET SESSION AUTHORIZATION;
-DROP TABLE sno_snapshot;
-TRUNCATE sno_snapshot;
-INSERT INTO sno_snapshot
+DROP TABLE sno_catalog.sno_lease;
+TRUNCATE sno_catalog.sno_lease;
+INSERT INTO sno_catalog.sno_lease
 VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 
 -- Everybody else may generate, and neither see nor change what that leaves.
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT clock_timestamp() AS before \gset
 SELECT sno_generate() IS NOT NULL AS made;
-SELECT * FROM sno_snapshot;
-INSERT INTO sno_snapshot DEFAULT VALUES;
-UPDATE sno_snapshot SET tick_until = '2020-01-01', tock_until = '2020-01-01';
-DELETE FROM sno_snapshot;
-TRUNCATE sno_snapshot;
+SELECT * FROM sno_catalog.sno_lease;
+INSERT INTO sno_catalog.sno_lease DEFAULT VALUES;
+UPDATE sno_catalog.sno_lease SET tick_until = '2020-01-01', tock_until = '2020-01-01';
+DELETE FROM sno_catalog.sno_lease;
+TRUNCATE sno_catalog.sno_lease;
 BEGIN;
-LOCK TABLE sno_snapshot IN ACCESS SHARE MODE;
+LOCK TABLE sno_catalog.sno_lease IN ACCESS SHARE MODE;
 ROLLBACK;
 RESET SESSION AUTHORIZATION;
 -- EXECUTE is the privilege.
@@ -75,83 +75,83 @@ SELECT holder <> 0 AS holder,
     database = (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
     partition = sno_partition(:'id') AS partition,
     sequence_min, sequence_max
-FROM sno_snapshot;
+FROM sno_catalog.sno_lease;
 SELECT taken_at <= clock_timestamp() AS taken_at,
     tick_until > sno_timestamp(:'id') AS covers_the_id,
     tick_until > :'before'::timestamptz + current_setting('sno.lease_duration')::interval - interval '4 ms' AS long_enough,
     tick_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
     tick_until = tock_until AS both, wall_hi <= taken_at AS wall_hi, drifts
-FROM sno_snapshot;
+FROM sno_catalog.sno_lease;
 -- It belongs to no transaction, and goes away with none.
-SELECT xmin, xmax FROM sno_snapshot;
+SELECT xmin, xmax FROM sno_catalog.sno_lease;
 
 -- How many rows are there, were they written since they were last seen, and do
 -- they hold now?
-CREATE TABLE seen AS SELECT taken_at FROM sno_snapshot;
+CREATE TABLE seen AS SELECT taken_at FROM sno_catalog.sno_lease;
 CREATE VIEW lease AS
 SELECT count(*) AS rows, bool_and(taken_at > (SELECT max(taken_at) FROM seen)) AS anew,
     bool_and(tick_until > clock_timestamp()) AS active
-FROM sno_snapshot;
+FROM sno_catalog.sno_lease;
 SELECT * FROM lease;
 
 -- Rewritten, truncated, emptied: the lease is written anew from memory.
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM lease;
 
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-CREATE INDEX i ON sno_snapshot (partition);
-CLUSTER sno_snapshot USING i;
-DROP INDEX i;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
+CREATE INDEX i ON sno_catalog.sno_lease (partition);
+CLUSTER sno_catalog.sno_lease USING i;
+DROP INDEX sno_catalog.i;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM lease;
 
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-TRUNCATE sno_snapshot;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
+TRUNCATE sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM lease;
 
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-DELETE FROM sno_snapshot;
-VACUUM FULL sno_snapshot;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
+DELETE FROM sno_catalog.sno_lease;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM lease;
 
 -- Forged: what is too late stays a bound, what is too early is mended.
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-UPDATE sno_snapshot SET tick_until = '2079-01-01', tock_until = '2079-01-01';
-VACUUM FULL sno_snapshot;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
+UPDATE sno_catalog.sno_lease SET tick_until = '2079-01-01', tock_until = '2079-01-01';
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT max(tick_until) = '2079-01-01' AS kept, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
-FROM sno_snapshot;
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
-UPDATE sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01', wall_hi = '-infinity';
-VACUUM FULL sno_snapshot;
+FROM sno_catalog.sno_lease;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
+UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01', wall_hi = '-infinity';
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT max(tick_until) > clock_timestamp() AS mended, max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew
-FROM sno_snapshot;
-TRUNCATE sno_snapshot;
+FROM sno_catalog.sno_lease;
+TRUNCATE sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 
 -- In the transaction that rewrites it, nothing can be written that would last.
 BEGIN;
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
 SELECT sno_generate() IS NOT NULL AS made;
-SELECT count(*) FROM sno_snapshot;
+SELECT count(*) FROM sno_catalog.sno_lease;
 BEGIN;
 SAVEPOINT s;
-ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE integer;
+ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts TYPE integer;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
 ROLLBACK TO SAVEPOINT s;
@@ -160,51 +160,51 @@ COMMIT;
 
 -- Altered in other ways: that is said as soon as a lease must be written, and
 -- is over when the change is undone.
-ALTER TABLE sno_snapshot SET UNLOGGED;
+ALTER TABLE sno_catalog.sno_lease SET UNLOGGED;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
 \echo :LAST_ERROR_SQLSTATE
-ALTER TABLE sno_snapshot SET LOGGED;
+ALTER TABLE sno_catalog.sno_lease SET LOGGED;
 SELECT sno_generate() IS NOT NULL AS made;
 
-CREATE INDEX i ON sno_snapshot (partition);
-VACUUM FULL sno_snapshot;
+CREATE INDEX i ON sno_catalog.sno_lease (partition);
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
-DROP INDEX i;
+DROP INDEX sno_catalog.i;
 SELECT sno_generate() IS NOT NULL AS made;
 
-ALTER TABLE sno_snapshot ALTER COLUMN drifts DROP NOT NULL;
-VACUUM FULL sno_snapshot;
+ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts DROP NOT NULL;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
-ALTER TABLE sno_snapshot ALTER COLUMN drifts SET NOT NULL;
+ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts SET NOT NULL;
 SELECT sno_generate() IS NOT NULL AS made;
 
-ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE integer;
+ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts TYPE integer;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
-ALTER TABLE sno_snapshot ALTER COLUMN drifts TYPE bigint;
+ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts TYPE bigint;
 SELECT sno_generate() IS NOT NULL AS made;
 
 BEGIN;
-ALTER TABLE sno_snapshot ADD COLUMN n float DEFAULT random();
+ALTER TABLE sno_catalog.sno_lease ADD COLUMN n float DEFAULT random();
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
 ROLLBACK;
 SELECT sno_generate() IS NOT NULL AS made;
 -- A dropped column leaves a trace in the table and in its rows.
-ALTER TABLE sno_snapshot ADD COLUMN n integer DEFAULT 1;
-VACUUM FULL sno_snapshot;
+ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer DEFAULT 1;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
-ALTER TABLE sno_snapshot DROP COLUMN n;
-INSERT INTO seen SELECT taken_at FROM sno_snapshot;
+ALTER TABLE sno_catalog.sno_lease DROP COLUMN n;
+INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
 SELECT sno_generate() IS NOT NULL AS made;
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
-SELECT max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew FROM sno_snapshot;
+SELECT max(taken_at) > (SELECT max(taken_at) FROM seen) AS anew FROM sno_catalog.sno_lease;
 DROP EXTENSION sno CASCADE;
 CREATE EXTENSION sno;
 SELECT pg_sleep(0.01);
@@ -216,31 +216,31 @@ BEGIN
     RAISE EXCEPTION 'refused';
 END
 $$;
-CREATE TRIGGER refuse_row BEFORE INSERT OR UPDATE OR DELETE ON sno_snapshot
+CREATE TRIGGER refuse_row BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_lease
 FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER refuse_statement BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON sno_snapshot
+CREATE TRIGGER refuse_statement BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON sno_catalog.sno_lease
 FOR EACH STATEMENT EXECUTE FUNCTION refuse();
-CREATE RULE instead AS ON INSERT TO sno_snapshot DO INSTEAD NOTHING;
-ALTER TABLE sno_snapshot ENABLE ALWAYS TRIGGER refuse_row;
-ALTER TABLE sno_snapshot ENABLE ALWAYS TRIGGER refuse_statement;
-ALTER TABLE sno_snapshot ENABLE ROW LEVEL SECURITY;
-ALTER TABLE sno_snapshot FORCE ROW LEVEL SECURITY;
-UPDATE sno_snapshot SET drifts = 0;
-CREATE TEMP TABLE seen AS SELECT taken_at FROM sno_snapshot;
-VACUUM FULL sno_snapshot;
+CREATE RULE instead AS ON INSERT TO sno_catalog.sno_lease DO INSTEAD NOTHING;
+ALTER TABLE sno_catalog.sno_lease ENABLE ALWAYS TRIGGER refuse_row;
+ALTER TABLE sno_catalog.sno_lease ENABLE ALWAYS TRIGGER refuse_statement;
+ALTER TABLE sno_catalog.sno_lease ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sno_catalog.sno_lease FORCE ROW LEVEL SECURITY;
+UPDATE sno_catalog.sno_lease SET drifts = 0;
+CREATE TEMP TABLE seen AS SELECT taken_at FROM sno_catalog.sno_lease;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_generate() IS NOT NULL AS made;
 RESET SESSION AUTHORIZATION;
-SELECT count(*), bool_and(l.taken_at > s.taken_at) AS anew FROM sno_snapshot AS l, seen AS s;
-DROP RULE instead ON sno_snapshot;
-DROP TRIGGER refuse_row ON sno_snapshot;
-DROP TRIGGER refuse_statement ON sno_snapshot;
+SELECT count(*), bool_and(l.taken_at > s.taken_at) AS anew FROM sno_catalog.sno_lease AS l, seen AS s;
+DROP RULE instead ON sno_catalog.sno_lease;
+DROP TRIGGER refuse_row ON sno_catalog.sno_lease;
+DROP TRIGGER refuse_statement ON sno_catalog.sno_lease;
 
 -- Nothing that is planted in the search path is ever run or written.
 CREATE SCHEMA planted;
-CREATE TABLE planted.sno_snapshot (LIKE sno_snapshot);
-CREATE TEMP TABLE sno_snapshot (LIKE public.sno_snapshot);
+CREATE TABLE planted.sno_lease (LIKE sno_catalog.sno_lease);
+CREATE TEMP TABLE sno_lease (LIKE sno_catalog.sno_lease);
 CREATE FUNCTION planted.compare(integer, integer) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'planted';
@@ -257,41 +257,41 @@ CREATE FUNCTION planted.sno_meta(public.sno) RETURNS integer LANGUAGE sql AS 'SE
 SET search_path = planted, pg_catalog, public;
 SELECT 2 >= 1;
 SELECT public.sno_generate() IS NOT NULL AS made;
-SELECT (SELECT count(*) FROM planted.sno_snapshot) + (SELECT count(*) FROM pg_temp.sno_snapshot) AS planted;
+SELECT (SELECT count(*) FROM planted.sno_lease) + (SELECT count(*) FROM pg_temp.sno_lease) AS planted;
 DROP FUNCTION planted.sno_meta(public.sno);
 DROP EXTENSION sno;
 CREATE EXTENSION sno SCHEMA public;
 SELECT pg_sleep(0.01);
 SELECT public.sno_generate() IS NOT NULL AS made;
-SELECT count(*) FROM public.sno_snapshot;
+SELECT count(*) FROM sno_catalog.sno_lease;
 RESET search_path;
 \set VERBOSITY terse
 DROP SCHEMA planted CASCADE;
 \set VERBOSITY default
-DROP TABLE pg_temp.sno_snapshot;
+DROP TABLE pg_temp.sno_lease;
 
 -- Partitions of other holders: never while their lease lasts, this session's
 -- own included; after it last of all, those that lapsed longest ago first.
 CREATE FUNCTION hold(partitions int4range, until timestamptz) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO sno_snapshot
+    INSERT INTO sno_catalog.sno_lease
     SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
     FROM generate_series(lower(partitions), upper(partitions) - 1) AS partition
 $$;
 SELECT hold('[0,40000)', 'infinity'), hold('[41000,65536)', '2079-01-01');
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_partition(sno_generate()) BETWEEN 40000 AND 40999 AS moved;
 SELECT hold('[40000,41000)', '2079-01-01');
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SET sno.max_wait = '20ms';
 SELECT sno_generate();
 \echo :LAST_ERROR_SQLSTATE
-DELETE FROM sno_snapshot;
+DELETE FROM sno_catalog.sno_lease;
 SELECT hold('[0,65536)', '2021-01-01'), hold('[30000,30001)', '2022-01-01');
-UPDATE sno_snapshot SET tick_until = '2020-06-01', tock_until = '2020-06-01' WHERE partition BETWEEN 50000 AND 50999;
-VACUUM FULL sno_snapshot;
+UPDATE sno_catalog.sno_lease SET tick_until = '2020-06-01', tock_until = '2020-06-01' WHERE partition BETWEEN 50000 AND 50999;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT sno_partition(sno_generate()) BETWEEN 50000 AND 50999 AS lapsed_first;
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 
 -- Nothing in the table is wrong in the eyes of those who know best, neither on
 -- pages that VACUUM has marked before a lease was written nor after it.
@@ -300,33 +300,33 @@ CREATE EXTENSION pg_visibility;
 CREATE TABLE source AS SELECT n FROM generate_series(1, 20000) AS n;
 ALTER TABLE source SET (parallel_workers = 2);
 CREATE VIEW wrong AS
-SELECT 'heap' AS what, blkno::text, msg FROM verify_heapam('sno_snapshot')
-UNION ALL SELECT 'frozen', t_ctid::text, '' FROM pg_check_frozen('sno_snapshot')
-UNION ALL SELECT 'visible', t_ctid::text, '' FROM pg_check_visible('sno_snapshot');
+SELECT 'heap' AS what, blkno::text, msg FROM verify_heapam('sno_catalog.sno_lease')
+UNION ALL SELECT 'frozen', t_ctid::text, '' FROM pg_check_frozen('sno_catalog.sno_lease')
+UNION ALL SELECT 'visible', t_ctid::text, '' FROM pg_check_visible('sno_catalog.sno_lease');
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM wrong;
-VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot;
+VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease;
 SELECT * FROM wrong;
-SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_snapshot');
+SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_catalog.sno_lease');
 -- Workers add rows to that page.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET parallel_leader_participation = off;
 SELECT count(*) FROM source WHERE sno_generate() IS NOT NULL;
-SELECT count(*) > 1 AS more FROM sno_snapshot;
-SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_snapshot');
+SELECT count(*) > 1 AS more FROM sno_catalog.sno_lease;
+SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_catalog.sno_lease');
 SELECT * FROM wrong;
-VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot;
+VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease;
 SELECT * FROM wrong;
 -- A row is deleted, its space used again.
-DELETE FROM sno_snapshot;
-VACUUM sno_snapshot;
+DELETE FROM sno_catalog.sno_lease;
+VACUUM sno_catalog.sno_lease;
 \c
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM wrong;
-VACUUM FULL sno_snapshot;
+VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM wrong;

@@ -261,13 +261,13 @@ INSERT INTO t (n) SELECT generate_series(1, 1000);
 SELECT count(*) FROM t;
 -- All of that took one partition, whose one row is there.
 SELECT count(DISTINCT sno_partition(id)) FROM t;
-SELECT count(*) FROM sno_snapshot;
+SELECT count(*) FROM sno_catalog.sno_lease;
 
 DROP EXTENSION sno CASCADE;
 CREATE SCHEMA elsewhere;
 CREATE EXTENSION sno SCHEMA elsewhere;
 SELECT pg_sleep(0.01);
 SELECT elsewhere.sno_generate() IS NOT NULL AS made;
-SELECT count(*) FROM elsewhere.sno_snapshot;
+SELECT count(*) FROM sno_catalog.sno_lease;
 \c :db
 DROP DATABASE regress_sno_generate;

@@ -18,9 +18,9 @@ CREATE EXTENSION sno;
 SELECT sno_create_generator('all', 100);
 SELECT sno_create_generator('low', 101, 3, 0);
 SELECT sno_create_generator('high', 101, sequence_max => 65535, sequence_min => 4, meta => 7);
-SELECT name, partition, sequence_min, sequence_max, meta FROM sno_generator ORDER BY name;
+SELECT name, partition, sequence_min, sequence_max, meta FROM sno_catalog.sno_generator ORDER BY name;
 -- They are listed before anybody uses them.
-SELECT * FROM sno_generators ORDER BY name;
+SELECT * FROM sno_generators() ORDER BY name;
 
 -- What can't be
 SELECT sno_create_generator('all', 102);
@@ -61,7 +61,7 @@ SELECT max(n) AS most FROM (SELECT count(*) AS n FROM made GROUP BY sno_timestam
 SELECT count(DISTINCT sno_generate(1, name)), count(DISTINCT sno_partition(sno_generate(1, name)))
 FROM generate_series(1, 100) AS n, LATERAL (SELECT CASE n % 2 WHEN 0 THEN 'all' ELSE 'low' END AS name) AS g;
 SELECT sno_generate(1, NULL) IS NULL AS no_generator, sno_generate(NULL, 'all') IS NULL AS no_metabyte;
-SELECT name, partition, sequence_min, sequence_max, issued > 0 AS used FROM sno_generators ORDER BY name;
+SELECT name, partition, sequence_min, sequence_max, issued > 0 AS used FROM sno_generators() ORDER BY name;
 
 -- A metabyte of its own
 SELECT sno_meta(sno_generate(7, 'high')), sno_meta(sno_generate(NULL, 'high')), sno_sequence(sno_generate(7, 'high')) BETWEEN 4 AND 65535 AS within;
@@ -104,7 +104,7 @@ SELECT next('all');
 SELECT sno_create_generator('x', 106);
 ROLLBACK;
 RESET SESSION AUTHORIZATION;
-SELECT partition, sequence_min, sequence_max FROM sno_snapshot WHERE named ORDER BY 1, 2;
+SELECT partition, sequence_min, sequence_max FROM sno_catalog.sno_lease WHERE named ORDER BY 1, 2;
 
 -- Who may
 SET SESSION AUTHORIZATION regress_sno_user;
@@ -112,10 +112,10 @@ SELECT sno_partition(sno_generate(1, 'all'));
 SELECT sno_create_generator('x', 106);
 SELECT sno_drop_generator('all');
 SELECT sno_restore_generator('x', '{}');
-SELECT * FROM sno_generator;
+SELECT * FROM sno_catalog.sno_generator;
 SET SESSION AUTHORIZATION regress_sno_owner;
-UPDATE sno_generator SET meta = 1;
-DELETE FROM sno_generator;
+UPDATE sno_catalog.sno_generator SET meta = 1;
+DELETE FROM sno_catalog.sno_generator;
 CREATE FUNCTION create_mine() RETURNS void LANGUAGE sql SECURITY DEFINER RETURN sno_create_generator(session_user, 106);
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT create_mine();
@@ -142,7 +142,7 @@ CREATE FUNCTION traps.meets(int8range, int8range) RETURNS boolean LANGUAGE sql A
 CREATE OPERATOR traps.&& (FUNCTION = traps.meets, LEFTARG = int8range, RIGHTARG = int8range);
 CREATE FUNCTION traps.int8range(bigint, bigint, text) RETURNS int8range LANGUAGE sql AS 'SELECT NULL::int8range WHERE trap()';
 CREATE TEMP TABLE sno_generator (name text, partition integer, sequence_min integer, sequence_max integer, meta integer);
-CREATE TABLE traps.sno_generator (LIKE sno_generator);
+CREATE TABLE traps.sno_generator (LIKE sno_catalog.sno_generator);
 SELECT sno_create_generator('safe', 107);
 SELECT sno_generate(1, 'safe') IS NOT NULL AS made;
 SELECT sno_drop_generator('safe');
@@ -151,16 +151,16 @@ DROP TABLE pg_temp.sno_generator;
 RESET search_path;
 
 -- Changed by hand, which only the superuser can
-UPDATE sno_generator SET meta = 9 WHERE name = 'all';
+UPDATE sno_catalog.sno_generator SET meta = 9 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 SET session_replication_role = replica;
-UPDATE sno_generator SET meta = 10 WHERE name = 'all';
+UPDATE sno_catalog.sno_generator SET meta = 10 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 RESET session_replication_role;
 -- What is in the way then is told by PostgreSQL.
-CREATE UNIQUE INDEX one_metabyte ON sno_generator (meta);
+CREATE UNIQUE INDEX one_metabyte ON sno_catalog.sno_generator (meta);
 SELECT sno_create_generator('ten', 108, meta => 10);
-DROP INDEX one_metabyte;
+DROP INDEX sno_catalog.one_metabyte;
 
 -- Many at once, of its own metabyte or that given; or none
 SELECT count(DISTINCT id), min(sno_meta(id)), max(sno_meta(id)) FROM sno_generate_many(1000, NULL, 'all') AS id;

@@ -18,7 +18,7 @@ RESET SESSION AUTHORIZATION;
 CREATE VIEW rows AS
 SELECT count(*) FILTER (WHERE system_identifier <> 0) AS own, count(DISTINCT holder) FILTER (WHERE system_identifier <> 0) AS holders,
     count(*) FILTER (WHERE system_identifier = 0) AS disowned
-FROM sno_snapshot;
+FROM sno_catalog.sno_lease;
 SELECT * FROM rows;
 SELECT sno_reseed();
 SELECT * FROM rows;
@@ -26,7 +26,7 @@ SELECT * FROM rows;
 -- This session moves with its next id, whatever it is made by.
 SELECT sno_partition(sno_generate()) AS live, sno_partition(sno_generate_at('2020-01-01')) AS given \gset
 SELECT * FROM rows;
-SELECT holder FROM sno_snapshot LIMIT 1 \gset
+SELECT holder FROM sno_catalog.sno_lease LIMIT 1 \gset
 BEGIN;
 DECLARE c CURSOR FOR SELECT sno_partition(sno_generate_many(1000)) AS partition;
 FETCH c \gset
@@ -37,31 +37,31 @@ FETCH c \gset
 SELECT :partition = :live AS after;
 SELECT sno_partition(sno_generate()) = :partition AS same, sno_partition(sno_generate_at('2020-01-01')) IN (:live, :given) AS given;
 SELECT * FROM rows;
-SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0 AND holder = :holder;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0 AND holder = :holder;
 ROLLBACK;
 -- A rollback doesn't bring them back, nor does a hand-over to other sessions.
 SELECT * FROM rows;
 \c
 SELECT count(*) FROM (SELECT sno_partition(sno_generate()) UNION ALL SELECT sno_partition(sno_generate_at('2020-01-01'))) AS s (partition)
-WHERE partition IN (SELECT partition FROM sno_snapshot WHERE system_identifier = 0);
+WHERE partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE system_identifier = 0);
 
 -- The rows of named generators are disowned, too.
 SELECT sno_create_generator('g', 1);
 SELECT sno_generate(0, 'g') IS NOT NULL AS made;
-SELECT count(*) FROM sno_snapshot WHERE named AND system_identifier <> 0;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE named AND system_identifier <> 0;
 SELECT sno_reseed();
-SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_snapshot GROUP BY named ORDER BY named;
+SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_catalog.sno_lease GROUP BY named ORDER BY named;
 
 -- The rows stay what they are to those who know best.
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
-SELECT blkno, msg FROM verify_heapam('sno_snapshot');
-SELECT * FROM pg_check_frozen('sno_snapshot');
-SELECT * FROM pg_check_visible('sno_snapshot');
+SELECT blkno, msg FROM verify_heapam('sno_catalog.sno_lease');
+SELECT * FROM pg_check_frozen('sno_catalog.sno_lease');
+SELECT * FROM pg_check_visible('sno_catalog.sno_lease');
 
 -- It can't be where it could not last.
 BEGIN;
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 SELECT sno_reseed();
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;

@@ -12,7 +12,7 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE SCHEMA "My ids";
 CREATE EXTENSION sno SCHEMA "My ids";
--- All that it has is there, and it stays there.
+-- All that it has is there, but for its tables, and it stays there.
 SELECT DISTINCT (pg_identify_object(classid, objid, 0)).schema
 FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sno') AND deptype = 'e'
 ORDER BY 1;
@@ -27,7 +27,7 @@ CREATE TABLE item (
     at   timestamptz GENERATED ALWAYS AS ("My ids".sno_timestamp(id)) STORED);
 INSERT INTO item (n) SELECT n FROM generate_series(1, 1000) AS n;
 SELECT count(DISTINCT id), bool_and(at BETWEEN now() - interval '1 hour' AND clock_timestamp()) AS now FROM item;
-SELECT count(*) FROM "My ids".sno_snapshot;
+SELECT count(*) FROM sno_catalog.sno_lease;
 
 -- Functions and casts
 SELECT "My ids".sno_make('2026-01-01 12:00', 7, 8, 9) AS id \gset
@@ -139,6 +139,12 @@ SELECT count(*) FROM indexed_ge;
 SELECT count(*) FROM indexed_in;
 SELECT "My ids".sno_zero();
 RESET ROLE;
+
+-- The schema of its tables comes and goes with the extension.
+SET client_min_messages = warning;
+SELECT to_regnamespace('sno_catalog');
+DROP EXTENSION sno CASCADE;
+SELECT to_regnamespace('sno_catalog');
 
 \c :db
 SET client_min_messages = warning;

@@ -34,7 +34,7 @@ SELECT sno_take_snapshot('none');
 -- Restored: with all keys, where wallHi is in the past, ...
 SELECT sno_restore_generator('past', '{"partition": [1, 3], "sequenceMin": 5, "sequenceMax": 100, "sequence": 7,
     "now": 100000000000, "wallHi": 99999999999, "wallSafe": 99999999000, "drifts": 3}');
-SELECT name, partition, sequence_min, sequence_max, meta FROM sno_generator WHERE name = 'past';
+SELECT name, partition, sequence_min, sequence_max, meta FROM sno_catalog.sno_generator WHERE name = 'past';
 SELECT sno_take_snapshot('past') - '{now,wallHi,wallSafe,sequence}'::text[];
 SELECT sno_partition(id), sno_sequence(id), sno_tick_tock(id), sno_timestamp(id) > now() - interval '1 min' AS now FROM sno_generate(1, 'past') AS id;
 
@@ -72,7 +72,7 @@ SELECT sno_restore_generator('zero', '{}');
 SELECT sno_restore_generator('order', '{"partition": [1, 7], "sequenceMin": 30, "sequenceMax": 20, "sequence": 0, "wallHi": null, "other": "x"}');
 SELECT sno_restore_generator('max', '{"partition": [1, 8], "sequenceMin": 65535, "sequenceMax": 0}');
 SELECT sno_restore_generator('over', '{"partition": [1, 9], "sequenceMin": 1, "sequenceMax": 0, "sequence": 70000}');
-SELECT name, partition, sequence_min, sequence_max, meta FROM sno_generator WHERE name IN ('zero', 'order', 'max', 'over') ORDER BY name;
+SELECT name, partition, sequence_min, sequence_max, meta FROM sno_catalog.sno_generator WHERE name IN ('zero', 'order', 'max', 'over') ORDER BY name;
 
 -- What is no snapshot, or not this generator's
 SELECT sno_restore_generator('x', '[]');

@@ -20,13 +20,13 @@ CREATE EXTENSION sno;
 SELECT sno_generators_reset();
 
 -- A session is shown from its first id on.
-CREATE VIEW mine AS SELECT * FROM sno_generators WHERE pid = pg_backend_pid();
+CREATE VIEW mine AS SELECT * FROM sno_generators() WHERE pid = pg_backend_pid();
 SELECT * FROM mine;
 SELECT sno_generate() AS id \gset
 SELECT database, name, partition = sno_partition(:'id') AS partition, sequence_min, sequence_max,
     wall_hi = sno_timestamp(:'id') AS wall_hi, wall_safe < wall_hi AS wall_safe,
     (drifts % 2 = 1) = sno_tick_tock(:'id') AS drifts,
-    lease_until = (SELECT max(tick_until) FROM sno_snapshot WHERE partition = sno_partition(:'id')) AS lease_until,
+    lease_until = (SELECT max(tick_until) FROM sno_catalog.sno_lease WHERE partition = sno_partition(:'id')) AS lease_until,
     issued, exhausted, waits, longest_wait
 FROM mine;
 
@@ -50,7 +50,7 @@ SELECT issued, exhausted, waits, longest_wait FROM mine;
 -- So are those of a named generator, of which no unit was ever used up.
 SELECT sno_create_generator('few', 1, 0, 3);
 SELECT count(sno_generate(0, 'few')) FROM generate_series(1, 3);
-SELECT issued, exhausted, waits FROM sno_generators WHERE name = 'few';
+SELECT issued, exhausted, waits FROM sno_generators() WHERE name = 'few';
 
 -- What is issued and left in the current unit: as of one moment, the unit is
 -- the id's, or it is over.
@@ -99,30 +99,29 @@ ROLLBACK;
 
 -- The table of leases is not as it should be.
 BEGIN;
-ALTER TABLE sno_snapshot ADD COLUMN n integer;
+ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer;
 SELECT ok, detail, hint IS NOT NULL AS hint FROM sno_check() WHERE item = 'leases';
 SELECT count(*) FROM sno_check() WHERE NOT ok;
 ROLLBACK;
-ALTER TABLE sno_snapshot RENAME TO elsewhere;
+ALTER TABLE sno_catalog.sno_lease RENAME TO elsewhere;
 SELECT item, ok, detail FROM sno_check() WHERE NOT ok;
-ALTER TABLE elsewhere RENAME TO sno_snapshot;
+ALTER TABLE sno_catalog.elsewhere RENAME TO sno_lease;
 
 -- Other holders
-INSERT INTO sno_snapshot
+INSERT INTO sno_catalog.sno_lease
 SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
 FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01')) AS v (partition, until);
 SELECT * FROM sno_check() WHERE item = 'holders';
-TRUNCATE sno_snapshot;
+TRUNCATE sno_catalog.sno_lease;
 SELECT ok FROM sno_check() WHERE item = 'holders';
 
 -- Who may look, and who may reset
 SET SESSION AUTHORIZATION regress_sno_user;
-SELECT count(*) FROM sno_generators;
 SELECT count(*) FROM sno_generators();
 SELECT count(*) FROM sno_check();
 SELECT sno_generators_reset();
 SET SESSION AUTHORIZATION regress_sno_monitor;
-SELECT count(*) > 0 AS shown FROM sno_generators;
+SELECT count(*) > 0 AS shown FROM sno_generators();
 SELECT bool_and(ok) FROM sno_check();
 SELECT sno_generators_reset();
 RESET SESSION AUTHORIZATION;

@@ -60,7 +60,7 @@ $notes->add('session', ask($session, ids_of(1000)));
 close_session($session);
 is( $node->safe_psql(
 		'postgres',
-		'SELECT count(DISTINCT partition) > 20 FROM sno_snapshot WHERE tick_until > now()'
+		'SELECT count(DISTINCT partition) > 20 FROM sno_catalog.sno_lease WHERE tick_until > now()'
 	),
 	't',
 	'each crash left leases behind, which nobody waits for');

@@ -42,7 +42,7 @@ sub rows
 {
 	my ($node, $condition) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT partition FROM sno_snapshot WHERE $condition ORDER BY 1");
+		"SELECT partition FROM sno_catalog.sno_lease WHERE $condition ORDER BY 1");
 }
 
 # Start with one session alone: two that find no row of the server at the same
@@ -67,7 +67,7 @@ sub summary
 		'postgres', qq{
 SELECT count(DISTINCT partition) > 0, count(DISTINCT holder),
 	bool_and(database = (SELECT oid FROM pg_database WHERE datname = 'postgres'))
-FROM sno_snapshot WHERE timeline = $timeline});
+FROM sno_catalog.sno_lease WHERE timeline = $timeline});
 }
 
 $notes->next_phase;
@@ -103,9 +103,9 @@ is( ask($session,
 	),
 	'true,true',
 	'text, casts, operators and aggregates work there');
-is( ask($session, 'SELECT * FROM sno_snapshot ORDER BY partition'),
+is( ask($session, 'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
 	$primary->safe_psql(
-		'postgres', 'SELECT * FROM sno_snapshot ORDER BY partition'),
+		'postgres', 'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
 	'the leases are replicated');
 close_session($session);
 
@@ -120,20 +120,20 @@ $primary->safe_psql('postgres', $_)
 	q{SELECT sno_create_generator('g' || n, n) FROM generate_series(1, 60) AS n},
 	q{SELECT sno_generate(0, 'g' || n) FROM generate_series(1, 60) AS n});
 foreach my $change (
-	['DELETE FROM sno_snapshot WHERE partition = 1'],
-	['DELETE FROM sno_snapshot WHERE partition < 9'],
-	['BEGIN; DELETE FROM sno_snapshot WHERE partition = 10; ROLLBACK'],
-	['INSERT INTO sno_snapshot SELECT * FROM sno_snapshot WHERE partition = 12'],
-	['UPDATE sno_snapshot SET drifts = drifts WHERE partition = 13'],
+	['DELETE FROM sno_catalog.sno_lease WHERE partition = 1'],
+	['DELETE FROM sno_catalog.sno_lease WHERE partition < 9'],
+	['BEGIN; DELETE FROM sno_catalog.sno_lease WHERE partition = 10; ROLLBACK'],
+	['INSERT INTO sno_catalog.sno_lease SELECT * FROM sno_catalog.sno_lease WHERE partition = 12'],
+	['UPDATE sno_catalog.sno_lease SET drifts = drifts WHERE partition = 13'],
 	[
-		'DELETE FROM sno_snapshot WHERE ctid = (SELECT max(ctid) FROM sno_snapshot)',
-		'VACUUM sno_snapshot'
+		'DELETE FROM sno_catalog.sno_lease WHERE ctid = (SELECT max(ctid) FROM sno_catalog.sno_lease)',
+		'VACUUM sno_catalog.sno_lease'
 	],
-	[ 'UPDATE sno_snapshot SET drifts = drifts', 'VACUUM FREEZE sno_snapshot' ])
+	[ 'UPDATE sno_catalog.sno_lease SET drifts = drifts', 'VACUUM FREEZE sno_catalog.sno_lease' ])
 {
 	$primary->safe_psql('postgres', $_)
-	  foreach ('VACUUM FULL sno_snapshot',
-		@$change, 'SELECT count(*) FROM sno_snapshot');
+	  foreach ('VACUUM FULL sno_catalog.sno_lease',
+		@$change, 'SELECT count(*) FROM sno_catalog.sno_lease');
 	$primary->safe_psql('postgres',
 		q{SELECT sno_generate(0, 'g' || n) FROM generate_series(1, 60) AS n});
 	$primary->wait_for_catchup($_) foreach values %standby;
@@ -165,7 +165,7 @@ is(rows($standby{behind}, 'timeline = 1'),
 is(summary($standby{behind}, 2), 't|1|t', 'and has its own, as one holder');
 is( rows(
 		$standby{behind},
-		"partition IN (SELECT partition FROM sno_snapshot WHERE timeline = 1) AND timeline = 2"
+		"partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE timeline = 1) AND timeline = 2"
 	),
 	'',
 	'in other partitions');
@@ -185,15 +185,15 @@ foreach my $name ('first', 'second')
 	is(summary($node, 2), 't|1|t', "the $name of two is one holder");
 	is( rows(
 			$node,
-			"partition IN (SELECT partition FROM sno_snapshot WHERE timeline = 1) AND timeline = 2"
+			"partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE timeline = 1) AND timeline = 2"
 		),
 		'',
 		'in other partitions than the primary');
 	$holder{$name} = $node->safe_psql('postgres',
-		'SELECT DISTINCT holder FROM sno_snapshot WHERE timeline = 2');
+		'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 2');
 }
 $holder{primary} = $standby{first}->safe_psql('postgres',
-	'SELECT DISTINCT holder FROM sno_snapshot WHERE timeline = 1');
+	'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 1');
 my %distinct = map { $_ => 1 } values %holder;
 is(scalar keys %distinct, 3, 'they and the primary are three holders');
 $notes->check('two standbys promoted');

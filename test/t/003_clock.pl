@@ -237,7 +237,7 @@ my $clients = $notes->start_clients(
 	max_wait    => 2000,
 	bear_errors => 1);
 $notes->wait_for_notes($clients);
-my $rows  = $node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot');
+my $rows  = $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
 my $start = time;
 foreach my $strobe (0.004, -0.004, 0.02, -1, 7, -61, 3600, -3600)
 {
@@ -250,7 +250,7 @@ $notes->wait_for_notes($clients);
 my (undef, $errors) = $notes->stop_clients($node, $clients);
 my $seconds = time - $start;
 my $new_rows =
-  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot') - $rows;
+  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease') - $rows;
 $errors =~ s/^.*ERROR:  no partition could issue a sno within .*\n//mg;
 unlike($errors, qr/ERROR/, 'strobing: nothing worse than a wait comes of it');
 

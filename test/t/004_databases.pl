@@ -41,7 +41,7 @@ sub partitions_of
 {
 	my ($dbname, $condition) = @_;
 	return $node->safe_psql($dbname,
-		"SELECT DISTINCT partition FROM sno_snapshot WHERE $condition ORDER BY 1"
+		"SELECT DISTINCT partition FROM sno_catalog.sno_lease WHERE $condition ORDER BY 1"
 	);
 }
 
@@ -80,7 +80,7 @@ for (1 .. 10)
 {
 	$notes->add("short session $_", $node->safe_psql('postgres', ids_of(10)));
 }
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<', 10, 'short sessions need few partitions');
 
 #
@@ -121,11 +121,11 @@ foreach my $strategy ('wal_log', 'file_copy')
 	is(partitions_of($copy, "NOT $own"),
 		$template_rows, "$copy: the rows of the original came along");
 	is( $node->safe_psql(
-			$copy, "SELECT count(*) FROM sno_snapshot WHERE $own"),
+			$copy, "SELECT count(*) FROM sno_catalog.sno_lease WHERE $own"),
 		1,
 		'the copy has one of its own');
 	is( $node->safe_psql(
-			$copy, "SELECT count(*) FROM sno_snapshot AS o, sno_snapshot AS f
+			$copy, "SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND (o.holder = f.holder OR o.partition = f.partition)"
 		),
 		0,
@@ -138,7 +138,7 @@ foreach my $strategy ('wal_log', 'file_copy')
 	$notes->wait_for_notes($_) foreach values %clients;
 	$notes->stop_clients($node, $_) foreach values %clients;
 	is( $node->safe_psql(
-			$copy, "SELECT count(*) FROM sno_snapshot AS o, sno_snapshot AS f
+			$copy, "SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND o.partition = f.partition"),
 		0,
 		'and still is when both generate');
@@ -168,7 +168,7 @@ $notes->check('an extension dropped and created');
 # A transaction that has to wait for a lock goes on when that is released
 #
 my $locker = open_session($node, 'postgres');
-ask($locker, 'BEGIN; LOCK TABLE sno_snapshot IN EXCLUSIVE MODE');
+ask($locker, 'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
 my @waiting =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
 my @pids = map { $_->{pid} } @waiting;
@@ -273,8 +273,8 @@ $notes->add(
 		connstr => as_owner('restored')));
 is($node->safe_psql('restored', 'SELECT count(*) FROM t'),
 	2000, 'all rows are there');
-is( $node->safe_psql('restored', "SELECT * FROM sno_snapshot WHERE NOT $own"),
-	$node->safe_psql('dumped',   'SELECT * FROM sno_snapshot'),
+is( $node->safe_psql('restored', "SELECT * FROM sno_catalog.sno_lease WHERE NOT $own"),
+	$node->safe_psql('dumped',   'SELECT * FROM sno_catalog.sno_lease'),
 	'the leases came along as another holder\'s');
 isnt(
 	partitions_of('restored', $own),

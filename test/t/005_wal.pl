@@ -83,9 +83,9 @@ $node->safe_psql(
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
 CREATE VIEW wrong AS
-SELECT 'heap: ' || msg AS what FROM verify_heapam('sno_snapshot')
-UNION ALL SELECT 'frozen: ' || t_ctid FROM pg_check_frozen('sno_snapshot')
-UNION ALL SELECT 'visible: ' || t_ctid FROM pg_check_visible('sno_snapshot')}
+SELECT 'heap: ' || msg AS what FROM verify_heapam('sno_catalog.sno_lease')
+UNION ALL SELECT 'frozen: ' || t_ctid FROM pg_check_frozen('sno_catalog.sno_lease')
+UNION ALL SELECT 'visible: ' || t_ctid FROM pg_check_visible('sno_catalog.sno_lease')}
 );
 my $clients = $notes->start_clients(
 	$node, 'postgres',
@@ -103,7 +103,7 @@ sub watch_leases
 	foreach my $row (
 		split /\n/,
 		ask($session,
-			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM tick_until) FROM sno_snapshot WHERE tick_until > now()'
+			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM tick_until) FROM sno_catalog.sno_lease WHERE tick_until > now()'
 		))
 	{
 		my ($partition, @lease) = split /\|/, $row;
@@ -140,11 +140,11 @@ cmp_ok($early, '>', 0, 'leases are renewed before they are over');
 is($shortened, 0, 'and never shortened');
 
 # Renewed in place, on a page that VACUUM has marked
-ask($session, 'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_snapshot');
+ask($session, 'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease');
 is(ask($session, 'SELECT * FROM wrong'), '', 'VACUUM freezes the table');
 wait_for_renewals(1);
 is( ask($session,
-		'SELECT all_frozen > 0 FROM pg_visibility_map_summary(\'sno_snapshot\')'
+		'SELECT all_frozen > 0 FROM pg_visibility_map_summary(\'sno_catalog.sno_lease\')'
 	),
 	't',
 	'which stays so when leases are renewed');
@@ -153,11 +153,11 @@ is(ask($session, 'SELECT * FROM wrong'), '', 'and stays sound');
 # Rows that move all the time
 for (1 .. 20)
 {
-	ask($session, 'VACUUM FULL sno_snapshot');
+	ask($session, 'VACUUM FULL sno_catalog.sno_lease');
 }
 wait_for_renewals(1);
 is( ask($session,
-		'SELECT count(*) - count(DISTINCT partition) FROM sno_snapshot'),
+		'SELECT count(*) - count(DISTINCT partition) FROM sno_catalog.sno_lease'),
 	0,
 	'one row for each partition, wherever it has moved');
 is(ask($session, 'SELECT * FROM wrong'), '', 'in a sound table');
@@ -225,10 +225,10 @@ SELECT slow(n) FROM large_source;
 RESET ALL});
 foreach my $what (sort keys %commands)
 {
-	my $taken = ask($session, 'SELECT max(taken_at) FROM sno_snapshot');
+	my $taken = ask($session, 'SELECT max(taken_at) FROM sno_catalog.sno_lease');
 	cmp_ok($notes->add($session, ask($session, $commands{$what})),
 		'>=', 150, "$what: ids");
-	isnt(ask($session, 'SELECT max(taken_at) FROM sno_snapshot'),
+	isnt(ask($session, 'SELECT max(taken_at) FROM sno_catalog.sno_lease'),
 		$taken, "$what: renewals");
 }
 $notes->check('commands');
@@ -267,24 +267,24 @@ sub renewal_fails
 
 renewal_fails(
 	'an index',
-	'CREATE INDEX i ON sno_snapshot (partition)',
-	'DROP INDEX i',
-	qr/^ERROR:  55000: table "sno_snapshot" of extension "sno" was altered$/m,
-	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_snapshot" of extension "sno" was altered/
+	'CREATE INDEX i ON sno_catalog.sno_lease (partition)',
+	'DROP INDEX sno_catalog.i',
+	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
+	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" was altered/
 );
 renewal_fails(
 	'another name',
-	'ALTER TABLE sno_snapshot RENAME TO another',
-	'ALTER TABLE another RENAME TO sno_snapshot',
-	qr/^ERROR:  42P01: table "sno_snapshot" of extension "sno" does not exist$/m,
-	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_snapshot" of extension "sno" does not exist/
+	'ALTER TABLE sno_catalog.sno_lease RENAME TO another',
+	'ALTER TABLE sno_catalog.another RENAME TO sno_lease',
+	qr/^ERROR:  42P01: table "sno_lease" of extension "sno" does not exist$/m,
+	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" does not exist/
 );
 
 # Once mended, the session sees what happens to the table again.
-ask($session, 'TRUNCATE sno_snapshot');
+ask($session, 'TRUNCATE sno_catalog.sno_lease');
 ask($session, 'SELECT pg_sleep(0.01)');
 $notes->add($session, ask($session, ids_of(10)));
-is(ask($session, 'SELECT count(*) FROM sno_snapshot'),
+is(ask($session, 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	1, 'a lost row is written anew');
 close_session($session);
 
@@ -294,7 +294,7 @@ close_session($session);
 $session = open_session($node, 'postgres');
 $notes->add($session, ask($session, ids_of(10)));
 configure($node, 'sno.lease_duration', '1h', $session);
-my $short = ask($session, 'SELECT max(tick_until) FROM sno_snapshot');
+my $short = ask($session, 'SELECT max(tick_until) FROM sno_catalog.sno_lease');
 wait_until(
 	'a long lease is in use',
 	sub {
@@ -302,12 +302,12 @@ wait_until(
 		$notes->add($session, $id);
 		ask($session, "SELECT sno_timestamp('$id') > '$short'") eq 't';
 	});
-my $until = ask($session, 'SELECT max(tick_until) FROM sno_snapshot');
+my $until = ask($session, 'SELECT max(tick_until) FROM sno_catalog.sno_lease');
 configure($node, 'sno.lease_duration', '1s', $session);
-ask($session, 'TRUNCATE sno_snapshot');
+ask($session, 'TRUNCATE sno_catalog.sno_lease');
 ask($session, 'SELECT pg_sleep(0.01)');
 $notes->add($session, ask($session, ids_of(10)));
-is(ask($session, "SELECT max(tick_until) >= '$until' FROM sno_snapshot"),
+is(ask($session, "SELECT max(tick_until) >= '$until' FROM sno_catalog.sno_lease"),
 	't', 'a lost row is written anew with the longest lease there was');
 crash('a lost row');
 $notes->check('all');

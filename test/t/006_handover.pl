@@ -51,10 +51,10 @@ like($node->safe_psql('postgres', "BEGIN; $explain; COMMIT"),
 $node->append_conf('postgresql.conf', 'wal_level = replica');
 $node->restart;
 my ($status, $out, $err) = $node->psql('postgres',
-	"BEGIN; TRUNCATE sno_snapshot; $in_worker; COMMIT");
+	"BEGIN; TRUNCATE sno_catalog.sno_lease; $in_worker; COMMIT");
 like(
 	$err,
-	qr/ERROR:  table "sno_snapshot" of extension "sno" was rewritten or truncated by this transaction/,
+	qr/ERROR:  table "sno_lease" of extension "sno" was rewritten or truncated by this transaction/,
 	'workers refuse a table that its leader truncated');
 is($out, '', 'and generate nothing');
 
@@ -68,7 +68,7 @@ for (1 .. 20)
 	push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
 }
 is($node->safe_psql('postgres', q{
-SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_snapshot}),
+SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_catalog.sno_lease}),
 	0, 'no lease is written again before half of its life is over');
 
 my %seen;

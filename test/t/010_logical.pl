@@ -50,7 +50,7 @@ sub leases
 	my ($node, $condition, $columns) = @_;
 	$columns //= '*';
 	return $node->safe_psql('postgres',
-		"SELECT $columns FROM sno_snapshot WHERE $condition ORDER BY partition, taken_at"
+		"SELECT $columns FROM sno_catalog.sno_lease WHERE $condition ORDER BY partition, taken_at"
 	);
 }
 
@@ -76,7 +76,7 @@ $publisher->safe_psql('postgres',
 	'CREATE PUBLICATION everything FOR ALL TABLES');
 is( $publisher->safe_psql(
 		'postgres',
-		"SELECT count(*) FROM pg_publication_tables WHERE tablename = 'sno_snapshot'"
+		"SELECT count(*) FROM pg_publication_tables WHERE tablename = 'sno_lease'"
 	),
 	1,
 	'everything includes the leases');
@@ -131,7 +131,7 @@ $publisher->wait_for_catchup('sub');
 is(shared(), '', 'no partition is leased by both');
 is( leases(
 		$subscriber,
-		"$mine AND partition IN (SELECT partition FROM sno_snapshot WHERE NOT $mine)"
+		"$mine AND partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE NOT $mine)"
 	),
 	'',
 	'the subscriber keeps away from those that it knows of');
@@ -165,14 +165,14 @@ foreach my $step (@steps)
 # Neither a lease that is written, to another file or not, nor what VACUUM FULL
 # does is ever decoded.
 my $before = leases($publisher, 'true', 'taken_at');
-$publisher->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+$publisher->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
 $notes->{phase} = $publisher_phase;
 $notes->add('after VACUUM FULL',
 	$publisher->safe_psql('postgres', ids_of(100)));
 isnt(leases($publisher, 'true', 'taken_at'), $before, 'a lease was written');
 is( $publisher->safe_psql(
 		'postgres',
-		"SELECT count(*) FILTER (WHERE data ~ 'table public.t:') > 1000, count(*) FILTER (WHERE data ~ 'sno_snapshot') FROM pg_logical_slot_get_changes('decoder', NULL, NULL)"
+		"SELECT count(*) FILTER (WHERE data ~ 'table public.t:') > 1000, count(*) FILTER (WHERE data ~ 'sno_lease') FROM pg_logical_slot_get_changes('decoder', NULL, NULL)"
 	),
 	't|0',
 	'rows are decoded, and no lease');
@@ -181,23 +181,23 @@ is(leases($subscriber, "NOT $mine"), $received, 'nor does one arrive');
 
 # Without a replica identity, a change by hand is refused where it is tried, and
 # troubles no generator.
-my $delete = "DELETE FROM sno_snapshot WHERE NOT $mine";
+my $delete = "DELETE FROM sno_catalog.sno_lease WHERE NOT $mine";
 my ($status, undef, $error) =
   $publisher->psql('postgres', "\\set VERBOSITY verbose\n$delete");
 like(
 	$error,
-	qr/ERROR:  55000: cannot delete from table "sno_snapshot" because it does not have a replica identity/,
+	qr/ERROR:  55000: cannot delete from table "sno_lease" because it does not have a replica identity/,
 	'a deletion needs a replica identity');
 $publisher->safe_psql('postgres',
-	"ALTER TABLE sno_snapshot REPLICA IDENTITY FULL; $delete");
-$publisher->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+	"ALTER TABLE sno_catalog.sno_lease REPLICA IDENTITY FULL; $delete");
+$publisher->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
 is( $notes->add(
 		'with a replica identity',
 		$publisher->safe_psql('postgres', ids_of(100))),
 	100,
 	'generators don\'t mind it if there is one');
 $publisher->safe_psql('postgres',
-	'ALTER TABLE sno_snapshot REPLICA IDENTITY DEFAULT');
+	'ALTER TABLE sno_catalog.sno_lease REPLICA IDENTITY DEFAULT');
 
 # A dump that is restored at the publisher brings leases of a third holder: the
 # subscriber has them too, and gives up a partition that they name.
@@ -206,12 +206,12 @@ my $session   = open_session($subscriber, 'postgres');
 my $id        = ask($session, 'SELECT sno_generate()');
 my $partition = (decode_id($id))[3];
 $publisher->safe_psql('postgres',
-	"INSERT INTO sno_snapshot VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
+	"INSERT INTO sno_catalog.sno_lease VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
 );
 $publisher->wait_for_catchup('sub');
 is(leases($subscriber, 'holder = 1', 'partition'),
 	$partition, 'a lease that SQL inserts at the publisher arrives');
-$subscriber->safe_psql('postgres', 'VACUUM FULL sno_snapshot');
+$subscriber->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
 wait_until(
 	'the unit of the last id has passed',
 	sub {

@@ -101,13 +101,13 @@ my $content =
   q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
 	(SELECT count(*) FROM log)};
-my $foreign = q{SELECT * FROM ids.sno_snapshot
+my $foreign = q{SELECT * FROM sno_catalog.sno_lease
 	WHERE system_identifier <> (SELECT system_identifier FROM pg_control_system()) ORDER BY partition};
 my $expected = $source->safe_psql('app',
-	"$content; SELECT * FROM ids.sno_snapshot ORDER BY partition");
+	"$content; SELECT * FROM sno_catalog.sno_lease ORDER BY partition");
 my %leased = map { $_ => 1 } split /\n/,
   $source->safe_psql('app',
-	'SELECT partition FROM ids.sno_snapshot WHERE NOT named');
+	'SELECT partition FROM sno_catalog.sno_lease WHERE NOT named');
 is(scalar keys %leased, 8, 'eight partitions are leased');
 
 #
@@ -216,7 +216,7 @@ my $session = open_session($target, 'halves');
 $notes->add($session,
 	ask($session, 'SELECT ids.sno_generate() FROM generate_series(1, 100)'));
 restore($target, 'halves', 'data.sql', 'owner');
-$target->safe_psql('halves', 'VACUUM FULL ids.sno_snapshot');
+$target->safe_psql('halves', 'VACUUM FULL sno_catalog.sno_lease');
 close_session($session);
 check_restored('halves');
 $notes->check('restored');
@@ -236,7 +236,7 @@ restore($target, 'busy', 'busy', 'owner', '-j2');
 is( $target->safe_psql(
 		'busy', q{
 SELECT count(*) > 800, count(*) FILTER (WHERE NOT EXISTS (
-	SELECT FROM ids.sno_snapshot
+	SELECT FROM sno_catalog.sno_lease
 	WHERE partition = ids.sno_partition(id) AND tick_until >= ids.sno_timestamp(id)))
 FROM t}),
 	't|0',

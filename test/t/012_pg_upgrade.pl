@@ -116,12 +116,12 @@ my $content = q{
 SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
 	(SELECT count(*) FROM recent);
-SELECT * FROM ids.sno_snapshot
-WHERE system_identifier = (SELECT min(system_identifier) FROM ids.sno_snapshot WHERE partition BETWEEN 100 AND 107)
+SELECT * FROM sno_catalog.sno_lease
+WHERE system_identifier = (SELECT min(system_identifier) FROM sno_catalog.sno_lease WHERE partition BETWEEN 100 AND 107)
 ORDER BY partition};
 my %expected = map { $_ => $old->safe_psql($_, $content) } @databases;
 my $leases   = 0;
-$leases += $old->safe_psql($_, 'SELECT count(*) FROM ids.sno_snapshot')
+$leases += $old->safe_psql($_, 'SELECT count(*) FROM sno_catalog.sno_lease')
   foreach @databases;
 is($leases, 8, 'the old server has leased all its partitions');
 $old->stop;
@@ -153,7 +153,7 @@ foreach my $dbname (@databases)
 	is($new->safe_psql($dbname, $content),
 		$expected{$dbname}, "$dbname: rows and leases are as they were");
 	is( $new->safe_psql(
-			$dbname, q{SELECT count(*) FROM ids.sno_snapshot
+			$dbname, q{SELECT count(*) FROM sno_catalog.sno_lease
 		WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())}
 		),
 		0,

@@ -68,9 +68,9 @@ my @statements = (
 	'CREATE FUNCTION sno_next(sno, n integer DEFAULT 1) RETURNS sno LANGUAGE sql IMMUTABLE RETURN sno_with_sequence($1, sno_sequence($1) + n)',
 	'ALTER FUNCTION sno_meta(sno) COST 2',
 	q{COMMENT ON FUNCTION sno_zero() IS 'another comment'},
-	q{COMMENT ON COLUMN sno_snapshot.holder IS 'another comment'},
+	q{COMMENT ON COLUMN sno_catalog.sno_lease.holder IS 'another comment'},
 	'REVOKE EXECUTE ON FUNCTION sno_partition(sno) FROM PUBLIC',
-	'GRANT SELECT (holder) ON sno_snapshot TO PUBLIC',
+	'GRANT SELECT (holder) ON sno_catalog.sno_lease TO PUBLIC',
 	'CREATE OPERATOR <<< (FUNCTION = sno_lt, LEFTARG = sno, RIGHTARG = sno)',
 	'ALTER OPERATOR <= (sno, sno) SET (JOIN = neqjoinsel)',
 	'ALTER OPERATOR FAMILY sno_ops USING hash ADD FUNCTION 1 (text, text) pg_catalog.hashtext(text)',
@@ -78,11 +78,11 @@ my @statements = (
 	'ALTER TYPE sno SET (ANALYZE = pg_catalog.array_typanalyze)',
 	'CREATE OR REPLACE AGGREGATE min(sno) (SFUNC = sno_smaller, STYPE = sno, SORTOP = <, PARALLEL = SAFE)',
 	'CREATE TABLE sno_more (id sno PRIMARY KEY, n integer DEFAULT 7)',
-	q{SELECT pg_catalog.pg_extension_config_dump('sno_snapshot', 'WHERE partition > 0')},
-	'ALTER TABLE sno_snapshot ADD CHECK (timeline > 0)',
-	'ALTER TABLE sno_snapshot ALTER COLUMN drifts SET DEFAULT 0',
-	'ALTER TABLE sno_snapshot ADD COLUMN more integer',
-	'ALTER TABLE sno_snapshot SET (fillfactor = 50)');
+	q{SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', 'WHERE partition > 0')},
+	'ALTER TABLE sno_catalog.sno_lease ADD CHECK (timeline > 0)',
+	'ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts SET DEFAULT 0',
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN more integer',
+	'ALTER TABLE sno_catalog.sno_lease SET (fillfactor = 50)');
 
 sub write_script
 {

@@ -89,7 +89,7 @@ append_to_file("$scripts/sno--$version--next.sql",
 	q{CREATE FUNCTION sno_next() RETURNS integer AS 'MODULE_PATHNAME' LANGUAGE C;}
 );
 append_to_file("$scripts/sno--next--later.sql",
-	'ALTER TABLE sno_snapshot ADD COLUMN more integer NOT NULL DEFAULT 0;');
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN more integer NOT NULL DEFAULT 0;');
 
 my $notes = SnoTest->new;
 
@@ -148,13 +148,13 @@ $new = open_session($node, 'later');
 ask($new, 'CREATE EXTENSION sno');
 generates($new, 'another database');
 ask($new, q{ALTER EXTENSION sno UPDATE TO 'later'});
-ask($new, 'VACUUM FULL sno_snapshot');
+ask($new, 'VACUUM FULL sno_catalog.sno_lease');
 my $error;
 wait_until('the session looks at the table',
 	sub { $error = ask_error($new, 'SELECT sno_generate()') });
 like(
 	$error,
-	qr/^ERROR:  55000: table "sno_snapshot" of extension "sno" was altered$/m,
+	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
 	'a table of another version is not written to');
 like(
 	$error,

@@ -96,7 +96,7 @@ wait_until(
 is($node->safe_psql('postgres', $connections),
 	$pool_size, "24 clients share $pool_size connections");
 cmp_ok(
-	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<=',
 	$pool_size + 1,
 	'and not many more partitions');

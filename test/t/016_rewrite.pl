@@ -37,25 +37,25 @@ $notes->wait_for_notes($clients);
 # The table of leases
 #
 my $cluster =
-  'BEGIN; CREATE INDEX i ON sno_snapshot (tick_until); CLUSTER sno_snapshot USING i; DROP INDEX i; COMMIT';
+  'BEGIN; CREATE INDEX i ON sno_catalog.sno_lease (tick_until); CLUSTER sno_catalog.sno_lease USING i; DROP INDEX sno_catalog.i; COMMIT';
 my %files;
 foreach my $n (1 .. 6)
 {
-	foreach my $command ('VACUUM FULL sno_snapshot', $cluster)
+	foreach my $command ('VACUUM FULL sno_catalog.sno_lease', $cluster)
 	{
 		$node->safe_psql('postgres', $command);
 		$files{
 			$node->safe_psql('postgres',
-				"SELECT pg_relation_filenode('sno_snapshot')")
+				"SELECT pg_relation_filenode('sno_catalog.sno_lease')")
 		} = 1;
 		$notes->wait_for_notes($clients) if $n % 3 == 0;
 	}
 }
 is(scalar keys %files, 12, 'the leases are written anew 12 times');
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<=', 8, 'four sessions go on in few partitions');
 is( $node->safe_psql(
-		'postgres', "SELECT count(*) FROM verify_heapam('sno_snapshot')"),
+		'postgres', "SELECT count(*) FROM verify_heapam('sno_catalog.sno_lease')"),
 	0,
 	'nothing is wrong with their table');
 
@@ -81,10 +81,10 @@ SKIP:
 		'or its indexes');
 	$node->safe_psql('postgres', "SELECT bt_index_check('t_pkey', true)");
 	$node->command_checks_all(
-		[ 'pg_repack', '-d', 'postgres', '-t', 'sno_snapshot' ],
+		[ 'pg_repack', '-d', 'postgres', '-t', 'sno_catalog.sno_lease' ],
 		0,
 		[qr/^$/],
-		[qr/"public\.sno_snapshot" must have a primary key/],
+		[qr/"sno_catalog\.sno_lease" must have a primary key/],
 		'which the table of leases is not for');
 }
 
@@ -100,7 +100,7 @@ $clients =
   $notes->start_clients($node, 'postgres', table => 't', max_wait => 100_000);
 $notes->wait_for_notes($clients);
 $node->safe_psql('postgres', $_)
-  foreach ('VACUUM FULL sno_snapshot', $cluster);
+  foreach ('VACUUM FULL sno_catalog.sno_lease', $cluster);
 $notes->wait_for_notes($clients);
 kill_postmaster($node);
 $notes->collect($clients);

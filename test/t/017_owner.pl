@@ -31,10 +31,10 @@ my @of_owner = (
 	q{sno_take_snapshot('more')},
 	q{sno_restore_generator('more', '{"partition": [0, 1]}')},
 	q{sno_drop_generator('more')},
-	'count(*) FROM sno_generators',
+	'count(*) FROM sno_generators()',
 	'count(*) FROM sno_check()',
-	'count(*) FROM sno_snapshot',
-	'count(*) FROM sno_generator');
+	'count(*) FROM sno_catalog.sno_lease',
+	'count(*) FROM sno_catalog.sno_generator');
 
 sub connection
 {
@@ -113,7 +113,7 @@ is_deeply(errors_of('guest', 'app', 'made_at(now())'),
 # Dumps by the new owner and by a superuser
 #
 my $content = q{SELECT md5(string_agg(id::text, ',' ORDER BY id)) FROM t;
-SELECT * FROM sno_generator; SELECT count(*) FROM sno_snapshot WHERE named};
+SELECT * FROM sno_catalog.sno_generator; SELECT count(*) FROM sno_catalog.sno_lease WHERE named};
 my $expected = $node->safe_psql('app', $content);
 foreach my $user ('new_owner', 'postgres')
 {

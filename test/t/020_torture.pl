@@ -39,7 +39,7 @@ sno.lease_duration = ${lease}s
 });
 $torture->start_server($server);
 $server->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); CREATE TABLE kept (LIKE sno_snapshot)'
+	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); CREATE TABLE kept (LIKE sno_catalog.sno_lease)'
 );
 
 # Change the table by hand.  Its rows are noted before, and kept.
@@ -48,9 +48,9 @@ sub tamper
 	my ($query)  = @_;
 	my $life     = $torture->life($server);
 	my $tamperer = open_session($server, 'postgres');
-	ask($tamperer, 'BEGIN; LOCK TABLE sno_snapshot');
+	ask($tamperer, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
 	$torture->note_leases($life, ask($tamperer, $torture->leases_query));
-	ask($tamperer, 'INSERT INTO kept SELECT * FROM sno_snapshot');
+	ask($tamperer, 'INSERT INTO kept SELECT * FROM sno_catalog.sno_lease');
 	ask($tamperer, "$query; COMMIT");
 	close_session($tamperer);
 	return;
@@ -65,9 +65,9 @@ sub with_all_rows
 	return sub {
 		$torture->sql(
 			q{WITH back AS (DELETE FROM kept RETURNING *)
-			INSERT INTO sno_snapshot
+			INSERT INTO sno_catalog.sno_lease
 			SELECT DISTINCT ON (holder, partition) * FROM back
-			WHERE (holder, partition) NOT IN (SELECT holder, partition FROM sno_snapshot)
+			WHERE (holder, partition) NOT IN (SELECT holder, partition FROM sno_catalog.sno_lease)
 			ORDER BY holder, partition, tick_until DESC});
 		$fault->(@_);
 	};
@@ -198,26 +198,26 @@ my @plan = (
 	},
 	'table locked past all leases' => sub {
 		my $locker = open_session($server, 'postgres');
-		ask($locker, 'BEGIN; LOCK TABLE sno_snapshot');
+		ask($locker, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
 		wait_until(
 			'all leases are over',
 			sub {
 				ask($locker,
-					'SELECT max(tick_until) < clock_timestamp() FROM sno_snapshot WHERE tick_until < clock_timestamp() + interval \'1 minute\''
+					'SELECT max(tick_until) < clock_timestamp() FROM sno_catalog.sno_lease WHERE tick_until < clock_timestamp() + interval \'1 minute\''
 				) eq 't';
 			});
 		ask($locker, 'ROLLBACK');
 		close_session($locker);
 	},
 	'table rewritten' => sub {
-		$torture->sql('VACUUM FULL sno_snapshot') for 1 .. 5;
+		$torture->sql('VACUUM FULL sno_catalog.sno_lease') for 1 .. 5;
 	},
-	'table truncated'          => sub { tamper('TRUNCATE sno_snapshot'); },
+	'table truncated'          => sub { tamper('TRUNCATE sno_catalog.sno_lease'); },
 	'rows forged, and deleted' => sub {
-		tamper("UPDATE sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01'");
+		tamper("UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'");
 		$torture->get_on;
-		tamper("DELETE FROM sno_snapshot");
-		$torture->sql('VACUUM sno_snapshot');
+		tamper("DELETE FROM sno_catalog.sno_lease");
+		$torture->sql('VACUUM sno_catalog.sno_lease');
 	},
 	'a pool of four partitions' => sub {
 		my $first  = 60000 + $torture->random(5000);

@@ -48,7 +48,7 @@ sub generate
 sub wait_for_leases
 {
 	$node->poll_query_until('postgres',
-		'SELECT coalesce(max(tick_until) < clock_timestamp(), true) FROM sno_snapshot'
+		'SELECT coalesce(max(tick_until) < clock_timestamp(), true) FROM sno_catalog.sno_lease'
 	);
 	return;
 }
@@ -117,7 +117,7 @@ foreach my $what (sort keys %ends)
 	is($after->{partition}, $before->{partition}, "$what: same partition");
 	is($after->{tick_tock}, $before->{tick_tock}, 'same timeline');
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	1, 'all of that took one lease');
 close_session($_) foreach ($owner, $neighbor);
 $notes->check('one partition');
@@ -219,7 +219,7 @@ is($err, '', 'and served when a lease is over');
 $notes->add($session, $ids);
 is( $node->safe_psql(
 		'postgres',
-		'SELECT count(*) FROM sno_snapshot WHERE partition BETWEEN 200 AND 203'
+		'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition BETWEEN 200 AND 203'
 	),
 	4,
 	'in its partition');

@@ -62,7 +62,7 @@ sub partitions
 SELECT partition, system_identifier = (SELECT system_identifier FROM pg_control_system())
 	AND timeline = ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-FROM sno_snapshot}))
+FROM sno_catalog.sno_lease}))
 	{
 		my ($partition, $own) = split /\|/, $row;
 		$partitions{ $own eq 't' ? 'own' : 'others' }{$partition} = 1;
@@ -242,7 +242,7 @@ configure($original, 'synchronous_standby_names', 'nobody',    $session);
 configure($original, 'sno.partitions',            '5000-9999', $session);
 $notes->add('original', ask($session, ids_of(500)));
 is( ask($session,
-		'SELECT count(*) > 0 FROM sno_snapshot WHERE partition >= 5000'),
+		'SELECT count(*) > 0 FROM sno_catalog.sno_lease WHERE partition >= 5000'),
 	't',
 	'a lease waits for no standby');
 
@@ -311,10 +311,10 @@ $notes->add('apply worker',
 is($two->safe_psql('postgres', 'SELECT count(DISTINCT id) FROM applied'),
 	500, 'an apply worker generates');
 is( $one->safe_psql('postgres',
-		'SELECT count(DISTINCT system_identifier) FROM sno_snapshot')
+		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease')
 	  . $two->safe_psql(
 		'postgres',
-		'SELECT count(DISTINCT system_identifier) FROM sno_snapshot'),
+		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease'),
 	'11',
 	'leases are not replicated');
 

@@ -118,7 +118,7 @@ sub wait_for_flushes
 my $leased = busy_session();
 my @new    = map { open_session($node, 'postgres') } 1 .. 3;
 my @pids   = map { $_->{pid} } @new;
-my $leases = sql('SELECT count(*) FROM sno_snapshot');
+my $leases = sql('SELECT count(*) FROM sno_catalog.sno_lease');
 $torture->stall_flushes(1);
 send_query($_, ids_of(10)) foreach @new;
 wait_for_flushes(3);
@@ -136,7 +136,7 @@ my $next = open_session($node, 'postgres');
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pids[2]");
 generate($next);
-is(sql('SELECT count(*) FROM sno_snapshot') - $leases,
+is(sql('SELECT count(*) FROM sno_catalog.sno_lease') - $leases,
 	3, 'no partition is lost to those that are cancelled or terminated');
 push @busy, $next, @new[ 0, 1 ];
 
@@ -157,15 +157,15 @@ $notes->check('stalled flushes');
 #
 # A disk that is full: the table's page is, too, so that a new row needs more.
 #
-sql('ALTER TABLE sno_snapshot SET TABLESPACE small');
+sql('ALTER TABLE sno_catalog.sno_lease SET TABLESPACE small');
 sql('CREATE TABLE filler (line text) TABLESPACE small');
 $leased = busy_session();
 sql(q{
-INSERT INTO sno_snapshot
+INSERT INTO sno_catalog.sno_lease
 SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', 0, '2020-01-01', '2020-01-01', '2020-01-01'
 FROM generate_series(1, 100)});
-sql('DELETE FROM sno_snapshot WHERE ctid >= \'(1,1)\'; VACUUM sno_snapshot');
-is(sql(q{SELECT pg_relation_size('sno_snapshot')}),
+sql('DELETE FROM sno_catalog.sno_lease WHERE ctid >= \'(1,1)\'; VACUUM sno_catalog.sno_lease');
+is(sql(q{SELECT pg_relation_size('sno_catalog.sno_lease')}),
 	8192, 'one page of leases');
 
 my ($status, $out, $error) = $node->psql('postgres',
@@ -185,11 +185,11 @@ foreach (1, 2)
 }
 generate($leased);
 pass('a session goes on under its lease while the disk is full');
-my $rows = sql('SELECT count(*) FROM sno_snapshot');
+my $rows = sql('SELECT count(*) FROM sno_catalog.sno_lease');
 sql('DROP TABLE filler');
 sql('CHECKPOINT');
 generate($hungry);
-is(sql('SELECT count(*) FROM sno_snapshot') - $rows,
+is(sql('SELECT count(*) FROM sno_catalog.sno_lease') - $rows,
 	1, 'with space again, it generates under a lease');
 crash('a full disk');
 $notes->check('a full disk');
@@ -227,7 +227,7 @@ sub damage
 {
 	my ($offset, $bytes) = @_;
 	my $file = $node->data_dir . '/'
-	  . sql(q{SELECT pg_relation_filepath('sno_snapshot')});
+	  . sql(q{SELECT pg_relation_filepath('sno_catalog.sno_lease')});
 	close_session($_) foreach @busy;
 	@busy = ();
 	$node->stop;
@@ -238,8 +238,8 @@ sub damage
 	return $busy[0];
 }
 
-sql('ALTER TABLE sno_snapshot SET TABLESPACE pg_default');
-sql(q{DELETE FROM sno_snapshot WHERE partition = 30000; VACUUM FULL sno_snapshot}
+sql('ALTER TABLE sno_catalog.sno_lease SET TABLESPACE pg_default');
+sql(q{DELETE FROM sno_catalog.sno_lease WHERE partition = 30000; VACUUM FULL sno_catalog.sno_lease}
 );
 sql('CREATE EXTENSION amcheck');
 generate($busy[0]);
@@ -249,15 +249,15 @@ my $session = damage(24 + 2, pack('C', 30 << 1));
 $error = ask_error($session, 'SELECT sno_generate()');
 like(
 	$error,
-	qr/^ERROR:  XX001: a row of table "sno_snapshot" of extension "sno" is damaged$/m,
+	qr/^ERROR:  XX001: a row of table "sno_lease" of extension "sno" is damaged$/m,
 	'a damaged row is an error');
 like($error, qr/^HINT:  Find it with verify_heapam\(\)/m, 'with a hint');
-is( sql(q{SELECT DISTINCT blkno || ',' || offnum FROM verify_heapam('sno_snapshot')}
+is( sql(q{SELECT DISTINCT blkno || ',' || offnum FROM verify_heapam('sno_catalog.sno_lease')}
 	),
 	'0,1',
 	'it is found');
-sql(q{DELETE FROM sno_snapshot WHERE ctid = '(0,1)'});
-sql('VACUUM sno_snapshot');
+sql(q{DELETE FROM sno_catalog.sno_lease WHERE ctid = '(0,1)'});
+sql('VACUUM sno_catalog.sno_lease');
 generate($session);
 pass('and mended as the hint says');
 
@@ -268,7 +268,7 @@ like(
 	$error,
 	qr/^ERROR:  XX001: invalid page in block 0 of relation /m,
 	'a damaged page is an error');
-sql('TRUNCATE sno_snapshot');
+sql('TRUNCATE sno_catalog.sno_lease');
 generate($session);
 pass('and gone when the table is truncated');
 crash('damaged pages');

@@ -55,14 +55,22 @@ CREATE SCHEMA ids AUTHORIZATION mallory;
 GRANT USAGE ON SCHEMA ids TO PUBLIC});
 
 my $mallory = connect_as('mallory', 'search_path = ids');
-ask($mallory, 'CREATE TABLE sno_snapshot (trap integer)');
-my ($status, $out, $err) =
-  $node->psql('postgres', 'CREATE EXTENSION sno SCHEMA ids');
+
+# How many objects there are
+my $objects =
+  join ' UNION ALL ', map { "SELECT count(*) FROM $_" }
+  qw(pg_namespace pg_class pg_type pg_proc pg_operator pg_extension pg_depend pg_description pg_init_privs);
+sql('CREATE SCHEMA sno_catalog AUTHORIZATION mallory');
+ask($mallory, 'CREATE TABLE sno_catalog.sno_lease (trap integer)');
+my $before = sql($objects);
+my ($status, $out, $err) = $node->psql('postgres',
+	"\\set VERBOSITY verbose\nCREATE EXTENSION sno SCHEMA ids");
 like(
 	$err,
-	qr/^.*ERROR:  relation "sno_snapshot" already exists$/m,
-	'a table that was planted is not taken for ours');
-ask($mallory, 'DROP TABLE sno_snapshot');
+	qr/^.*ERROR:  42P06: schema "sno_catalog" already exists$/m,
+	'a schema and table that were planted are not taken for ours');
+is(sql($objects), $before, 'and nothing is left behind');
+ask($mallory, 'DROP SCHEMA sno_catalog CASCADE');
 
 # Whoever runs one of these would run it as a superuser.
 my $trap = q{LANGUAGE plpgsql AS $$BEGIN RAISE 'trapped'; END$$};
@@ -81,21 +89,21 @@ pass('the script of the extension runs nothing that was planted');
 
 is_refused(
 	'owner of the schema', $mallory,
-	'SELECT * FROM ids.sno_snapshot'                     => '42501',
-	'INSERT INTO ids.sno_snapshot DEFAULT VALUES'        => '42501',
-	'DELETE FROM ids.sno_snapshot'                       => '42501',
-	'TRUNCATE ids.sno_snapshot'                          => '42501',
-	'BEGIN; LOCK TABLE ids.sno_snapshot IN SHARE MODE'   => '42501',
-	'ROLLBACK; ALTER TABLE ids.sno_snapshot RENAME TO x' => '42501',
-	'ALTER TABLE ids.sno_snapshot ADD COLUMN x integer'  => '42501',
-	'CREATE INDEX ON ids.sno_snapshot (partition)'       => '42501',
-	'CREATE TRIGGER t BEFORE UPDATE ON ids.sno_snapshot FOR EACH ROW EXECUTE FUNCTION ids.trap()'
+	'SELECT * FROM sno_catalog.sno_lease'                     => '42501',
+	'INSERT INTO sno_catalog.sno_lease DEFAULT VALUES'        => '42501',
+	'DELETE FROM sno_catalog.sno_lease'                       => '42501',
+	'TRUNCATE sno_catalog.sno_lease'                          => '42501',
+	'BEGIN; LOCK TABLE sno_catalog.sno_lease IN SHARE MODE'   => '42501',
+	'ROLLBACK; ALTER TABLE sno_catalog.sno_lease RENAME TO x' => '42501',
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN x integer'  => '42501',
+	'CREATE INDEX ON sno_catalog.sno_lease (partition)'       => '42501',
+	'CREATE TRIGGER t BEFORE UPDATE ON sno_catalog.sno_lease FOR EACH ROW EXECUTE FUNCTION ids.trap()'
 	  => '42501',
-	'CREATE RULE r AS ON INSERT TO ids.sno_snapshot DO INSTEAD NOTHING' =>
+	'CREATE RULE r AS ON INSERT TO sno_catalog.sno_lease DO INSTEAD NOTHING' =>
 	  '42501',
-	'CREATE POLICY p ON ids.sno_snapshot'             => '42501',
-	'GRANT SELECT ON ids.sno_snapshot TO alice'       => '42501',
-	'DROP TABLE ids.sno_snapshot'                     => '2BP01',
+	'CREATE POLICY p ON sno_catalog.sno_lease'        => '42501',
+	'GRANT SELECT ON sno_catalog.sno_lease TO alice'  => '42501',
+	'DROP TABLE sno_catalog.sno_lease'                => '42501',
 	'DROP FUNCTION ids.sno_generate(integer)'         => '2BP01',
 	'ALTER FUNCTION ids.sno_generate(integer) STABLE' => '42501',
 	'CREATE OR REPLACE FUNCTION ids.sno_generate(meta integer DEFAULT 0) RETURNS ids.sno LANGUAGE sql AS $$SELECT NULL::ids.sno$$'
@@ -111,37 +119,37 @@ sql('CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO PUBLIC');
 ask($mallory, qq{
 SET search_path = traps;
 CREATE FUNCTION trap() RETURNS trigger $trap;
-CREATE TABLE sno_snapshot (holder bigint, partition integer);
-CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR TRUNCATE ON sno_snapshot EXECUTE FUNCTION trap();
-GRANT ALL ON sno_snapshot TO PUBLIC;
+CREATE TABLE sno_lease (holder bigint, partition integer);
+CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR TRUNCATE ON sno_lease EXECUTE FUNCTION trap();
+GRANT ALL ON sno_lease TO PUBLIC;
 CREATE TYPE sno AS (trap integer);
 RESET search_path});
 my $alice = connect_as('alice', 'search_path = traps, ids, pg_catalog');
-ask($alice, q{CREATE TEMP TABLE sno_snapshot (trap integer)});
+ask($alice, q{CREATE TEMP TABLE sno_lease (trap integer)});
 $notes->add(
 	$alice,
 	ask($alice,
 		'SELECT ids.sno_generate(n % 256) FROM generate_series(1, 1000) AS n')
 );
-is( ask($alice, 'SELECT count(*) FROM traps.sno_snapshot')
-	  . ask($alice, 'SELECT count(*) FROM pg_temp.sno_snapshot'),
+is( ask($alice, 'SELECT count(*) FROM traps.sno_lease')
+	  . ask($alice, 'SELECT count(*) FROM pg_temp.sno_lease'),
 	'00',
 	'leases go to the table of the extension, whatever the search path');
-is(sql('SELECT count(*) FROM ids.sno_snapshot'), 2, 'and are there');
+is(sql('SELECT count(*) FROM sno_catalog.sno_lease'), 2, 'and are there');
 is_refused(
 	'anybody', $alice,
-	'SELECT * FROM ids.sno_snapshot'                          => '42501',
-	'SELECT count(*) FROM ids.sno_snapshot'                   => '42501',
-	'COPY ids.sno_snapshot TO STDOUT'                         => '42501',
-	q{UPDATE ids.sno_snapshot SET tick_until = '2010-01-01', tock_until = '2010-01-01'} => '42501',
-	'TRUNCATE ids.sno_snapshot'                               => '42501',
-	'DROP EXTENSION sno'                                      => '42501',
-	q{ALTER EXTENSION sno SET SCHEMA public}                  => '42501',
-	q{SET sno.partitions = '1-2'}                             => '42501',
-	q{SET sno.lease_duration = '1d'}                          => '55P02',
-	q{ALTER ROLE alice SET sno.partitions = '1-2'}            => '42501');
+	'SELECT * FROM sno_catalog.sno_lease'        => '42501',
+	'SELECT count(*) FROM sno_catalog.sno_lease' => '42501',
+	'COPY sno_catalog.sno_lease TO STDOUT'       => '42501',
+	q{UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'} => '42501',
+	'TRUNCATE sno_catalog.sno_lease'               => '42501',
+	'DROP EXTENSION sno'                           => '42501',
+	q{ALTER EXTENSION sno SET SCHEMA public}       => '42501',
+	q{SET sno.partitions = '1-2'}                  => '42501',
+	q{SET sno.lease_duration = '1d'}               => '55P02',
+	q{ALTER ROLE alice SET sno.partitions = '1-2'} => '42501');
 is( ask($alice,
-		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_snapshot\''
+		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_lease\''
 	),
 	'',
 	'nor are there statistics to be seen');

@@ -100,7 +100,7 @@ like(
 is(try_all('alice'), '', 'others are not');
 is( $node->safe_psql(
 		'alice',
-		q{SELECT count(*) FROM sno_snapshot WHERE partition = 70
+		q{SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = 70
 			AND greatest(tick_until, tock_until) > clock_timestamp() + interval '1 day'}
 	),
 	0,
@@ -168,7 +168,7 @@ $node->safe_psql('postgres', "CREATE DATABASE again TEMPLATE model OID = $oid");
 my $used = make_ids('second');
 is( $node->safe_psql(
 		'again',
-		qq{SELECT count(DISTINCT partition) FROM sno_snapshot
+		qq{SELECT count(DISTINCT partition) FROM sno_catalog.sno_lease
 			WHERE partition IN ($used) AND database = $oid}
 	),
 	2,
@@ -186,7 +186,7 @@ $node->safe_psql('postgres', 'ALTER DATABASE again CONNECTION LIMIT 51');
 $used = make_ids('second');
 is( $node->safe_psql(
 		'again',
-		qq{SELECT count(DISTINCT partition) FROM sno_snapshot
+		qq{SELECT count(DISTINCT partition) FROM sno_catalog.sno_lease
 			WHERE partition IN ($used) AND database = $oid}
 	),
 	2,

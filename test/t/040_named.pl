@@ -102,7 +102,7 @@ for my $round (1 .. 2)
 	}
 	my $before = snapshot('restart');
 	ok( $node->poll_query_until('postgres',
-			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_snapshot WHERE partition = 1000"),
+			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = 1000"),
 		'the last session leaves the exact state behind');
 	$node->restart if $round == 1;
 	is(snapshot('restart')->{wall_hi},
@@ -128,7 +128,7 @@ foreach my $crash (crashes($node))
 		$mend->();
 		next
 		  if $node->safe_psql('postgres',
-			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_snapshot WHERE partition = $partition"
+			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = $partition"
 		  ) eq 't';
 		last if ++$crashed == 2;
 

@@ -284,7 +284,7 @@ $session = session();
 sub row
 {
 	my ($text) = $node->safe_psql('postgres',
-		"SELECT r FROM sno_snapshot AS r WHERE partition = $partition") =~ /^\((.*)\)$/;
+		"SELECT r FROM sno_catalog.sno_lease AS r WHERE partition = $partition") =~ /^\((.*)\)$/;
 	return split /,/, $text;
 }
 my $left = generate('torn', $session);
@@ -300,7 +300,7 @@ foreach my $columns (0 .. @old)
 			'postgres',
 			'SELECT '
 			  . unit_of('(r).tick_until')
-			  . " >= $left->{unit} FROM (SELECT '($torn)'::sno_snapshot AS r) AS s"
+			  . " >= $left->{unit} FROM (SELECT '($torn)'::sno_catalog.sno_lease AS r) AS s"
 		),
 		't',
 		"a row with $columns columns from before bounds what was left");

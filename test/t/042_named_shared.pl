@@ -89,7 +89,7 @@ $notes->add(
 	ask( $session,
 		q{SELECT sno_generate(1, 'p' || n % 200) FROM generate_series(0, 3999) AS n}
 	));
-is( ask($session, 'SELECT count(*) FROM sno_snapshot WHERE named'),
+is( ask($session, 'SELECT count(*) FROM sno_catalog.sno_lease WHERE named'),
 	202,
 	'each pool has its row');
 close_session($session);
@@ -185,14 +185,14 @@ $node->safe_psql(
 	'postgres', q{
 SELECT sno_create_generator('late', 3003);
 INSERT INTO item VALUES (sno_generate(1, 'late'));
-UPDATE sno_generator SET meta = 7 WHERE name = 'late';
+UPDATE sno_catalog.sno_generator SET meta = 7 WHERE name = 'late';
 SELECT sno_drop_generator('small');
 INSERT INTO item VALUES (sno_generate(7, 'late'));
 });
 $node->wait_for_catchup('everything');
 is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM item'),
 	3, 'rows are replicated');
-is($subscriber->safe_psql('postgres', 'SELECT name, partition FROM sno_generator'),
+is($subscriber->safe_psql('postgres', 'SELECT name, partition FROM sno_catalog.sno_generator'),
 	'small|4000', 'definitions are not');
 $notes->add('subscriber',
 	$subscriber->safe_psql('postgres', ids_of(100, 'small')));

@@ -74,7 +74,7 @@ my @plan = (
 	'clock forward by 1 s'    => clock_at(1),
 	'clock strobed each ms'   => strobe($unit, -$unit, 1),
 	'table rewritten'         => sub {
-		$torture->sql('VACUUM FULL sno_snapshot') for 1 .. 5;
+		$torture->sql('VACUUM FULL sno_catalog.sno_lease') for 1 .. 5;
 	},
 	'flushes stalled'                   => sub { $torture->stall_for(1.5); },
 	'kill -9 while flushes are stalled' => sub {

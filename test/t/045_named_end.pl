@@ -61,33 +61,33 @@ sub exact_after_session
 	my ($what) = @_;
 	end_after($what // sub { });
 	return $node->safe_psql('postgres',
-		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_snapshot WHERE named');
+		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE named');
 }
 is(exact_after_session(), 't', 'the last one to use it leaves an exact row');
 my $log = -s $node->logfile;
 is( exact_after_session(
 		sub {
-			$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot ADD x integer');
+			$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease ADD x integer');
 		}),
 	'f',
 	'but not into a table that was altered');
 like(slurp_file($node->logfile, $log),
-	qr/FATAL:  table "sno_snapshot".* was altered/, 'which is logged');
-$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot DROP x');
+	qr/FATAL:  table "sno_lease".* was altered/, 'which is logged');
+$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease DROP x');
 is(exact_after_session(), 't', 'that session is not counted any more');
 
 # What the end must not wait for
 my $locker = open_session($node, 'postgres');
 end_after(
 	sub {
-		$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot SET (fillfactor = 90)');
+		$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease SET (fillfactor = 90)');
 		ask($locker, 'BEGIN; LOCK pg_constraint IN ACCESS EXCLUSIVE MODE');
 	});
 pass('a session ends whatever is locked');
 ask($locker, 'ROLLBACK');
 
 # Snapshots wait for the table, but not for ever.
-ask($locker, 'BEGIN; LOCK sno_snapshot IN EXCLUSIVE MODE');
+ask($locker, 'BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
 foreach my $call (q{sno_take_snapshot('g')},
 	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')})
 {

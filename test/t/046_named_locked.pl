@@ -30,7 +30,7 @@ my $locker = open_session($node, 'postgres');
 sub queue_lock
 {
 	ask($locker, 'BEGIN');
-	send_query($locker, 'LOCK TABLE sno_generator IN ACCESS EXCLUSIVE MODE');
+	send_query($locker, 'LOCK TABLE sno_catalog.sno_generator IN ACCESS EXCLUSIVE MODE');
 	$node->poll_query_until('postgres',
 		"SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $locker->{pid} AND NOT granted)"
 	);
@@ -59,7 +59,7 @@ sub wait_until_waiting
 #
 # The wait has an end.
 #
-ask($holder, 'BEGIN; SELECT count(*) FROM sno_generator');
+ask($holder, 'BEGIN; SELECT count(*) FROM sno_catalog.sno_generator');
 queue_lock();
 foreach my $call (
 	q{sno_generate(0, 'g')},
@@ -77,7 +77,7 @@ DETAIL:  Another session holds, or waits for, a lock on it that conflicts with A
 }
 
 is( $node->safe_psql('postgres',
-		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators}),
+		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators()}),
 	0,
 	'who looks at generators does not wait, and sees no definitions');
 
@@ -121,7 +121,7 @@ end_locks($user);
 # one is looked up as soon as there is no lock.
 #
 my $other = open_session($node, 'postgres');
-ask($other, 'BEGIN; LOCK TABLE sno_snapshot IN EXCLUSIVE MODE');
+ask($other, 'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
 $node->safe_psql('postgres', q{SELECT sno_create_generator('next', 4)});
 send_query($waiting, q{SELECT sno_partition(sno_generate(0, 'next'))});
 wait_until_waiting($waiting);

@@ -62,11 +62,11 @@ WHERE id <= previous AND sno_partition(id) = sno_partition(previous)}),
 # The next unit: all of them can issue again
 #
 my $leased =
-  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot');
+  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
 set_clock('2030-01-01 00:00:01');
 is(ask($session, sprintf($summary, 190_000)),
 	'190000|190000|1|3', 'in the next unit they take their turn again');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_snapshot'),
+is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	$leased, 'without new leases');
 
 #
@@ -92,7 +92,7 @@ BEGIN
 END $$});
 cmp_ok(
 	ask($session,
-		'SELECT issued FROM sno_generators WHERE pid = pg_backend_pid()'),
+		'SELECT issued FROM sno_generators() WHERE pid = pg_backend_pid()'),
 	'>', 1_000_000, 'millions are made');
 ask($session, 'SELECT pg_stat_force_next_flush()');
 cmp_ok(

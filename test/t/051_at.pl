@@ -87,7 +87,7 @@ sub partitions_known
 {
 	my ($server, $dbname) = @_;
 	return map { $_ => 1 } split /\n/,
-	  $server->safe_psql($dbname, 'SELECT partition FROM sno_snapshot');
+	  $server->safe_psql($dbname, 'SELECT partition FROM sno_catalog.sno_lease');
 }
 
 sub others_are_taken

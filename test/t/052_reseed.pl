@@ -32,7 +32,7 @@ my $at = "SELECT sno_generate_at(timestamptz '2020-01-01') AS id";
 $notes->add('at', $original->safe_psql('postgres', $at));
 
 my $file = $original->safe_psql('postgres',
-	"SELECT pg_relation_filepath('sno_snapshot')");
+	"SELECT pg_relation_filepath('sno_catalog.sno_lease')");
 $original->stop;
 $original->backup_fs_cold('copy');
 my $clone = PostgreSQL::Test::Cluster->new('clone');
@@ -52,7 +52,7 @@ sub in_partitions
 	my ($server, $condition) = @_;
 	return map { $_ => 1 } split /\n/,
 	  $server->safe_psql('postgres',
-		"SELECT partition FROM sno_snapshot WHERE $condition");
+		"SELECT partition FROM sno_catalog.sno_lease WHERE $condition");
 }
 
 #
@@ -149,7 +149,7 @@ both_generate();
 is(-s $file, $size, 'a page that was never used is still there');
 $notes->check('the original and a copy beside it');
 is( $clone->safe_psql('postgres',
-		'SELECT count(DISTINCT holder) FROM sno_snapshot WHERE system_identifier <> 0'
+		'SELECT count(DISTINCT holder) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	1,
 	'the copy is one other holder');

@@ -38,7 +38,7 @@ sub generate
 sub leases
 {
 	return $node->safe_psql('postgres',
-		'SELECT partition, taken_at FROM sno_snapshot ORDER BY 1');
+		'SELECT partition, taken_at FROM sno_catalog.sno_lease ORDER BY 1');
 }
 
 my $at = "SELECT sno_generate_at('2020-01-01')";

@@ -121,7 +121,7 @@ foreach my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
 	my $until = $node->safe_psql('postgres',
 			'SELECT max('
 		  . unit_of('greatest(tick_until, tock_until)')
-		  . ") FROM sno_snapshot WHERE partition = $partition");
+		  . ") FROM sno_catalog.sno_lease WHERE partition = $partition");
 	leased_after(
 		"renewed: $query",
 		sub {
@@ -154,7 +154,7 @@ is( $node->safe_psql(
 		'postgres',
 		'SELECT '
 		  . unit_of('greatest(tick_until, tock_until)')
-		  . ' FROM sno_snapshot WHERE partition = 3'),
+		  . ' FROM sno_catalog.sno_lease WHERE partition = 3'),
 	$until,
 	'sno_restore_generator(): the state is on disk');
 
@@ -163,14 +163,14 @@ is( $node->safe_psql(
 #
 cmp_ok(
 	$node->safe_psql(
-		'postgres', 'SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0'
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	'>',
 	0,
 	'there are rows of the server');
 crash_after('sno_reseed()', sub { ask($_[0], 'SELECT sno_reseed()') });
 is( $node->safe_psql(
-		'postgres', 'SELECT count(*) FROM sno_snapshot WHERE system_identifier <> 0'
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	0,
 	'sno_reseed(): none of them is on disk');

@@ -81,7 +81,7 @@ ask($session, q{SELECT sno_generate(), sno_generate(1, 'closed')});
 close_session($session);
 
 my $rows =
-  'SELECT named, partition, wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_snapshot ORDER BY named';
+  'SELECT named, partition, wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease ORDER BY named';
 wait_until('the generator is closed',
 	sub { $primary->safe_psql('postgres', $rows) =~ /^t\|1\|t$/m });
 $primary->safe_psql('postgres', 'CHECKPOINT');

@@ -66,13 +66,13 @@ begin();
 generate();
 begin();
 my $deleter = open_session($node, 'postgres');
-ask($deleter, 'BEGIN; DELETE FROM sno_snapshot');
+ask($deleter, 'BEGIN; DELETE FROM sno_catalog.sno_lease');
 is_refused('a row that is being deleted counts');
 ask($deleter, 'ROLLBACK');
 is_refused('so it does when that is rolled back');
-ask($deleter, 'DELETE FROM sno_snapshot');
+ask($deleter, 'DELETE FROM sno_catalog.sno_lease');
 is_refused('or committed');
-ask($deleter, 'VACUUM sno_snapshot');
+ask($deleter, 'VACUUM sno_catalog.sno_lease');
 close_session($deleter);
 is((generate())[3], 7, 'the partition is free when the row is gone');
 
@@ -81,7 +81,7 @@ is((generate())[3], 7, 'the partition is free when the row is gone');
 #
 begin();
 $torture->set_clock(2 * 3600);
-$node->safe_psql('postgres', 'DELETE FROM sno_snapshot');
+$node->safe_psql('postgres', 'DELETE FROM sno_catalog.sno_lease');
 is((generate())[3], 7, 'the partition of a lease that is over is free');
 $torture->set_clock(0);
 is_refused('but not where the clock is set back into it');
@@ -93,7 +93,7 @@ $notes->check('deleted rows');
 $notes = SnoTest->new;
 is((generate('g'))[1], 0, 'a named generator in one timeline');
 begin();
-$node->safe_psql('postgres', 'DELETE FROM sno_snapshot');
+$node->safe_psql('postgres', 'DELETE FROM sno_catalog.sno_lease');
 is((generate('g'))[1], 1, 'goes on in the other one');
 $notes->check_unique('a named generator');
 

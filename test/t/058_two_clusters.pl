@@ -71,7 +71,7 @@ isnt(generate($two), $partition,
 is( $two->safe_psql(
 		'postgres', q{
 SELECT count(DISTINCT holder), count(DISTINCT system_identifier),
-	count(DISTINCT (timeline, database)) FROM sno_snapshot}),
+	count(DISTINCT (timeline, database)) FROM sno_catalog.sno_lease}),
 	'2|2|1',
 	'nothing else tells them apart');
 $notes->check('two clusters');

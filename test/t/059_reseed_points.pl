@@ -57,10 +57,10 @@ sub begin
 sub come_between
 {
 	my ($query, $wait_for_table) = @_;
-	ask($locker, 'ALTER TABLE sno_snapshot SET (autovacuum_enabled = off)');
+	ask($locker, 'ALTER TABLE sno_catalog.sno_lease SET (autovacuum_enabled = off)');
 	ask($locker, 'BEGIN; LOCK TABLE pg_attribute');
 	begin($session,  $query,          qr/^pg_attribute$/);
-	begin($reseeder, $wait_for_table, qr/^sno_snapshot$/);
+	begin($reseeder, $wait_for_table, qr/^sno_lease$/);
 	ask($locker, 'COMMIT');
 	return;
 }
@@ -76,21 +76,23 @@ my %points = (
 
 		# It can't lease the partition yet, for the table is locked.
 		ask($session, 'SET sno.max_wait = 0');
-		come_between($query, 'BEGIN; LOCK TABLE sno_snapshot');
+		come_between($query, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
 		like((receive($session))[1], qr/^ERROR:  55P03: /m, 'no lease yet');
 		receive($reseeder);
 		ask($reseeder, 'COMMIT');
 
-		# It tries again, and is stopped before it opens the table.
-		ask($reseeder, 'BEGIN; LOCK TABLE pg_depend');
-		begin($session, $query, qr/^pg_depend$/);
+		# It tries again, and is stopped before it opens the table: it must read
+		# anew which schema that is in.
+		ask($reseeder, 'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
+		ask($reseeder, 'BEGIN; LOCK TABLE pg_namespace');
+		begin($session, $query, qr/^pg_namespace$/);
 		send_query($reseeder, 'SELECT sno_reseed(); COMMIT');
 	},
 	'it flushes its row' => sub {
 		my ($query) = @_;
 		$torture->stall_flushes(1);
 		begin($session,  $query,                $flush);
-		begin($reseeder, 'SELECT sno_reseed()', qr/$flush|^sno_snapshot$/);
+		begin($reseeder, 'SELECT sno_reseed()', qr/$flush|^sno_lease$/);
 		$torture->stall_flushes(0);
 	});
 
@@ -130,7 +132,7 @@ foreach my $point (sort keys %points)
 		is((receive($reseeder))[1], '', "$query: $point");
 		receive($session);
 		is( ask($watcher,
-				"SELECT count(*) FROM sno_snapshot WHERE partition = $partition AND system_identifier <> 0"
+				"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = $partition AND system_identifier <> 0"
 			),
 			0,
 			'no row of the new holder has its partition');

@@ -1,5 +1,5 @@
 
-# What sno_generators and sno_check() show of sessions that generate at the same
+# What sno_generators() and sno_check() show of sessions that generate at the same
 # time, of a pool that is used up, of clocks that are stepped, of leases that
 # can't be renewed, and on a standby.
 
@@ -29,7 +29,7 @@ sub show
 {
 	my ($columns, $condition) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT $columns FROM sno_generators WHERE $condition");
+		"SELECT $columns FROM sno_generators() WHERE $condition");
 }
 
 sub check_of
@@ -65,7 +65,7 @@ is(scalar keys %seen, scalar @sessions, 'each in a partition of its own');
 # A unit may be over just when its last id was made; then nobody saw it exhausted.
 is( ask($sessions[0],
 		q{SELECT count(*) FILTER (WHERE n = 65536) - max(exhausted) IN (0, 1)
-		FROM sno_generators,
+		FROM sno_generators(),
 			(SELECT count(*) AS n FROM made GROUP BY sno_timestamp(id), sno_tick_tock(id), sno_partition(id)) AS unit
 		WHERE pid = pg_backend_pid()}),
 	't',
@@ -114,7 +114,7 @@ is(show('count(partition), sum(issued), sum(waits)', $these),
 	'3|3|3', 'they go on, and each has waited once');
 like(
 	ask($waiting[0], q{SET sno.max_wait = 0; SELECT sno_generate();
-		SELECT waits FROM sno_generators WHERE pid = pg_backend_pid()}),
+		SELECT waits FROM sno_generators() WHERE pid = pg_backend_pid()}),
 	qr/\n1$/,
 	'who gets an id at once has not waited');
 close_session($_) foreach @waiting;
@@ -129,7 +129,7 @@ my $session = open_session($node, 'postgres');
 ask($session, 'SELECT sno_generate()');
 is(check_of('leases'), 't|Leases can be written, and none has failed to be renewed.',
 	'leases are renewed');
-$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot ADD COLUMN n integer');
+$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
 $node->append_conf('postgresql.conf', "sno.lease_duration = '1h'");
 $node->reload;
 wait_until('it is to be renewed at once, and that fails', sub {
@@ -138,12 +138,12 @@ wait_until('it is to be renewed at once, and that fails', sub {
 });
 like(
 	check_of('leases'),
-	qr/^f\|Leases can't be written: table "sno_snapshot" of extension "sno" was altered$/,
+	qr/^f\|Leases can't be written: table "sno_lease" of extension "sno" was altered$/,
 	'sno_check() tells what is wrong now');
-$node->safe_psql('postgres', 'ALTER TABLE sno_snapshot DROP COLUMN n');
+$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
 like(
 	check_of('leases'),
-	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_snapshot" of extension "sno" was altered$/,
+	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
 	'and what was wrong');
 like(
 	$node->safe_psql('other',
@@ -154,8 +154,8 @@ $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 like(check_of('leases'), qr/^t\|/, 'a reset forgets it');
 
 # Nothing that sno_check() does waits for a lock.
-ask($session, 'BEGIN; LOCK TABLE sno_snapshot');
-is(check_of('leases'), 'f|Leases can\'t be written: table "sno_snapshot" is locked.',
+ask($session, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
+is(check_of('leases'), 'f|Leases can\'t be written: table "sno_lease" is locked.',
 	'sno_check() tells that the table is locked');
 ask($session, 'COMMIT');
 
@@ -165,7 +165,7 @@ wait_until(
 	sub {
 		ask($session, 'SELECT sno_generate()');
 		ask($session,
-			"SELECT max(tick_until) > now() + interval '30 min' FROM sno_snapshot"
+			"SELECT max(tick_until) > now() + interval '30 min' FROM sno_catalog.sno_lease"
 		) eq 't';
 	});
 close_session($session);
@@ -181,7 +181,7 @@ is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
 	'7|t',
 	'a standby has nothing to worry about');
-is($standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators'),
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
 	0, 'and nothing to show');
 $standby->promote;
 $standby->safe_psql('postgres', 'SELECT sno_generate()');
@@ -228,7 +228,7 @@ SKIP:
 	ask($session, 'SELECT sno_generate()');
 	like(check_of('clock'), qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
 		'a step forward');
-	is(ask($session, 'SELECT drifts % 2 FROM sno_generators WHERE pid = pg_backend_pid()'),
+	is(ask($session, 'SELECT drifts % 2 FROM sno_generators() WHERE pid = pg_backend_pid()'),
 		1, 'the other timeline is shown');
 	$set->(60 * 365 * 86400);
 	like($node->safe_psql('postgres', "SELECT ok, hint FROM sno_check() WHERE item = 'epoch'"),

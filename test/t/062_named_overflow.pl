@@ -1,5 +1,5 @@
 
-# Named generators in sno_generators and in notifications: sessions that share
+# Named generators in sno_generators() and in notifications: sessions that share
 # one whose pool is small.
 
 use strict;
@@ -30,14 +30,14 @@ sub show
 {
 	my ($columns) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT $columns FROM sno_generators WHERE issued IS NOT NULL");
+		"SELECT $columns FROM sno_generators() WHERE issued IS NOT NULL");
 }
 
 # The names of those that are only defined
 sub unused
 {
 	return $node->safe_psql('postgres',
-		q{SELECT string_agg(name, ', ' ORDER BY name) FROM sno_generators WHERE issued IS NULL});
+		q{SELECT string_agg(name, ', ' ORDER BY name) FROM sno_generators() WHERE issued IS NULL});
 }
 
 is(show('count(*)'), 0, 'nothing is in use');
@@ -92,12 +92,12 @@ is(show("string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name
 	"(own) 1, $name 5", 'and so is its own one, counted apart');
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
-is( $node->safe_psql('other', 'SELECT database, count(name), count(*) FROM sno_generators GROUP BY database'),
+is( $node->safe_psql('other', 'SELECT database, count(name), count(*) FROM sno_generators() GROUP BY database'),
 	'postgres|0|2',
 	'another database sees it without its name');
 my $owner = open_session($node, 'other');
 ask($owner, 'SET SESSION AUTHORIZATION owner; SELECT sno_generate()');
-my $seen = 'SELECT database, count(*) FROM sno_generators GROUP BY database ORDER BY database';
+my $seen = 'SELECT database, count(*) FROM sno_generators() GROUP BY database ORDER BY database';
 is(ask($owner, $seen), 'other|1', 'its owner sees that database only');
 $node->safe_psql('postgres', 'GRANT pg_monitor TO owner');
 is(ask($owner, $seen), "other|1\npostgres|2", 'unless he is a member of pg_monitor');

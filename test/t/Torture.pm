@@ -179,7 +179,7 @@ sub leases_query
 	my @until = map { 'max(' . unit_of($_) . ')' } qw(tick_until tock_until);
 	return 'SELECT '
 	  . join(', ', 'partition', @until)
-	  . ' FROM sno_snapshot GROUP BY partition';
+	  . ' FROM sno_catalog.sno_lease GROUP BY partition';
 }
 
 # Note what a life has leased, as that query told; or, in the file "heard", what
@@ -436,7 +436,7 @@ sub promote
 	{
 		$from = $self->sql(
 			q{SELECT extract(epoch FROM max(until))
-			FROM (SELECT greatest(tick_until, tock_until) AS until FROM sno_snapshot) AS s
+			FROM (SELECT greatest(tick_until, tock_until) AS until FROM sno_catalog.sno_lease) AS s
 			WHERE until < clock_timestamp() + interval '1 minute'});
 		wait_until('all leases that it has heard of are over',
 			sub { time > $from });
