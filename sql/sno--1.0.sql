@@ -16,18 +16,26 @@ CREATE TYPE sno;
 CREATE FUNCTION sno_in(cstring) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_in(cstring) IS
+    'text input: exactly 16 characters of 2-9 and a-x, else error 22P02';
 
 CREATE FUNCTION sno_out(sno) RETURNS cstring
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_out(sno) IS
+    'text output: 16 characters of 2-9 and a-x';
 
 CREATE FUNCTION sno_recv(internal) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_recv(internal) IS
+    'binary input: exactly 10 bytes, else error 22P03';
 
 CREATE FUNCTION sno_send(sno) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_send(sno) IS
+    'binary output: 10 bytes';
 
 CREATE TYPE sno (
     INPUT = sno_in,
@@ -39,14 +47,23 @@ CREATE TYPE sno (
     STORAGE = plain,
     CATEGORY = 'U'
 );
+COMMENT ON TYPE sno IS
+    'id of 10 bytes, sorted by time; text form: exactly 16 characters of 2-9 '
+    'and a-x; binary form: the 10 bytes';
 
 CREATE FUNCTION sno_codec() RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_codec() IS
+    'name of the code that converts ids to text and back in this session; the '
+    'setting sno.codec selects it';
 
 CREATE FUNCTION sno_is_valid(text) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_is_valid(text) IS
+    'whether the text is that of an id: exactly 16 characters of 2-9 and a-x; '
+    'raises no error';
 
 --
 -- accessors
@@ -55,22 +72,34 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION sno_timestamp(sno) RETURNS timestamptz
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_timestamp(sno) IS
+    'start of the unit of 4 ms that the id was made in, from 2010-01-01 '
+    '00:00:00 UTC to 2079-09-07 15:47:35.548 UTC';
 
 CREATE FUNCTION sno_tick_tock(sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_tick_tock(sno) IS
+    'tick-tock bit of the id; generators change it when they see that the '
+    'clock stepped back';
 
 CREATE FUNCTION sno_meta(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_meta(sno) IS
+    'metabyte of the id, the users own byte, 0 to 255';
 
 CREATE FUNCTION sno_partition(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_partition(sno) IS
+    'partition that issued the id, 0 to 65535';
 
 CREATE FUNCTION sno_sequence(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_sequence(sno) IS
+    'sequence of the id within its unit of 4 ms and its partition, 0 to 65535';
 
 CREATE FUNCTION sno_parts(
     sno,
@@ -81,6 +110,8 @@ CREATE FUNCTION sno_parts(
     OUT sequence integer)
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_parts(sno) IS
+    'all five fields of the id';
 
 --
 -- constructors
@@ -94,30 +125,47 @@ CREATE FUNCTION sno_make(
     tick_tock boolean DEFAULT false) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
+    'id with the given fields, in the unit of 4 ms that holds the time; error '
+    '22008 if the time is out of range, 22003 if another field is; no '
+    'generator knows of this id, so it may meet another one';
 
 CREATE FUNCTION sno_with_timestamp(sno, timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_with_timestamp(sno, timestamptz) IS
+    'the id with another time: the unit of 4 ms that holds it; error 22008 if '
+    'the time is out of range';
 
 CREATE FUNCTION sno_with_meta(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_with_meta(sno, integer) IS
+    'the id with another metabyte, 0 to 255, else error 22003';
 
 CREATE FUNCTION sno_with_partition(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_with_partition(sno, integer) IS
+    'the id with another partition, 0 to 65535, else error 22003';
 
 CREATE FUNCTION sno_with_sequence(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_with_sequence(sno, integer) IS
+    'the id with another sequence, 0 to 65535, else error 22003';
 
 CREATE FUNCTION sno_zero() RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_zero() IS
+    'the id of 80 zero bits, the lowest of all';
 
 CREATE FUNCTION sno_is_zero(sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_is_zero(sno) IS
+    'whether the id is the one of 80 zero bits';
 
 --
 -- time bounds
@@ -126,26 +174,50 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION sno_min(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_min(timestamptz) IS
+    'lowest id of the unit of 4 ms that holds the time; the lowest of all ids '
+    'for a time before 2010, the highest of all for a time after the last '
+    'unit';
 
 CREATE FUNCTION sno_max(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_max(timestamptz) IS
+    'highest id of the unit of 4 ms that holds the time; the lowest of all '
+    'ids for a time before 2010, the highest of all for a time after the last '
+    'unit';
 
 CREATE FUNCTION sno_min(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_min_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
+    'lowest id with that metabyte in the unit of 4 ms that holds the time; '
+    'for a time before 2010 the lowest of all ids with that metabyte, for a '
+    'time after the last unit the highest; error 22003 unless the metabyte is '
+    '0 to 255';
 
 CREATE FUNCTION sno_max(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_max_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
+    'highest id with that metabyte in the unit of 4 ms that holds the time; '
+    'for a time before 2010 the lowest of all ids with that metabyte, for a '
+    'time after the last unit the highest; error 22003 unless the metabyte is '
+    '0 to 255';
 
 CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_range_min(tstzrange) IS
+    'lowest id whose sno_timestamp() is in the range; the highest of all ids '
+    'if there is none';
 
 CREATE FUNCTION sno_range_max(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_range_max(tstzrange) IS
+    'highest id whose sno_timestamp() is in the range; the lowest of all ids '
+    'if there is none';
 
 --
 -- casts: explicit ones only, so that no operator becomes ambiguous
@@ -154,24 +226,49 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION sno_to_uuid(sno) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_to_uuid(sno) IS
+    'uuid whose 16 bytes are the 16 characters of the ids text; keeps the '
+    'order';
 
 CREATE FUNCTION sno_from_uuid(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_uuid(uuid) IS
+    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
+    'the text of an id';
 
 CREATE FUNCTION sno_to_bytea(sno) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_to_bytea(sno) IS
+    'the 10 bytes of the id; keeps the order';
 
 CREATE FUNCTION sno_from_bytea(bytea) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_bytea(bytea) IS
+    'id of these 10 bytes; error 22P03 for another length';
 
 CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
+COMMENT ON CAST (sno AS uuid) IS
+    'uuid whose 16 bytes are the 16 characters of the ids text';
+
 CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
+COMMENT ON CAST (uuid AS sno) IS
+    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
+    'the text of an id';
+
 CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno);
+COMMENT ON CAST (sno AS bytea) IS
+    'the 10 bytes of the id';
+
 CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
+COMMENT ON CAST (bytea AS sno) IS
+    'id of these 10 bytes; error 22P03 for another length';
+
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
+COMMENT ON CAST (sno AS timestamptz) IS
+    'start of the unit of 4 ms that the id was made in, as sno_timestamp()';
 
 --
 -- uuid version 8
@@ -180,10 +277,15 @@ CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
 CREATE FUNCTION sno_to_uuidv8(sno) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
+    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id; '
+    'keeps the order';
 
 CREATE FUNCTION sno_from_uuidv8(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
+    'id of a uuid that sno_to_uuidv8() made; error 22P02 for any other uuid';
 
 --
 -- operators: comparison
@@ -192,26 +294,38 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION sno_eq(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_eq(sno, sno) IS
+    'implementation of = operator';
 
 CREATE FUNCTION sno_ne(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_ne(sno, sno) IS
+    'implementation of <> operator';
 
 CREATE FUNCTION sno_lt(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_lt(sno, sno) IS
+    'implementation of < operator';
 
 CREATE FUNCTION sno_le(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_le(sno, sno) IS
+    'implementation of <= operator';
 
 CREATE FUNCTION sno_gt(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gt(sno, sno) IS
+    'implementation of > operator';
 
 CREATE FUNCTION sno_ge(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_ge(sno, sno) IS
+    'implementation of >= operator';
 
 CREATE OPERATOR = (
     FUNCTION = sno_eq,
@@ -224,6 +338,8 @@ CREATE OPERATOR = (
     HASHES,
     MERGES
 );
+COMMENT ON OPERATOR = (sno, sno) IS
+    'equal';
 
 CREATE OPERATOR <> (
     FUNCTION = sno_ne,
@@ -234,6 +350,8 @@ CREATE OPERATOR <> (
     RESTRICT = neqsel,
     JOIN = neqjoinsel
 );
+COMMENT ON OPERATOR <> (sno, sno) IS
+    'not equal';
 
 CREATE OPERATOR < (
     FUNCTION = sno_lt,
@@ -244,6 +362,8 @@ CREATE OPERATOR < (
     RESTRICT = scalarltsel,
     JOIN = scalarltjoinsel
 );
+COMMENT ON OPERATOR < (sno, sno) IS
+    'less than';
 
 CREATE OPERATOR <= (
     FUNCTION = sno_le,
@@ -254,6 +374,8 @@ CREATE OPERATOR <= (
     RESTRICT = scalarlesel,
     JOIN = scalarlejoinsel
 );
+COMMENT ON OPERATOR <= (sno, sno) IS
+    'less than or equal';
 
 CREATE OPERATOR > (
     FUNCTION = sno_gt,
@@ -264,6 +386,8 @@ CREATE OPERATOR > (
     RESTRICT = scalargtsel,
     JOIN = scalargtjoinsel
 );
+COMMENT ON OPERATOR > (sno, sno) IS
+    'greater than';
 
 CREATE OPERATOR >= (
     FUNCTION = sno_ge,
@@ -274,6 +398,8 @@ CREATE OPERATOR >= (
     RESTRICT = scalargesel,
     JOIN = scalargejoinsel
 );
+COMMENT ON OPERATOR >= (sno, sno) IS
+    'greater than or equal';
 
 --
 -- operators: an id in a range of time
@@ -286,16 +412,23 @@ CREATE OPERATOR >= (
 CREATE FUNCTION sno_range_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_range_support(internal) IS
+    'planner support for an id in a range of time: turns the operators into '
+    'bounds on the id';
 
 CREATE FUNCTION sno_contained_by(sno, anyrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 SUPPORT sno_range_support;
+COMMENT ON FUNCTION sno_contained_by(sno, anyrange) IS
+    'implementation of <@ operator';
 
 CREATE FUNCTION sno_range_contains(anyrange, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 SUPPORT sno_range_support;
+COMMENT ON FUNCTION sno_range_contains(anyrange, sno) IS
+    'implementation of @> operator';
 
 CREATE OPERATOR <@ (
     FUNCTION = sno_contained_by,
@@ -305,6 +438,9 @@ CREATE OPERATOR <@ (
     RESTRICT = contsel,
     JOIN = contjoinsel
 );
+COMMENT ON OPERATOR <@ (sno, anyrange) IS
+    'whether sno_timestamp() of the id is in the range; error 42804 unless '
+    'the range is a tstzrange; uses indexes on the id';
 
 CREATE OPERATOR @> (
     FUNCTION = sno_range_contains,
@@ -314,6 +450,9 @@ CREATE OPERATOR @> (
     RESTRICT = contsel,
     JOIN = contjoinsel
 );
+COMMENT ON OPERATOR @> (anyrange, sno) IS
+    'whether the range contains sno_timestamp() of the id; error 42804 unless '
+    'the range is a tstzrange; uses indexes on the id';
 
 --
 -- operator classes
@@ -322,62 +461,94 @@ CREATE OPERATOR @> (
 CREATE FUNCTION sno_cmp(sno, sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION sno_cmp(sno, sno) IS
+    'less than, equal or greater: a negative integer, 0 or a positive one';
 
 CREATE FUNCTION sno_hash(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_hash(sno) IS
+    'hash of 32 bits';
 
 CREATE FUNCTION sno_hash_extended(sno, bigint) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS
+    'hash of 64 bits, with a seed';
 
 CREATE FUNCTION sno_sort_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_sort_support(internal) IS
+    'sort support, with abbreviated keys';
 
 CREATE FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
+    'support of window frames by RANGE: compares sno_timestamp() of the first '
+    'id with that of the second plus or minus the interval; error 22013 if '
+    'the interval is negative';
 
 CREATE FUNCTION sno_skip_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_skip_support(internal) IS
+    'support of skip scans, for PostgreSQL 18 and later';
 
 CREATE FUNCTION sno_brin_distance(internal, internal) RETURNS double precision
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
+    'BRIN minmax-multi support: distance of two ids';
 
 CREATE FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) IS
+    'GiST support: whether an entry of the index can match a search';
 
 CREATE FUNCTION sno_gist_union(internal, internal) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_union(internal, internal) IS
+    'GiST support: lowest and highest id of several entries';
 
 CREATE FUNCTION sno_gist_compress(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_compress(internal) IS
+    'GiST support: entry of the index for an id';
 
 CREATE FUNCTION sno_gist_fetch(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_fetch(internal) IS
+    'GiST support: id of an entry of the index';
 
 CREATE FUNCTION sno_gist_penalty(internal, internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_penalty(internal, internal, internal) IS
+    'GiST support: how much an entry grows with an id';
 
 CREATE FUNCTION sno_gist_picksplit(internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_picksplit(internal, internal) IS
+    'GiST support: how to divide a full page';
 
 CREATE FUNCTION sno_gist_same(bytea, bytea, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_same(bytea, bytea, internal) IS
+    'GiST support: whether two entries are equal';
 
 CREATE FUNCTION sno_gist_sort_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_gist_sort_support(internal) IS
+    'GiST support: order in which CREATE INDEX adds ids';
 
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING btree AS
@@ -390,12 +561,20 @@ DEFAULT FOR TYPE sno USING btree AS
     FUNCTION 2 sno_sort_support(internal),
     FUNCTION 3 (sno, interval) sno_in_range(sno, sno, interval, boolean, boolean),
     FUNCTION 4 pg_catalog.btequalimage(oid);
+COMMENT ON OPERATOR CLASS sno_ops USING btree IS
+    'order of ids: by time, tick-tock, metabyte, partition, sequence';
+COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
+    'order of ids: by time, tick-tock, metabyte, partition, sequence';
 
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING hash AS
     OPERATOR 1 =,
     FUNCTION 1 sno_hash(sno),
     FUNCTION 2 sno_hash_extended(sno, bigint);
+COMMENT ON OPERATOR CLASS sno_ops USING hash IS
+    'hashing of ids';
+COMMENT ON OPERATOR FAMILY sno_ops USING hash IS
+    'hashing of ids';
 
 CREATE OPERATOR CLASS sno_minmax_ops
 DEFAULT FOR TYPE sno USING brin AS
@@ -408,6 +587,10 @@ DEFAULT FOR TYPE sno USING brin AS
     FUNCTION 2 pg_catalog.brin_minmax_add_value(internal, internal, internal, internal),
     FUNCTION 3 pg_catalog.brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 pg_catalog.brin_minmax_union(internal, internal, internal);
+COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
+    'lowest and highest id of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
+    'lowest and highest id of a range of pages';
 
 CREATE OPERATOR CLASS sno_minmax_multi_ops
 FOR TYPE sno USING brin AS
@@ -422,6 +605,10 @@ FOR TYPE sno USING brin AS
     FUNCTION 4 pg_catalog.brin_minmax_multi_union(internal, internal, internal),
     FUNCTION 5 pg_catalog.brin_minmax_multi_options(internal),
     FUNCTION 11 sno_brin_distance(internal, internal);
+COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS
+    'several spans of ids of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
+    'several spans of ids of a range of pages';
 
 CREATE OPERATOR CLASS sno_bloom_ops
 FOR TYPE sno USING brin AS
@@ -432,6 +619,10 @@ FOR TYPE sno USING brin AS
     FUNCTION 4 pg_catalog.brin_bloom_union(internal, internal, internal),
     FUNCTION 5 pg_catalog.brin_bloom_options(internal),
     FUNCTION 11 sno_hash(sno);
+COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
+    'Bloom filter of the ids of a range of pages';
+COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
+    'Bloom filter of the ids of a range of pages';
 
 -- The numbers are those of stratnum.h for = <> < <= > >= in GiST.
 CREATE OPERATOR CLASS sno_ops
@@ -451,6 +642,10 @@ DEFAULT FOR TYPE sno USING gist AS
     FUNCTION 9 sno_gist_fetch(internal),
     FUNCTION 11 sno_gist_sort_support(internal),
     STORAGE bytea;
+COMMENT ON OPERATOR CLASS sno_ops USING gist IS
+    'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
+COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
+    'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
 
 -- What the families have since 18: skip scans of btrees, and GiST for keys
 -- WITHOUT OVERLAPS.  The helper's text is not looked at before it is run.
@@ -475,10 +670,14 @@ DROP FUNCTION sno_extend_families();
 CREATE FUNCTION sno_smaller(sno, sno) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_smaller(sno, sno) IS
+    'smaller of two ids';
 
 CREATE FUNCTION sno_larger(sno, sno) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_larger(sno, sno) IS
+    'larger of two ids';
 
 CREATE AGGREGATE min(sno) (
     SFUNC = sno_smaller,
@@ -487,6 +686,8 @@ CREATE AGGREGATE min(sno) (
     SORTOP = <,
     PARALLEL = SAFE
 );
+COMMENT ON AGGREGATE min(sno) IS
+    'lowest of all input ids';
 
 CREATE AGGREGATE max(sno) (
     SFUNC = sno_larger,
@@ -495,210 +696,6 @@ CREATE AGGREGATE max(sno) (
     SORTOP = >,
     PARALLEL = SAFE
 );
-
---
--- comments on the above
---
-
-COMMENT ON TYPE sno IS
-    'id of 80 bits in 10 bytes, ordered by time; text is 16 characters of '
-    '2-9 and a-x, binary is the 10 bytes';
-
-COMMENT ON FUNCTION sno_in(cstring) IS
-    'text input; exactly 16 characters of 2-9 and a-x, or else error 22P02';
-COMMENT ON FUNCTION sno_out(sno) IS
-    'text output, 16 characters';
-COMMENT ON FUNCTION sno_recv(internal) IS
-    'binary input; exactly 10 bytes, or else error 22P03';
-COMMENT ON FUNCTION sno_send(sno) IS
-    'binary output, 10 bytes';
-COMMENT ON FUNCTION sno_codec() IS
-    'name of the code that converts ids to text and back in this session; '
-    'sno.codec selects it';
-
-COMMENT ON FUNCTION sno_is_valid(text) IS
-    'whether the text is that of an id: exactly 16 characters of 2-9 and a-x';
-
-COMMENT ON FUNCTION sno_timestamp(sno) IS
-    'start of the 4 ms unit the id was made in, from 2010-01-01 00:00:00 '
-    'UTC to 2079-09-07 15:47:35.548 UTC';
-COMMENT ON FUNCTION sno_tick_tock(sno) IS
-    'which of two timelines the id is in; toggled when the clock is seen to '
-    'step back';
-COMMENT ON FUNCTION sno_meta(sno) IS
-    'the user''s byte, 0 to 255';
-COMMENT ON FUNCTION sno_partition(sno) IS
-    'partition that issued the id, 0 to 65535';
-COMMENT ON FUNCTION sno_sequence(sno) IS
-    'count within the unit and partition, 0 to 65535';
-COMMENT ON FUNCTION sno_parts(sno) IS
-    'all five fields of the id';
-
-COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
-    'id of the 4 ms unit that holds the time, with the fields given; error '
-    '22008 or 22003 if one is out of range; no generator knows of it';
-COMMENT ON FUNCTION sno_with_timestamp(sno, timestamptz) IS
-    'the id with another time: the 4 ms unit that holds it';
-COMMENT ON FUNCTION sno_with_meta(sno, integer) IS
-    'the id with another metabyte, 0 to 255';
-COMMENT ON FUNCTION sno_with_partition(sno, integer) IS
-    'the id with another partition, 0 to 65535';
-COMMENT ON FUNCTION sno_with_sequence(sno, integer) IS
-    'the id with another sequence, 0 to 65535';
-COMMENT ON FUNCTION sno_zero() IS
-    'the id of 80 zero bits, the lowest of all';
-COMMENT ON FUNCTION sno_is_zero(sno) IS
-    'whether the id is the one of 80 zero bits';
-
-COMMENT ON FUNCTION sno_min(timestamptz) IS
-    'lowest id of the 4 ms unit that holds the time; before 2010 the lowest '
-    'of all ids, past the epoch''s end the highest';
-COMMENT ON FUNCTION sno_max(timestamptz) IS
-    'highest id of the 4 ms unit that holds the time; before 2010 the '
-    'lowest of all ids, past the epoch''s end the highest';
-COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
-    'lowest id with that metabyte in the 4 ms unit that holds the time; '
-    'before 2010 the lowest of all with it, past the epoch''s end the highest';
-COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
-    'highest id with that metabyte in the 4 ms unit that holds the time; '
-    'before 2010 the lowest of all with it, past the epoch''s end the highest';
-COMMENT ON FUNCTION sno_range_min(tstzrange) IS
-    'lowest id whose sno_timestamp() is in the range; the highest of all '
-    'ids if there is none';
-COMMENT ON FUNCTION sno_range_max(tstzrange) IS
-    'highest id whose sno_timestamp() is in the range; the lowest of all '
-    'ids if there is none';
-
-COMMENT ON FUNCTION sno_to_uuid(sno) IS
-    'uuid whose 16 bytes are the text of the id; keeps the order';
-COMMENT ON FUNCTION sno_from_uuid(uuid) IS
-    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
-    'the text of one';
-COMMENT ON FUNCTION sno_to_bytea(sno) IS
-    'the 10 bytes of the id; keeps the order';
-COMMENT ON FUNCTION sno_from_bytea(bytea) IS
-    'id of the 10 bytes; error 22P03 for another length';
-
-COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
-    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id; '
-    'keeps the order';
-COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
-    'id back from sno_to_uuidv8(); error 22P02 for any other uuid';
-
-COMMENT ON CAST (sno AS uuid) IS
-    'the 16 characters of the text as bytes';
-COMMENT ON CAST (uuid AS sno) IS
-    'back from the 16 characters of the text; error 22P02 if they are not '
-    'the text of an id';
-COMMENT ON CAST (sno AS bytea) IS
-    'the 10 bytes';
-COMMENT ON CAST (bytea AS sno) IS
-    'back from the 10 bytes; error 22P03 for another length';
-COMMENT ON CAST (sno AS timestamptz) IS
-    'as sno_timestamp(): start of the 4 ms unit the id was made in';
-
-COMMENT ON FUNCTION sno_eq(sno, sno) IS
-    'implementation of = operator';
-COMMENT ON FUNCTION sno_ne(sno, sno) IS
-    'implementation of <> operator';
-COMMENT ON FUNCTION sno_lt(sno, sno) IS
-    'implementation of < operator';
-COMMENT ON FUNCTION sno_le(sno, sno) IS
-    'implementation of <= operator';
-COMMENT ON FUNCTION sno_gt(sno, sno) IS
-    'implementation of > operator';
-COMMENT ON FUNCTION sno_ge(sno, sno) IS
-    'implementation of >= operator';
-COMMENT ON OPERATOR = (sno, sno) IS
-    'equal';
-COMMENT ON OPERATOR <> (sno, sno) IS
-    'not equal';
-COMMENT ON OPERATOR < (sno, sno) IS
-    'less than';
-COMMENT ON OPERATOR <= (sno, sno) IS
-    'less than or equal';
-COMMENT ON OPERATOR > (sno, sno) IS
-    'greater than';
-COMMENT ON OPERATOR >= (sno, sno) IS
-    'greater than or equal';
-
-COMMENT ON FUNCTION sno_contained_by(sno, anyrange) IS
-    'implementation of <@ operator';
-COMMENT ON FUNCTION sno_range_contains(anyrange, sno) IS
-    'implementation of @> operator';
-COMMENT ON FUNCTION sno_range_support(internal) IS
-    'planner support for an id in a range of time';
-COMMENT ON OPERATOR <@ (sno, anyrange) IS
-    'sno_timestamp() of the id is in the range, which must be a tstzrange; '
-    'uses indexes on the id';
-COMMENT ON OPERATOR @> (anyrange, sno) IS
-    'the range, which must be a tstzrange, contains sno_timestamp() of the '
-    'id; uses indexes on the id';
-
-COMMENT ON FUNCTION sno_cmp(sno, sno) IS
-    'less than, equal or greater: a negative integer, 0 or a positive one';
-COMMENT ON FUNCTION sno_hash(sno) IS
-    'hash';
-COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS
-    'hash with a seed';
-COMMENT ON FUNCTION sno_sort_support(internal) IS
-    'sort support, with abbreviated keys';
-COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
-    'window RANGE support: compares sno_timestamp() of the first id with that '
-    'of the second plus or minus the interval';
-COMMENT ON FUNCTION sno_skip_support(internal) IS
-    'skip support, for PostgreSQL 18 and up';
-COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
-    'BRIN minmax-multi support: distance of two ids';
-COMMENT ON FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_union(internal, internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_compress(internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_fetch(internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_penalty(internal, internal, internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_picksplit(internal, internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_same(bytea, bytea, internal) IS
-    'GiST support';
-COMMENT ON FUNCTION sno_gist_sort_support(internal) IS
-    'GiST support: order in which an index is built at once';
-COMMENT ON OPERATOR CLASS sno_ops USING btree IS
-    'order of ids: time, tick-tock, meta, partition, sequence';
-COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
-    'order of ids: time, tick-tock, meta, partition, sequence';
-COMMENT ON OPERATOR CLASS sno_ops USING hash IS
-    'hashing of ids';
-COMMENT ON OPERATOR FAMILY sno_ops USING hash IS
-    'hashing of ids';
-COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
-    'lowest and highest id of a range of pages';
-COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
-    'lowest and highest id of a range of pages';
-COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS
-    'several spans of ids of a range of pages';
-COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
-    'several spans of ids of a range of pages';
-COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
-    'Bloom filter of the ids of a range of pages';
-COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
-    'Bloom filter of the ids of a range of pages';
-COMMENT ON OPERATOR CLASS sno_ops USING gist IS
-    'ids beside ranges, in exclusion constraints and keys '
-    'WITHOUT OVERLAPS';
-COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
-    'ids beside ranges, in exclusion constraints and keys '
-    'WITHOUT OVERLAPS';
-
-COMMENT ON FUNCTION sno_smaller(sno, sno) IS
-    'smaller of two ids';
-COMMENT ON FUNCTION sno_larger(sno, sno) IS
-    'larger of two ids';
-COMMENT ON AGGREGATE min(sno) IS
-    'lowest of all input ids';
 COMMENT ON AGGREGATE max(sno) IS
     'highest of all input ids';
 
@@ -709,10 +706,19 @@ COMMENT ON AGGREGATE max(sno) IS
 CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_generate(integer) IS
+    'new id that differs from all others of this database; the metabyte is 0 '
+    'to 255, else error 22003; waits at most sno.max_wait milliseconds, then '
+    'raises 53400, or 55P03 if a lock is in the way; error 25006 on a standby';
 
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
 LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION sno_generate(integer, text) IS
+    'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
+    'if the definition has a metabyte, null means that one, and another one '
+    'is error 22023; if it has none, null gives null; error 42704 if the '
+    'generator does not exist; waits and fails as sno_generate(integer)';
 
 CREATE FUNCTION sno_create_generator(name text, partition integer,
     sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
@@ -720,79 +726,85 @@ CREATE FUNCTION sno_create_generator(name text, partition integer,
 RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
+    'define a named generator: its name, 1 to 63 bytes, else error 42602; its '
+    'partition, 0 to 65535, and the bounds of its sequence, 0 to 65535, in '
+    'either order, else error 22003; its metabyte, 0 to 255, or null to let '
+    'callers choose; error 22023 if the bounds leave fewer than 4 ids, 42710 '
+    'if the name is taken, 23P01 if another generator has some of the same '
+    'ids';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_drop_generator(text) IS
+    'drop the definition of a named generator; what it issued stays '
+    'remembered; error 42704 if it does not exist';
 
 CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION sno_take_snapshot() IS
+    'state of this sessions generator, in the form of the Go package; null if '
+    'the session has none';
 
 CREATE FUNCTION sno_take_snapshot(name text) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_take_snapshot(text) IS
+    'state of a named generator, in the form of the Go package; error 42704 '
+    'if it does not exist';
 
 CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION sno_generate(integer) IS
-    'a new id, unlike any other of this database, with a metabyte from 0 to '
-    '255; waits at most sno.max_wait';
-COMMENT ON FUNCTION sno_generate(integer, text) IS
-    'a new id from a named generator; where that has a metabyte of its own, '
-    'null stands for it; waits at most sno.max_wait';
-COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
-    'define a named generator: its partition, the bounds of its sequence in '
-    'either order, and its metabyte, null for any';
-COMMENT ON FUNCTION sno_drop_generator(text) IS
-    'drop a named generator; what it issued is remembered';
-COMMENT ON FUNCTION sno_take_snapshot() IS
-    'state of the generator of this session, as the Go package writes it; null '
-    'if the session has none';
-COMMENT ON FUNCTION sno_take_snapshot(text) IS
-    'state of a named generator, as the Go package writes it';
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
-    'let a named generator, defined anew if there is none, go on after a '
-    'snapshot of it; never takes it back';
+    'let a named generator continue after a snapshot of it; never takes it '
+    'back; defines the generator if it does not exist; error 22023 if the '
+    'snapshot is invalid or of another generator';
 
 CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_many_support(internal) IS
+    'planner support for sno_generate_many(): estimates the number of rows';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_many_support;
+COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
+    'the given number of new ids, as sno_generate(integer) makes them; error '
+    '22023 if the number is negative; in a select list its memory does not '
+    'grow with the number';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
 LANGUAGE C VOLATILE PARALLEL SAFE
 SUPPORT sno_many_support;
+COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
+    'the given number of new ids of a named generator, as '
+    'sno_generate(integer, text) makes them; error 22023 if the number is '
+    'negative; in a select list its memory does not grow with the number';
 
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
+    'new id that bears the given time, in a unit of 4 ms, and differs from '
+    'all others of this database; give times in ascending order: out of '
+    'order, each 65536 ids use a partition up for good; error 22008 if the '
+    'time is out of range, 22003 if the metabyte is, 53400 if no partition is '
+    'left, 25006 on a standby';
 
 CREATE FUNCTION sno_reseed() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION sno_many_support(internal) IS
-    'the planner''s helper for sno_generate_many: how many rows';
-COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
-    'a new id that bears a given time, unlike any other of this database; '
-    'uses partitions up, one for 65536 times that are earlier than one before';
 COMMENT ON FUNCTION sno_reseed() IS
-    'for a copy of a server: from now on, generators of this database use '
-    'other partitions than any that were leased until now, but for named '
-    'generators; not undone by ROLLBACK';
-COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
-    'so many new ids from a named generator, as sno_generate makes them';
-COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
-    'so many new ids, as sno_generate makes them; memory does not grow with '
-    'their number if it is called in a select list';
+    'for a copy of a server that runs beside its original: from now on, '
+    'generators of this database use none of the partitions leased until now; '
+    'named generators keep theirs; ROLLBACK does not undo it; error 25006 on '
+    'a standby';
 
 --
 -- status
@@ -819,20 +831,6 @@ CREATE FUNCTION sno_generators(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
-
-CREATE FUNCTION sno_generators_reset() RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-
-CREATE FUNCTION sno_check(
-    OUT item   text,
-    OUT ok     boolean,
-    OUT detail text,
-    OUT hint   text)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
-
 COMMENT ON FUNCTION sno_generators() IS
     'what each generator does: those of all sessions that made ids, and the '
     'named ones; of this database, or of the whole server for members of '
@@ -849,10 +847,25 @@ COMMENT ON FUNCTION sno_generators() IS
     'exhausted. waits, longest_wait: calls that waited, and the longest wait. '
     'A named generator that is not in use has database, name, partition and '
     'bounds alone';
+
+CREATE FUNCTION sno_generators_reset() RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_generators_reset() IS
-    'begin to count anew what sno_generators() and sno_check() count';
+    'set the counters of sno_generators() and sno_check() to zero, for the '
+    'whole server';
+
+CREATE FUNCTION sno_check(
+    OUT item   text,
+    OUT ok     boolean,
+    OUT detail text,
+    OUT hint   text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 COMMENT ON FUNCTION sno_check() IS
-    'what there is to worry about, and what to do';
+    'what can go wrong, one row an item: whether it is ok, what was found '
+    '(detail), and what to do (hint, null if ok)';
 
 --
 -- catalog: the tables, in a schema that nobody but the database's owner may use
@@ -885,39 +898,42 @@ CREATE TABLE sno_catalog.sno_lease (
     taken_at          timestamptz NOT NULL,
     named             boolean     NOT NULL DEFAULT false
 ) USING heap;
-
 COMMENT ON TABLE sno_catalog.sno_lease IS
-    'leases of partitions: none is used again until the clock is past its '
-    'tick_until and tock_until; written by generators, in place; not to be '
-    'changed by hand, nor locked in EXCLUSIVE mode or above for long';
+    'leases of partitions, one row each: nobody else uses the partition until '
+    'the clock is past tick_until and tock_until. Generators write rows in '
+    'place. Do not change them by hand, and do not lock the table in '
+    'EXCLUSIVE mode or above for longer than sno.lease_duration';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
-    'random number of who took the lease';
+    'random number that identifies the holder';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
-    'the server of the holder, as in pg_control_system()';
+    'server that took the lease, as in pg_control_system(); 0 after '
+    'sno_reseed()';
 COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
-    'the timeline of that server''s WAL: a promotion makes another holder';
+    'WAL timeline of that server: a promotion makes another holder';
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
-    'oid of the holder''s database';
+    'OID of the database that took the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
     'the partition leased, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
-    'lower bound of its sequence, inclusive';
+    'lower bound of its sequence, inclusive, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
-    'upper bound of its sequence, inclusive';
+    'upper bound of its sequence, inclusive, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
-    'next sequence, when the row was written';
+    'next sequence when the row was written, 0 to 65536';
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
-    'unit of the latest id, when the row was written';
+    'unit of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
     'steps back of the clock so far; the lowest bit is tick-tock';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
-    'last unit in which ids with the tick-tock bit 0 may be issued under the lease';
+    'last unit in which ids with the tick-tock bit 0 may be issued under the '
+    'lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
-    'last unit in which ids with the tick-tock bit 1 may be issued under the lease';
+    'last unit in which ids with the tick-tock bit 1 may be issued under the '
+    'lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.named IS
-    'whether it is a lease of a named generator';
+    'whether a named generator has the lease';
 
 -- A dump carries the bounds along, as another holder's.
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
@@ -938,39 +954,40 @@ CREATE TABLE sno_catalog.sno_generator (
         pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
                              partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
 );
+COMMENT ON TABLE sno_catalog.sno_generator IS
+    'definitions of named generators; change them with sno_create_generator() '
+    'and sno_drop_generator()';
+COMMENT ON COLUMN sno_catalog.sno_generator.name IS
+    'name of the generator, 1 to 63 bytes';
+COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
+    'partition of its ids, 0 to 65535';
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
+    'lower bound of its sequence, inclusive, 0 to 65535';
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
+    'upper bound of its sequence, inclusive, 0 to 65535, at least 3 above the '
+    'lower one';
+COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
+    'metabyte of all its ids, 0 to 255; null if callers choose';
+COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
+    'server that the definition was made on, as in pg_control_system()';
+COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
+    'WAL timeline of that server';
+COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
+    'no two generators can issue the same id; else error 23P01';
 
 CREATE FUNCTION sno_catalog.sno_generator_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_catalog.sno_generator_changed() IS
+    'trigger function of table sno_generator; error 39P01 elsewhere';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_generator_changed();
-ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
-
-COMMENT ON TABLE sno_catalog.sno_generator IS
-    'definitions of named generators; to be changed by sno_create_generator() '
-    'and sno_drop_generator()';
-COMMENT ON COLUMN sno_catalog.sno_generator.name IS
-    'the name, at most 63 bytes';
-COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
-    'the partition of its ids, 0 to 65535';
-COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
-    'lower bound of its sequence, inclusive';
-COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
-    'upper bound of its sequence, inclusive; there are at least 4 ids a unit';
-COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
-    'the metabyte of all its ids, null if callers choose';
-COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
-    'the server that it was made on, as in pg_control_system()';
-COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
-    'the timeline of that server''s WAL';
-COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
-    'no two generators may issue the same id';
-COMMENT ON FUNCTION sno_catalog.sno_generator_changed() IS
-    'trigger of the table of named generators';
 COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
-    'tells sessions of changes, and keeps replicated ones away';
+    'tells sessions of changed definitions, and drops what logical '
+    'replication brings';
+ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 
