@@ -272,13 +272,19 @@ renewal_fails(
 	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
 	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" was altered/
 );
-renewal_fails(
-	'another name',
-	'ALTER TABLE sno_catalog.sno_lease RENAME TO another',
-	'ALTER TABLE sno_catalog.another RENAME TO sno_lease',
-	qr/^ERROR:  42P01: table "sno_lease" of extension "sno" does not exist$/m,
-	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" does not exist/
-);
+foreach my $names (
+	[ 'TABLE sno_catalog.', 'sno_lease' ],
+	[ 'SCHEMA ',            'sno_catalog' ])
+{
+	my ($what, $name) = @$names;
+	renewal_fails(
+		"another name of $what$name",
+		"ALTER $what$name RENAME TO another",
+		"ALTER ${what}another RENAME TO $name",
+		qr/^ERROR:  42P01: table "sno_lease" of extension "sno" does not exist$/m,
+		qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" does not exist/
+	);
+}
 
 # Once mended, the session sees what happens to the table again.
 ask($session, 'TRUNCATE sno_catalog.sno_lease');

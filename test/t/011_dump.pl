@@ -206,6 +206,46 @@ dump_as('super', 'postgres', '-Fc');
 restore($target, 'super', 'super', 'postgres');
 check_restored('super');
 
+# Section by section
+$target->safe_psql('postgres', 'CREATE DATABASE sections OWNER owner');
+restore($target, 'sections', 'custom', 'owner', "--section=$_")
+  foreach qw(pre-data data post-data);
+check_restored('sections');
+
+# Chosen schemas: the extension is in such a dump if it is named, and then the rows
+# of its tables are, too.
+sub create_without_public
+{
+	my ($dbname) = @_;
+	$target->safe_psql('postgres', "CREATE DATABASE $dbname OWNER owner");
+	$target->safe_psql($dbname,    'DROP SCHEMA public');
+	return;
+}
+create_without_public('chosen');
+dump_as('chosen.sql', 'owner', '-n', 'public', '-n', 'ids', '-e', 'sno');
+restore($target, 'chosen', 'chosen.sql', 'owner');
+check_restored('chosen');
+
+# Not even the name of the tables' schema brings their rows, nor does it create what
+# belongs to the extension.  They can be brought by themselves.
+create_without_public('without');
+dump_as('without.sql', 'owner', '-n', 'public', '-n', 'sno_catalog');
+dump_as('rows.sql', 'owner', '-t', 'sno_catalog.*');
+unlike(slurp_file("$dir/without.sql"),
+	qr/EXTENSION|sno_catalog/, 'without -e there is nothing of the extension');
+$target->safe_psql(
+	'without', 'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
+	connstr => connection($target, 'without'));
+restore($target, 'without', 'without.sql', 'owner');
+is( $target->safe_psql(
+		'without',
+		'SELECT count(*) FROM sno_catalog.sno_lease; SELECT count(*) FROM sno_catalog.sno_generator'
+	),
+	"0\n0",
+	'no lease is known, and no named generator');
+restore($target, 'without', 'rows.sql', 'owner');
+check_restored('without');
+
 # First the one half, then the other, which brings leases of partitions that may
 # be in use by then: they are given up when their leases are written again.
 $target->safe_psql('postgres', 'CREATE DATABASE halves OWNER owner');
@@ -246,7 +286,8 @@ FROM t}),
 # If there are no partitions but those of the first server, the clock must be
 # past its leases.
 #
-my @restored = (sort keys %formats, 'super', 'halves', 'busy');
+my @restored = (
+	sort keys %formats, qw(super sections chosen without halves busy));
 $target->append_conf('postgresql.conf', "sno.partitions = '100-107'");
 $target->reload;
 foreach my $dbname (@restored)

@@ -114,27 +114,35 @@ is_deeply(errors_of('guest', 'app', 'made_at(now())'),
 #
 my $content = q{SELECT md5(string_agg(id::text, ',' ORDER BY id)) FROM t;
 SELECT * FROM sno_catalog.sno_generator; SELECT count(*) FROM sno_catalog.sno_lease WHERE named};
-my $expected = $node->safe_psql('app', $content);
-foreach my $user ('new_owner', 'postgres')
+
+sub check_dump
 {
-	my $dbname = "dumped_by_$user";
-	$node->safe_psql('postgres', "CREATE DATABASE $dbname OWNER new_owner");
-	$node->command_ok(
-		[
-			'pg_dump', '-Fc', '-f', "$dir/$dbname",
-			'-d',      connection('app', $user)
-		],
-		"$user dumps");
-	$node->command_ok(
-		[
-			'pg_restore', '--exit-on-error',
-			'-d',         connection($dbname, $user),
-			"$dir/$dbname"
-		],
-		"$user restores");
-	is($node->safe_psql($dbname, $content), $expected, "$dbname: all is there");
-	check_rights($dbname, 'new_owner', 'guest');
+	my ($from, @users) = @_;
+	my $expected = $node->safe_psql($from, $content);
+	foreach my $user (@users)
+	{
+		my $dbname = "${from}_by_$user";
+		$node->safe_psql('postgres', "CREATE DATABASE $dbname OWNER new_owner");
+		$node->command_ok(
+			[
+				'pg_dump', '-Fc', '-f', "$dir/$dbname",
+				'-d',      connection($from, $user)
+			],
+			"$user dumps");
+		$node->command_ok(
+			[
+				'pg_restore', '--exit-on-error',
+				'-d',         connection($dbname, $user),
+				"$dir/$dbname"
+			],
+			"$user restores");
+		is($node->safe_psql($dbname, $content),
+			$expected, "$dbname: all is there");
+		check_rights($dbname, 'new_owner', 'guest');
+	}
+	return;
 }
+check_dump('app', 'new_owner', 'postgres');
 
 #
 # A role that may create the extension, but doesn't own the database
@@ -146,7 +154,52 @@ CREATE DATABASE installed OWNER new_owner;
 GRANT CREATE ON DATABASE installed TO installer});
 sql_as('installer', 'installed', 'CREATE EXTENSION sno');
 check_rights('installed', 'new_owner', 'installer');
+
+# Nobody but a superuser can make a table that would be taken for the extension's.
+foreach my $user ('new_owner', 'installer')
+{
+	my (undef, undef, $err) = $node->psql(
+		'installed',
+		q{\set VERBOSITY sqlstate
+CREATE TABLE sno_catalog.more (n integer);
+ALTER SCHEMA sno_catalog RENAME TO more;
+DROP SCHEMA sno_catalog CASCADE},
+		on_error_stop => 0,
+		connstr       => connection('installed', $user));
+	is_deeply([ $err =~ /ERROR:  (\w+)/g ],
+		[ ('42501') x 3 ], "$user can't change the schema of the tables");
+}
 sql_as('installer', 'installed', 'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
+
+# What the role owns goes to another one, and the role with it.
+sql_as('installer', 'installed', 'CREATE EXTENSION sno');
+sql_as(
+	'new_owner', 'installed', q{
+SELECT sno_create_generator('orders', 700);
+CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n});
+$node->safe_psql(
+	'installed', q{
+REASSIGN OWNED BY installer TO new_owner;
+DROP OWNED BY installer;
+DROP ROLE installer});
+check_rights('installed', 'new_owner', 'guest');
+check_dump('installed', 'new_owner', 'postgres');
+
+# Or it is dropped: the extension with its schema, and nothing is left behind.
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE installer LOGIN;
+CREATE DATABASE dropped OWNER new_owner;
+GRANT CREATE ON DATABASE dropped TO installer});
+sql_as('installer', 'dropped', 'CREATE EXTENSION sno; SELECT sno_generate()');
+is( $node->safe_psql(
+		'dropped', q{
+DROP OWNED BY installer;
+SELECT count(*) FROM pg_namespace WHERE nspname = 'sno_catalog'}),
+	0,
+	'the schema goes with the extension');
+sql_as('new_owner', 'dropped', 'CREATE EXTENSION sno');
+check_rights('dropped', 'new_owner', 'guest');
 
 $node->stop;
 done_testing();
