@@ -14,16 +14,22 @@ use PostgreSQL::Test::Utils;
 use SnoTest;
 use Test::More;
 
-# Leases outlive the whole test.
+# Leases outlive the whole test.  The extension needn't be in the same schema: its
+# tables always are.
+my %schema = (publisher => 'public', subscriber => 'ids');
 my %node;
-foreach my $name ('publisher', 'subscriber')
+foreach my $name (sort keys %schema)
 {
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(allows_streaming => 'logical');
 	$node->append_conf('postgresql.conf',
 		"log_statement = none\nautovacuum = off\nsno.lease_duration = 1h\n");
 	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	$node->safe_psql(
+		'postgres', qq{
+CREATE SCHEMA IF NOT EXISTS $schema{$name};
+CREATE EXTENSION sno SCHEMA $schema{$name};
+ALTER DATABASE postgres SET search_path = public, ids});
 	$node{$name} = $node;
 }
 my ($publisher, $subscriber) = @node{qw(publisher subscriber)};
