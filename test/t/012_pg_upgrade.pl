@@ -118,7 +118,12 @@ SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT count(*) FROM recent);
 SELECT * FROM sno_catalog.sno_lease
 WHERE system_identifier = (SELECT min(system_identifier) FROM sno_catalog.sno_lease WHERE partition BETWEEN 100 AND 107)
-ORDER BY partition};
+ORDER BY partition;
+SELECT nspacl, (pg_identify_object(refclassid, refobjid, 0)).identity, privtype, initprivs
+FROM pg_namespace AS n
+LEFT JOIN pg_depend AS d ON d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e'
+LEFT JOIN pg_init_privs AS p ON p.classoid = 'pg_namespace'::regclass AND p.objoid = n.oid
+WHERE nspname = 'sno_catalog'};
 my %expected = map { $_ => $old->safe_psql($_, $content) } @databases;
 my $leases   = 0;
 $leases += $old->safe_psql($_, 'SELECT count(*) FROM sno_catalog.sno_lease')
@@ -151,7 +156,7 @@ $notes->next_phase;
 foreach my $dbname (@databases)
 {
 	is($new->safe_psql($dbname, $content),
-		$expected{$dbname}, "$dbname: rows and leases are as they were");
+		$expected{$dbname}, "$dbname: rows, leases and the schema of the tables are as they were");
 	is( $new->safe_psql(
 			$dbname, q{SELECT count(*) FROM sno_catalog.sno_lease
 		WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())}
