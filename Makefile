@@ -7,7 +7,7 @@ MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
 	src/core/generator.o \
-	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx2.o avx512vbmi.o neon.o) \
+	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o range.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o activity.o clock.o wait.o partition.o) \
 	$(addprefix src/lease/, table.o lease.o definition.o) \

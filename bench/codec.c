@@ -7,8 +7,8 @@
  *
  * Throughput is that of calls that do not depend on each other.  For latency
  * the address of each call's input depends on the result of the call before,
- * so it includes a store and the load of what was stored.  A batch is one call
- * for all ids.  "(call)" does nothing: it is what the dispatch itself costs.
+ * so it includes a store and the load of what was stored.  "(call)" does
+ * nothing: it is what the dispatch itself costs.
  *
  * All take their turn in each round; ratios to portable, smaller is faster,
  * are taken within a round, and medians over the rounds.
@@ -43,23 +43,7 @@ call_decode(const char *text, uint8_t *id)
 	return SNO_TEXT_SIZE;
 }
 
-static void
-call_encode_many(const uint8_t *many, char *text, size_t count)
-{
-	(void) many, (void) text, (void) count;
-}
-
-static size_t
-call_decode_many(const char *text, uint8_t *many, size_t count, int *offset)
-{
-	(void) text, (void) many, (void) offset;
-	return count;
-}
-
-static const SnoCodec call = {
-	"(call)", NULL,
-	call_encode, call_decode, call_encode_many, call_decode_many
-};
+static const SnoCodec call = {"(call)", NULL, call_encode, call_decode};
 
 static void
 encode_throughput(void)
@@ -103,25 +87,6 @@ decode_latency(void)
 	}
 }
 
-static void
-encode_batch(void)
-{
-	for (int i = 0; i < CALLS; i += IDS)
-		sno_encode_many(ids, texts, IDS);
-}
-
-static void
-decode_batch(void)
-{
-	for (int i = 0; i < CALLS; i += IDS)
-	{
-		int			offset;
-
-		if (sno_decode_many(texts, ids, IDS, &offset) != IDS)
-			abort();
-	}
-}
-
 static const struct
 {
 	const char *name;
@@ -131,10 +96,8 @@ static const struct
 {
 	{"encode, throughput", encode_throughput},
 	{"encode, latency", encode_latency},
-	{"encode, batch", encode_batch},
 	{"decode, throughput", decode_throughput},
-	{"decode, latency", decode_latency},
-	{"decode, batch", decode_batch}
+	{"decode, latency", decode_latency}
 };
 
 #define MEASUREMENTS	(int) (sizeof(measurements) / sizeof(measurements[0]))

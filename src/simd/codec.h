@@ -14,7 +14,6 @@
 #define SNO_CODEC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sno.h"
@@ -27,12 +26,6 @@
  * all of them belong to the alphabet, else the offset of the first that does
  * not; the bytes of the id are then left as they were.
  *
- * The batch forms do the same for `count` ids and texts, each kind without
- * gaps.  Decode stops at the first text that is none: it returns how many ids
- * it has decoded, and if that is less than count, *offset is what decode would
- * return for the text it stopped at; the bytes from there on are left as they
- * were.
- *
  * No argument needs to be aligned; input and output must not overlap.
  */
 typedef struct SnoCodec
@@ -41,9 +34,6 @@ typedef struct SnoCodec
 	bool		(*supported) (void);	/* by this machine */
 	void		(*encode) (const uint8_t *id, char *text);
 	int			(*decode) (const char *text, uint8_t *id);
-	void		(*encode_many) (const uint8_t *ids, char *texts, size_t count);
-	size_t		(*decode_many) (const char *texts, uint8_t *ids, size_t count,
-								int *offset);
 } SnoCodec;
 
 /* What was compiled in, best first; the last is the portable one. */
@@ -70,18 +60,6 @@ static inline int
 sno_decode(const char *text, Sno *id)
 {
 	return sno_codec_active->decode(text, id->byte);
-}
-
-static inline void
-sno_encode_many(const Sno *ids, char *texts, size_t count)
-{
-	sno_codec_active->encode_many(ids->byte, texts, count);
-}
-
-static inline size_t
-sno_decode_many(const char *texts, Sno *ids, size_t count, int *offset)
-{
-	return sno_codec_active->decode_many(texts, ids->byte, count, offset);
 }
 
 #endif							/* SNO_CODEC_H */

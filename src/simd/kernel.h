@@ -22,35 +22,11 @@
 
 extern void sno_portable_encode(const uint8_t *id, char *text);
 extern int	sno_portable_decode(const char *text, uint8_t *id);
-extern void sno_portable_encode_many(const uint8_t *ids, char *texts,
-									 size_t count);
-extern size_t sno_portable_decode_many(const char *texts, uint8_t *ids,
-									   size_t count, int *offset);
-
 extern void sno_ssse3_encode(const uint8_t *id, char *text);
 extern int	sno_ssse3_decode(const char *text, uint8_t *id);
-extern void sno_ssse3_encode_many(const uint8_t *ids, char *texts,
-								  size_t count);
-extern size_t sno_ssse3_decode_many(const char *texts, uint8_t *ids,
-									size_t count, int *offset);
-
-extern void sno_avx2_encode_many(const uint8_t *ids, char *texts,
-								 size_t count);
-extern size_t sno_avx2_decode_many(const char *texts, uint8_t *ids,
-								   size_t count, int *offset);
-
 extern void sno_avx512vbmi_encode(const uint8_t *id, char *text);
-extern void sno_avx512vbmi_encode_many(const uint8_t *ids, char *texts,
-									   size_t count);
-extern size_t sno_avx512vbmi_decode_many(const char *texts, uint8_t *ids,
-										 size_t count, int *offset);
-
 extern void sno_neon_encode(const uint8_t *id, char *text);
 extern int	sno_neon_decode(const char *text, uint8_t *id);
-extern void sno_neon_encode_many(const uint8_t *ids, char *texts,
-								 size_t count);
-extern size_t sno_neon_decode_many(const char *texts, uint8_t *ids,
-								   size_t count, int *offset);
 
 /*
  * The alphabet is two runs of ASCII:

@@ -31,9 +31,8 @@ static const uint8_t half_bytes[16] = {
 	4, 3, 2, 1, 0, 12, 11, 10, 9, 8, 255, 255, 255, 255, 255, 255
 };
 
-/* Straight on from load to store, so that loops can overlap several of it. */
-static inline void
-encode(const uint8_t *id, char *text)
+void
+sno_neon_encode(const uint8_t *id, char *text)
 {
 	uint8x16x2_t table = vld1q_u8_x2((const uint8_t *) alphabet);
 	uint8x16_t	bytes;
@@ -81,8 +80,8 @@ first_foreign(uint8x16_t foreign)
  *
  * The only branch is that for foreign characters, which is not to be taken.
  */
-static inline int
-decode(const char *text, uint8_t *id)
+int
+sno_neon_decode(const char *text, uint8_t *id)
 {
 	uint8x16_t	characters = vld1q_u8((const uint8_t *) text);
 	uint8x16_t	digits;
@@ -121,45 +120,6 @@ decode(const char *text, uint8_t *id)
 	vst1_u8(id, vget_low_u8(bytes));
 	store16(id + 8, vgetq_lane_u16(vreinterpretq_u16_u8(bytes), 4));
 	return SNO_TEXT_SIZE;
-}
-
-void
-sno_neon_encode(const uint8_t *id, char *text)
-{
-	encode(id, text);
-}
-
-int
-sno_neon_decode(const char *text, uint8_t *id)
-{
-	return decode(text, id);
-}
-
-void
-sno_neon_encode_many(const uint8_t *ids, char *texts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		encode(ids + i * SNO_SIZE, texts + i * SNO_TEXT_SIZE);
-}
-
-size_t
-sno_neon_decode_many(const char *texts, uint8_t *ids, size_t count,
-					 int *offset)
-{
-	size_t		i;
-
-	for (i = 0; i < count; i++)
-	{
-		int			end = decode(texts + i * SNO_TEXT_SIZE,
-								 ids + i * SNO_SIZE);
-
-		if (end != SNO_TEXT_SIZE)
-		{
-			*offset = end;
-			break;
-		}
-	}
-	return i;
 }
 
 #endif							/* SNO_NEON */

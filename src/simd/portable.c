@@ -135,30 +135,3 @@ sno_portable_decode(const char *text, uint8_t *id)
 	id[9] = (uint8_t) second;
 	return SNO_TEXT_SIZE;
 }
-
-void
-sno_portable_encode_many(const uint8_t *ids, char *texts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sno_portable_encode(ids + i * SNO_SIZE, texts + i * SNO_TEXT_SIZE);
-}
-
-size_t
-sno_portable_decode_many(const char *texts, uint8_t *ids, size_t count,
-						 int *offset)
-{
-	size_t		i;
-
-	for (i = 0; i < count; i++)
-	{
-		int			end = sno_portable_decode(texts + i * SNO_TEXT_SIZE,
-											  ids + i * SNO_SIZE);
-
-		if (end != SNO_TEXT_SIZE)
-		{
-			*offset = end;
-			break;
-		}
-	}
-	return i;
-}

@@ -1,9 +1,11 @@
 /*
  * ssse3.c
  *		The codec for x86-64 with SSSE3, which nearly all of it has: an id in
- *		a register.  kernel.h has the methods, x86.h derives the constants.
+ *		a register.  kernel.h has the methods.
  *
- * The drawings are of the first half of an id.
+ * Lists are of the elements of a register, from the lowest on, which is first
+ * in memory; numbers are drawn with the most significant bit on the left, and
+ * of the first half of an id only.
  */
 #include "simd/kernel.h"
 
@@ -11,13 +13,44 @@
 
 #include <immintrin.h>
 
-#include "simd/x86.h"
-
 #define TARGET	__attribute__((target("ssse3")))
 
-/* Straight on from load to store, so that loops can overlap several of it. */
-TARGET static inline void
-encode(const uint8_t *id, char *text)
+/*
+ * Encode.  There is no shift by a different count for each element, but there
+ * are products.  The upper half of one by 2^n is a shift down by 16 - n: for
+ * 11 - 2k, n is 5 + 2k.  The lower half is a shift up by n: here 2 + 2k.
+ */
+#define FIRST_FACTORS	1 << 5, 1 << 7, 1 << 9, 1 << 11, \
+						1 << 5, 1 << 7, 1 << 9, 1 << 11
+#define SECOND_FACTORS	1 << 2, 1 << 4, 1 << 6, 1 << 8, \
+						1 << 2, 1 << 4, 1 << 6, 1 << 8
+
+#define FIRST_MASK		(PAIR_MASK & 0x00ff)
+#define SECOND_MASK		(PAIR_MASK & 0xff00)
+
+/*
+ * Decode.  Two instructions multiply neighbours and add the products, which
+ * joins values: first two, as A * 2^5 + B, then two pairs of them.  This gives
+ * ABCD and EFGH, 20 bits each in numbers of 32.  The former is put four bits
+ * further up, so that the two meet in the middle of a byte:
+ *
+ *		ABCD	00000000 AAAAABBB BBCCCCCD DDDD0000		bytes 3 to 0
+ *		EFGH	00000000 0000EEEE EFFFFFGG GGGHHHHH		bytes 7 to 4
+ *
+ * Of these, the five bytes of the half are 2, 1, 0 with 6, 5, and 4.  A shuffle
+ * of each, which makes zeros where the index is negative, puts them in place.
+ */
+#define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* 2^5 and 1, a byte each */
+#define PAIR_FACTORS	1 << 14, 1 << 4, 1 << 10, 1, \
+						1 << 14, 1 << 4, 1 << 10, 1
+
+#define ABCD_BYTES		2, 1, 0, -1, -1, 10, 9, 8, -1, -1, \
+						-1, -1, -1, -1, -1, -1
+#define EFGH_BYTES		-1, -1, 6, 5, 4, -1, -1, 14, 13, 12, \
+						-1, -1, -1, -1, -1, -1
+
+TARGET void
+sno_ssse3_encode(const uint8_t *id, char *text)
 {
 	__m128i		bytes;
 	__m128i		pairs;
@@ -52,8 +85,8 @@ encode(const uint8_t *id, char *text)
 }
 
 /* The only branch is that for foreign characters, which is not to be taken. */
-TARGET static inline int
-decode(const char *text, uint8_t *id)
+TARGET int
+sno_ssse3_decode(const char *text, uint8_t *id)
 {
 	__m128i		characters = _mm_loadu_si128((const __m128i *) text);
 	__m128i		digits;
@@ -91,45 +124,6 @@ decode(const char *text, uint8_t *id)
 	_mm_storel_epi64((__m128i *) id, bytes);
 	store16(id + 8, (uint16_t) _mm_extract_epi16(bytes, 4));
 	return SNO_TEXT_SIZE;
-}
-
-TARGET void
-sno_ssse3_encode(const uint8_t *id, char *text)
-{
-	encode(id, text);
-}
-
-TARGET int
-sno_ssse3_decode(const char *text, uint8_t *id)
-{
-	return decode(text, id);
-}
-
-TARGET void
-sno_ssse3_encode_many(const uint8_t *ids, char *texts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		encode(ids + i * SNO_SIZE, texts + i * SNO_TEXT_SIZE);
-}
-
-TARGET size_t
-sno_ssse3_decode_many(const char *texts, uint8_t *ids, size_t count,
-					  int *offset)
-{
-	size_t		i;
-
-	for (i = 0; i < count; i++)
-	{
-		int			end = decode(texts + i * SNO_TEXT_SIZE,
-								 ids + i * SNO_SIZE);
-
-		if (end != SNO_TEXT_SIZE)
-		{
-			*offset = end;
-			break;
-		}
-	}
-	return i;
 }
 
 #endif							/* SNO_X86 */
