@@ -1,7 +1,9 @@
-# sno: built with PGXS alone, against the server that PG_CONFIG names.
+# sno: built with PGXS alone, against the server that PG_CONFIG names, here or in
+# a build folder (make -f ../Makefile).  PGXS sets srcdir, so what uses it has to
+# be expanded later.
 
 EXTENSION = sno
-DATA = $(wildcard sql/sno--*.sql)
+DATA = $(call sources,sql/sno--*.sql)
 
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
@@ -18,18 +20,35 @@ OBJS = \
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)
 
-# Inputs live in test/, outputs in expected/.  The TAP tests start servers of
-# their own; the others want one that runs.
-REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
-REGRESS_OPTS = --inputdir=test
-ISOLATION = $(patsubst test/specs/%.spec,%,$(sort $(wildcard test/specs/*.spec)))
-ISOLATION_OPTS = --inputdir=test --outputdir=.
+# Files of the sources that match the pattern, from srcdir on.
+sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
+
+# Inputs live in test/, outputs in expected/, to which test/expected is a link for
+# a build folder's sake.  The TAP tests start servers of their own; the others
+# want one that runs.
+REGRESS = $(patsubst test/sql/%.sql,%,$(call sources,test/sql/*.sql))
+REGRESS_OPTS = --inputdir=$(srcdir)/test
+ISOLATION = $(patsubst test/specs/%.spec,%,$(call sources,test/specs/*.spec))
+ISOLATION_OPTS = --inputdir=$(srcdir)/test --outputdir=.
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+ifdef srcdir    # else there is no PGXS, which make complains of
+ifeq ($(DATA),)
+$(error no SQL script in $(srcdir)/sql)
+endif
+
+# A build folder begins without the folders of the objects.  Their names are
+# absolute, because make would take the ones of the sources for relative names.
+object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS))))
+$(OBJS) $(OBJS:.o=.bc): | $(object_folders)
+$(object_folders):
+	$(MKDIR_P) $@
+endif
 
 # What is called within the library isn't looked for in all others first, which
 # takes each session's first id some time.
