@@ -48,6 +48,11 @@ object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS))))
 $(OBJS) $(OBJS:.o=.bc): | $(object_folders)
 $(object_folders):
 	$(MKDIR_P) $@
+
+# Without IPC::Run each of the TAP tests would fail.
+ifneq ($(shell perl $(PG_PROVE_FLAGS) -MPostgreSQL::Test::Cluster -ce 1 2>&1), -e syntax OK)
+prove_installcheck = @echo "TAP tests skipped: they need Perl's IPC::Run (libipc-run-perl on Debian) and PostgreSQL::Test (of PGXS)"
+endif
 endif
 
 # What is called within the library isn't looked for in all others first, which
