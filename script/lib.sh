@@ -64,15 +64,14 @@ make_work() {
     cd "$work" || exit          # the unprivileged user may not enter the caller's
 }
 
-# Copy what is tracked, or not yet tracked but not ignored, to $work/tree: the
-# build leaves nothing in the checkout, and nothing left there gets into it.
+# Copy the sources, a checkout or an archive, to $work/tree, all but what
+# .gitignore names: the build leaves nothing in them, and nothing of another build
+# gets into it.
 copy_tree() {
     mkdir "$work/tree"
-    (cd "$top" &&
-        git -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
-        while IFS= read -r -d '' file; do
-            [ ! -e "$file" ] || printf '%s\0' "$file"   # deleted, not yet committed
-        done | tar --create --null --files-from=-) | tar --extract --directory="$work/tree"
+    tar --create --directory="$top" --exclude=./.git \
+        --exclude-from=<(sed 's|^/|./|; s|/$||' "$top/.gitignore") . |
+        tar --extract --directory="$work/tree"
     export HOME=$work
     [ "$EUID" -ne 0 ] || chown -R postgres: "$work"
 }
