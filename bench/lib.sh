@@ -10,7 +10,7 @@ sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$
 # throw_away_server [SETTING ...]: in $work/server, with sno, as long as the script runs.
 throw_away_server() {
     make_work
-    trap clear_away EXIT
+    at_exit clear_away
     need gcc make libc6-dev "postgresql-$pg_version" "postgresql-server-dev-$pg_version"
     install_privately
     create_server "$work/server"

@@ -58,6 +58,11 @@ need() {
         apt-get -q -y --no-install-recommends install "${missing[@]}"
 }
 
+# at_exit COMMAND: clean up with it however the script ends.  What it prints must
+# not end it: a signal would, where nobody reads our output any more.
+# shellcheck disable=SC2064
+at_exit() { trap "trap '' PIPE; $1" EXIT; }
+
 # A folder of our own, handed to the unprivileged user once it exists.
 make_work() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/sno.XXXXXX")
