@@ -11,6 +11,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2119
 throw_away_server
 need strace linux-perf
 

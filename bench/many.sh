@@ -42,6 +42,6 @@ done)
 median() { awk "{ print $1 }" <<<"$results" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
 printf '%s rows, medians of %s rounds\n' "$rows" "$rounds"
 printf '%-18s %6.2f s, %6d kB more than for one row\n' \
-    generate_series "$(median '$1 / 1000')" "$(median "\$2 - $series_base")" \
-    sno_generate_many "$(median '$3 / 1000')" "$(median "\$4 - $many_base")"
-printf 'ratio              %6.2f\n' "$(median '$3 / $1')"
+    generate_series "$(median "\$1 / 1000")" "$(median "\$2 - $series_base")" \
+    sno_generate_many "$(median "\$3 / 1000")" "$(median "\$4 - $many_base")"
+printf 'ratio              %6.2f\n' "$(median "\$3 / \$1")"

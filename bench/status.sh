@@ -18,11 +18,13 @@ rounds=${ROUNDS:-200}
 throw_away_server "max_connections = 150"
 
 # Sessions that made an id and stay until their input ends
+inputs=()
 for ((i = 0; i < 100; i++)); do
     mkfifo "session.$i"
     sql <"session.$i" >/dev/null &
-    exec {input[i]}>"session.$i"
-    say 'SELECT sno_generate();' >&"${input[i]}"
+    exec {input}>"session.$i"
+    say 'SELECT sno_generate();' >&"$input"
+    inputs+=("$input")
 done
 until [ "$(sql -c 'SELECT count(*) FROM sno_generators()')" = 100 ]; do sleep 0.1; done
 
@@ -34,7 +36,7 @@ median() { sort -n "$1" | sed -n "$((rounds / 2))p"; }
 say "sno_generators() with 100 sessions, pg_stat_activity, ms: $(median view) $(median peer)"
 say "ratio: $(awk "BEGIN { printf \"%.2f\", $(median view) / $(median peer) }")"
 
-for ((i = 0; i < 100; i++)); do exec {input[i]}>&-; done
+for input in "${inputs[@]}"; do exec {input}>&-; done
 wait
 
 # One partition, whose owner keeps it; others wait for it, after the notifier of
