@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 # Leases outlive the whole test, and clients may not wait at all.
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -27,7 +28,7 @@ $node->start;
 $node->safe_psql('postgres',
 	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 for my $round (1 .. 2)
 {
@@ -56,7 +57,7 @@ for my $round (1 .. 2)
 # After one more crash, with all those leases still running:
 $notes->next_phase;
 my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
-$notes->add('session', ask($session, ids_of(1000)));
+$notes->add('session', $session->query_safe(ids_of(1000)));
 close_session($session);
 is( $node->safe_psql(
 		'postgres',

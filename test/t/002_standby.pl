@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 # Leases outlive the whole test.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
@@ -36,13 +37,14 @@ foreach my $name ('behind', 'first', 'second')
 	$standby{$name} = $node;
 }
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub rows
 {
 	my ($node, $condition) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT partition FROM sno_catalog.sno_lease WHERE $condition ORDER BY 1");
+		"SELECT partition FROM sno_catalog.sno_lease WHERE $condition ORDER BY 1"
+	);
 }
 
 # Start with one session alone: two that find no row of the server at the same
@@ -82,28 +84,29 @@ my $errors  = 0;
 for (1 .. 50)
 {
 	$errors++
-	  if ask_error($session, 'SELECT sno_generate()') =~
+	  if error_of($session, 'SELECT sno_generate()') =~
 	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery$/m;
 }
 is($errors, 50, 'generating on a standby is a clear error, each time');
-my $row_count = ask($session, 'SELECT count(*) FROM t');
+my $row_count = $session->query_safe('SELECT count(*) FROM t');
 cmp_ok($row_count, '>', 0, 'rows are read there');
-is( ask($session,
+is( $session->query_safe(
 		'SELECT count(*) FROM t WHERE id BETWEEN sno_min(now() - interval \'1 day\') AND sno_max(now())'
 	),
 	$row_count,
 	'time bounds work there');
-is( ask($session,
+is( $session->query_safe(
 		'SELECT count(*) FROM t WHERE id <@ tstzrange(now() - interval \'1 day\', now())'
 	),
 	$row_count,
 	'ranges work there');
-is( ask($session,
+is( $session->query_safe(
 		'SELECT (min(id)::text::sno = min(id)) || \',\' || (max(id)::uuid::sno = max(id)) FROM t'
 	),
 	'true,true',
 	'text, casts, operators and aggregates work there');
-is( ask($session, 'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
+is( $session->query_safe(
+		'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
 	$primary->safe_psql(
 		'postgres', 'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
 	'the leases are replicated');
@@ -122,14 +125,15 @@ $primary->safe_psql('postgres', $_)
 foreach my $change (
 	['DELETE FROM sno_catalog.sno_lease WHERE partition = 1'],
 	['DELETE FROM sno_catalog.sno_lease WHERE partition < 9'],
-	['BEGIN; DELETE FROM sno_catalog.sno_lease WHERE partition = 10; ROLLBACK'],
-	['INSERT INTO sno_catalog.sno_lease SELECT * FROM sno_catalog.sno_lease WHERE partition = 12'],
-	['UPDATE sno_catalog.sno_lease SET drifts = drifts WHERE partition = 13'],
-	[
-		'DELETE FROM sno_catalog.sno_lease WHERE ctid = (SELECT max(ctid) FROM sno_catalog.sno_lease)',
-		'VACUUM sno_catalog.sno_lease'
+	[   'BEGIN; DELETE FROM sno_catalog.sno_lease WHERE partition = 10; ROLLBACK'
 	],
-	[ 'UPDATE sno_catalog.sno_lease SET drifts = drifts', 'VACUUM FREEZE sno_catalog.sno_lease' ])
+	[   'INSERT INTO sno_catalog.sno_lease SELECT * FROM sno_catalog.sno_lease WHERE partition = 12'
+	],
+	['UPDATE sno_catalog.sno_lease SET drifts = drifts WHERE partition = 13'],
+	[   'DELETE FROM sno_catalog.sno_lease WHERE ctid = (SELECT max(ctid) FROM sno_catalog.sno_lease)',
+		'VACUUM sno_catalog.sno_lease' ],
+	[   'UPDATE sno_catalog.sno_lease SET drifts = drifts',
+		'VACUUM FREEZE sno_catalog.sno_lease' ])
 {
 	$primary->safe_psql('postgres', $_)
 	  foreach ('VACUUM FULL sno_catalog.sno_lease',
@@ -190,7 +194,8 @@ foreach my $name ('first', 'second')
 		'',
 		'in other partitions than the primary');
 	$holder{$name} = $node->safe_psql('postgres',
-		'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 2');
+		'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 2'
+	);
 }
 $holder{primary} = $standby{first}->safe_psql('postgres',
 	'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 1');

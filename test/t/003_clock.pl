@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time usleep);
 use Torture;
 
@@ -35,7 +36,7 @@ set_clock(0);
 start();
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub restart
 {
@@ -57,7 +58,7 @@ sub session
 sub generate
 {
 	my ($session) = @_;
-	my $ids       = ask($session, ids_of(100));
+	my $ids       = $session->query_safe(ids_of(100));
 	my ($last)    = $ids =~ /(\w+)$/;
 	my %id;
 
@@ -189,16 +190,16 @@ foreach my $outside ($epoch - 86400, $epoch - 60, $end + 5, $end + 86400)
 {
 	set_clock($outside - time);
 	like(
-		ask_error($session, 'SELECT sno_generate()'),
+		error_of($session, 'SELECT sno_generate()'),
 		qr/^ERROR:  22008: the system clock is outside the range of a sno$/m,
 		"at Unix time $outside");
-	is( ask($session,
+	is( $session->query_safe(
 			"SELECT sno_min(now()) IN (sno_min('-infinity'), sno_max('infinity'))"
 		),
 		't',
 		'other functions work');
 	like(
-		ask_error(session(), 'SELECT sno_generate()'),
+		error_of(session(), 'SELECT sno_generate()'),
 		qr/^ERROR:  22008: the system clock is outside the range of a sno$/m,
 		'in a new session as well');
 }
@@ -237,7 +238,8 @@ my $clients = $notes->start_clients(
 	max_wait    => 2000,
 	bear_errors => 1);
 $notes->wait_for_notes($clients);
-my $rows  = $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
+my $rows =
+  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
 my $start = time;
 foreach my $strobe (0.004, -0.004, 0.02, -1, 7, -61, 3600, -3600)
 {
@@ -250,7 +252,8 @@ $notes->wait_for_notes($clients);
 my (undef, $errors) = $notes->stop_clients($node, $clients);
 my $seconds = time - $start;
 my $new_rows =
-  $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease') - $rows;
+	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease')
+  - $rows;
 $errors =~ s/^.*ERROR:  no partition could issue a sno within .*\n//mg;
 unlike($errors, qr/ERROR/, 'strobing: nothing worse than a wait comes of it');
 
@@ -259,7 +262,7 @@ cmp_ok(
 	$new_rows, '<=',
 	4 * (16 + 10 * (1 + $seconds)),
 	'strobing: new leases are limited');
-$notes->check('strobing', 1);
+$notes->check('strobing', take_turns => 1);
 
 $node->stop;
 done_testing();

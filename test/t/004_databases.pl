@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -24,13 +25,13 @@ $node->append_conf('postgresql.conf',
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # Have a session make ids, which are noted; returns the partitions they are of.
 sub generate
 {
 	my ($session, $count) = @_;
-	my $ids = ask($session, ids_of($count // 100));
+	my $ids = $session->query_safe(ids_of($count // 100));
 	my %partitions;
 	$notes->add($session, $ids);
 	$partitions{ (decode_id($_))[3] } = 1 foreach split /\n/, $ids;
@@ -80,8 +81,11 @@ for (1 .. 10)
 {
 	$notes->add("short session $_", $node->safe_psql('postgres', ids_of(10)));
 }
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
-	'<', 10, 'short sessions need few partitions');
+cmp_ok(
+	$node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
+	'<', 10,
+	'short sessions need few partitions');
 
 #
 # Databases that are dropped and copied
@@ -125,7 +129,8 @@ foreach my $strategy ('wal_log', 'file_copy')
 		1,
 		'the copy has one of its own');
 	is( $node->safe_psql(
-			$copy, "SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
+			$copy,
+			"SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND (o.holder = f.holder OR o.partition = f.partition)"
 		),
 		0,
@@ -138,7 +143,8 @@ foreach my $strategy ('wal_log', 'file_copy')
 	$notes->wait_for_notes($_) foreach values %clients;
 	$notes->stop_clients($node, $_) foreach values %clients;
 	is( $node->safe_psql(
-			$copy, "SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
+			$copy,
+			"SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND o.partition = f.partition"),
 		0,
 		'and still is when both generate');
@@ -156,8 +162,8 @@ my $other = open_session($node, 'postgres');
 for (1 .. 5)
 {
 	$notes->wait_for_notes($clients);
-	ask($other, 'DROP EXTENSION sno CASCADE');
-	ask($other, 'CREATE EXTENSION sno');
+	$other->query_safe('DROP EXTENSION sno CASCADE');
+	$other->query_safe('CREATE EXTENSION sno');
 	generate($other);
 }
 $notes->wait_for_notes($clients);
@@ -168,7 +174,8 @@ $notes->check('an extension dropped and created');
 # A transaction that has to wait for a lock goes on when that is released
 #
 my $locker = open_session($node, 'postgres');
-ask($locker, 'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
+$locker->query_safe(
+	'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
 my @waiting =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
 my @pids = map { $_->{pid} } @waiting;
@@ -183,7 +190,7 @@ like($err, qr/ERROR:  57014: /, 'a wait can be canceled');
 send_query($waiting[0], ids_of(100));
 wait_until_waiting($pids[0]);
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pids[1])");
-ask($locker, 'COMMIT');
+$locker->query_safe('COMMIT');
 
 foreach my $n (0, 2)
 {
@@ -191,7 +198,7 @@ foreach my $n (0, 2)
 	is($err, '', 'a wait for a lock is over when the lock is released');
 	$notes->add($waiting[$n], $out);
 }
-$waiting[1]->{run}->finish;
+drop_session($waiting[1]);
 close_session($_) foreach ($locker, @waiting[ 0, 2 ]);
 
 #
@@ -205,14 +212,14 @@ is(join(',', sort @partitions),
 	'100,101,102,103', 'four sessions use up a pool of four');
 foreach my $session (@sessions[ 4, 5 ])
 {
-	my $error = ask_error($session, 'SELECT sno_generate()');
+	my $error = error_of($session, 'SELECT sno_generate()');
 	like(
 		$error,
 		qr/^ERROR:  53400: no partition was free for a sno within 100 ms$/m,
 		'one more waits, and then gets an error');
 	like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
 }
-ask($_, "SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
+$_->query_safe("SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
 @pids = map { $_->{pid} } @sessions[ 4, 5 ];
 send_query($_, ids_of(100)) foreach @sessions[ 4, 5 ];
 wait_until_waiting($_)      foreach @pids;
@@ -226,7 +233,7 @@ foreach my $session (@sessions[ 4, 5 ])
 
 # Another database has a pool of its own.
 my $stranger = open_session($node, 'original', "sno.max_wait = '10ms'");
-is(ask_error($stranger, 'SELECT sno_generate()'),
+is(error_of($stranger, 'SELECT sno_generate()'),
 	'', 'another database does not have to wait');
 
 # Running sessions move when the setting changes.
@@ -273,8 +280,9 @@ $notes->add(
 		connstr => as_owner('restored')));
 is($node->safe_psql('restored', 'SELECT count(*) FROM t'),
 	2000, 'all rows are there');
-is( $node->safe_psql('restored', "SELECT * FROM sno_catalog.sno_lease WHERE NOT $own"),
-	$node->safe_psql('dumped',   'SELECT * FROM sno_catalog.sno_lease'),
+is( $node->safe_psql(
+		'restored', "SELECT * FROM sno_catalog.sno_lease WHERE NOT $own"),
+	$node->safe_psql('dumped', 'SELECT * FROM sno_catalog.sno_lease'),
 	'the leases came along as another holder\'s');
 isnt(
 	partitions_of('restored', $own),

@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -26,7 +27,7 @@ max_prepared_transactions = 1
 });
 $node->start;
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub crash
 {
@@ -43,12 +44,14 @@ sub crash
 #
 $notes->next_phase;
 my $session = open_session($node, 'postgres');
-ask($session,
+$session->query_safe(
 	'BEGIN; CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
-$notes->add($session,
-	ask($session, 'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
+$notes->add(
+	$session,
+	$session->query_safe(
+		'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
 	'committed');
-ask($session, 'COMMIT');
+$session->query_safe('COMMIT');
 crash('an extension created and used in one transaction');
 $notes->check_rows($node, 'postgres', 't');
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
@@ -56,17 +59,19 @@ crash('its second life');
 
 # Commits don't wait for their flush, leases do.
 $session = open_session($node, 'postgres', 'synchronous_commit = off');
-$notes->add($session, ask($session, ids_of(1)));
+$notes->add($session, $session->query_safe(ids_of(1)));
 crash('commits that are not flushed');
 
 # A transaction that is prepared, and committed in the server's next life
 $session = open_session($node, 'postgres');
-ask($session, 'BEGIN');
-$notes->add($session,
-	ask($session, 'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
+$session->query_safe('BEGIN');
+$notes->add(
+	$session,
+	$session->query_safe(
+		'INSERT INTO t (id) ' . ids_of(1000) . ' RETURNING id'),
 	'committed');
-ask($session, q{PREPARE TRANSACTION 'later'});
-$notes->add($session, ask($session, ids_of(1000)));
+$session->query_safe(q{PREPARE TRANSACTION 'later'});
+$notes->add($session, $session->query_safe(ids_of(1000)));
 crash('a prepared transaction');
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
 $node->safe_psql('postgres', q{COMMIT PREPARED 'later'});
@@ -102,7 +107,7 @@ sub watch_leases
 {
 	foreach my $row (
 		split /\n/,
-		ask($session,
+		$session->query_safe(
 			'SELECT partition, extract(epoch FROM taken_at), extract(epoch FROM tick_until) FROM sno_catalog.sno_lease WHERE tick_until > now()'
 		))
 	{
@@ -140,27 +145,30 @@ cmp_ok($early, '>', 0, 'leases are renewed before they are over');
 is($shortened, 0, 'and never shortened');
 
 # Renewed in place, on a page that VACUUM has marked
-ask($session, 'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease');
-is(ask($session, 'SELECT * FROM wrong'), '', 'VACUUM freezes the table');
+$session->query_safe(
+	'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease');
+is($session->query_safe('SELECT * FROM wrong'),
+	'', 'VACUUM freezes the table');
 wait_for_renewals(1);
-is( ask($session,
+is( $session->query_safe(
 		'SELECT all_frozen > 0 FROM pg_visibility_map_summary(\'sno_catalog.sno_lease\')'
 	),
 	't',
 	'which stays so when leases are renewed');
-is(ask($session, 'SELECT * FROM wrong'), '', 'and stays sound');
+is($session->query_safe('SELECT * FROM wrong'), '', 'and stays sound');
 
 # Rows that move all the time
 for (1 .. 20)
 {
-	ask($session, 'VACUUM FULL sno_catalog.sno_lease');
+	$session->query_safe('VACUUM FULL sno_catalog.sno_lease');
 }
 wait_for_renewals(1);
-is( ask($session,
-		'SELECT count(*) - count(DISTINCT partition) FROM sno_catalog.sno_lease'),
+is( $session->query_safe(
+		'SELECT count(*) - count(DISTINCT partition) FROM sno_catalog.sno_lease'
+	),
 	0,
 	'one row for each partition, wherever it has moved');
-is(ask($session, 'SELECT * FROM wrong'), '', 'in a sound table');
+is($session->query_safe('SELECT * FROM wrong'), '', 'in a sound table');
 
 $notes->wait_for_notes($clients);
 $node->stop('immediate');
@@ -176,7 +184,8 @@ $notes->check_rows($node, 'postgres', 't');
 # Renewals in the midst of commands of all kinds, each longer than a lease
 #
 $session = open_session($node, 'postgres');
-ask($session, q{
+$session->query_safe(
+	q{
 CREATE FUNCTION slow(n integer) RETURNS sno LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
 BEGIN
 	PERFORM pg_sleep(0.01);
@@ -225,11 +234,15 @@ SELECT slow(n) FROM large_source;
 RESET ALL});
 foreach my $what (sort keys %commands)
 {
-	my $taken = ask($session, 'SELECT max(taken_at) FROM sno_catalog.sno_lease');
-	cmp_ok($notes->add($session, ask($session, $commands{$what})),
+	my $taken =
+	  $session->query_safe('SELECT max(taken_at) FROM sno_catalog.sno_lease');
+	cmp_ok($notes->add($session, $session->query_safe($commands{$what})),
 		'>=', 150, "$what: ids");
-	isnt(ask($session, 'SELECT max(taken_at) FROM sno_catalog.sno_lease'),
-		$taken, "$what: renewals");
+	isnt(
+		$session->query_safe(
+			'SELECT max(taken_at) FROM sno_catalog.sno_lease'),
+		$taken,
+		"$what: renewals");
 }
 $notes->check('commands');
 crash('commands');
@@ -249,19 +262,19 @@ sub renewal_fails
 	wait_until(
 		"$what is logged and an error",
 		sub {
-			$notes->add($session, ask($session, ids_of(10)));
-			ask($session, $do);
+			$notes->add($session, $session->query_safe(ids_of(10)));
+			$session->query_safe($do);
 			wait_until(
 				"$what is an error",
 				sub {
-					$got = ask_error($session, 'SELECT sno_generate()');
+					$got = error_of($session, 'SELECT sno_generate()');
 					$got ne '';
 				});
-			ask($session, $undo);
+			$session->query_safe($undo);
 			return slurp_file($node->logfile, $position) =~ $logged;
 		});
 	like($got, $error, "$what is logged before it is an error");
-	$notes->add($session, ask($session, ids_of(10)));
+	$notes->add($session, $session->query_safe(ids_of(10)));
 	return;
 }
 
@@ -272,9 +285,8 @@ renewal_fails(
 	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
 	qr/LOG:  could not renew the lease of partition \d+ yet: table "sno_lease" of extension "sno" was altered/
 );
-foreach my $names (
-	[ 'TABLE sno_catalog.', 'sno_lease' ],
-	[ 'SCHEMA ',            'sno_catalog' ])
+foreach my $names ([ 'TABLE sno_catalog.', 'sno_lease' ],
+	[ 'SCHEMA ', 'sno_catalog' ])
 {
 	my ($what, $name) = @$names;
 	renewal_fails(
@@ -287,10 +299,10 @@ foreach my $names (
 }
 
 # Once mended, the session sees what happens to the table again.
-ask($session, 'TRUNCATE sno_catalog.sno_lease');
-ask($session, 'SELECT pg_sleep(0.01)');
-$notes->add($session, ask($session, ids_of(10)));
-is(ask($session, 'SELECT count(*) FROM sno_catalog.sno_lease'),
+$session->query_safe('TRUNCATE sno_catalog.sno_lease');
+$session->query_safe('SELECT pg_sleep(0.01)');
+$notes->add($session, $session->query_safe(ids_of(10)));
+is($session->query_safe('SELECT count(*) FROM sno_catalog.sno_lease'),
 	1, 'a lost row is written anew');
 close_session($session);
 
@@ -298,23 +310,27 @@ close_session($session);
 # A lease that is written anew reaches as far as memory knows it to
 #
 $session = open_session($node, 'postgres');
-$notes->add($session, ask($session, ids_of(10)));
+$notes->add($session, $session->query_safe(ids_of(10)));
 configure($node, 'sno.lease_duration', '1h', $session);
-my $short = ask($session, 'SELECT max(tick_until) FROM sno_catalog.sno_lease');
+my $short =
+  $session->query_safe('SELECT max(tick_until) FROM sno_catalog.sno_lease');
 wait_until(
 	'a long lease is in use',
 	sub {
-		my $id = ask($session, 'SELECT sno_generate()');
+		my $id = $session->query_safe('SELECT sno_generate()');
 		$notes->add($session, $id);
-		ask($session, "SELECT sno_timestamp('$id') > '$short'") eq 't';
+		$session->query_safe("SELECT sno_timestamp('$id') > '$short'") eq 't';
 	});
-my $until = ask($session, 'SELECT max(tick_until) FROM sno_catalog.sno_lease');
+my $until =
+  $session->query_safe('SELECT max(tick_until) FROM sno_catalog.sno_lease');
 configure($node, 'sno.lease_duration', '1s', $session);
-ask($session, 'TRUNCATE sno_catalog.sno_lease');
-ask($session, 'SELECT pg_sleep(0.01)');
-$notes->add($session, ask($session, ids_of(10)));
-is(ask($session, "SELECT max(tick_until) >= '$until' FROM sno_catalog.sno_lease"),
-	't', 'a lost row is written anew with the longest lease there was');
+$session->query_safe('TRUNCATE sno_catalog.sno_lease');
+$session->query_safe('SELECT pg_sleep(0.01)');
+$notes->add($session, $session->query_safe(ids_of(10)));
+is( $session->query_safe(
+		"SELECT max(tick_until) >= '$until' FROM sno_catalog.sno_lease"),
+	't',
+	'a lost row is written anew with the longest lease there was');
 crash('a lost row');
 $notes->check('all');
 

@@ -9,7 +9,6 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -37,12 +36,15 @@ CREATE TABLE source AS SELECT n FROM generate_series(1, 1000) AS n;
 ALTER TABLE source SET (parallel_workers = 2)});
 
 my @ids = split /\n/,
-  $node->safe_psql('postgres', "BEGIN; CREATE EXTENSION sno; $in_worker; COMMIT");
+  $node->safe_psql('postgres',
+	"BEGIN; CREATE EXTENSION sno; $in_worker; COMMIT");
 is(scalar @ids, 1000,
 	'workers generate in the transaction that creates the extension');
 (my $explain = $in_worker) =~ s/SELECT/EXPLAIN (ANALYZE) SELECT/;
-like($node->safe_psql('postgres', "BEGIN; $explain; COMMIT"),
-	qr/Workers Launched: 2/, 'the query does run in workers');
+like(
+	$node->safe_psql('postgres', "BEGIN; $explain; COMMIT"),
+	qr/Workers Launched: 2/,
+	'the query does run in workers');
 
 #
 # What a worker writes to a file that its leader's transaction has not
@@ -67,9 +69,12 @@ for (1 .. 20)
 {
 	push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
 }
-is($node->safe_psql('postgres', q{
-SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_catalog.sno_lease}),
-	0, 'no lease is written again before half of its life is over');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_catalog.sno_lease}
+	),
+	0,
+	'no lease is written again before half of its life is over');
 
 my %seen;
 $seen{$_}++ foreach @ids;

@@ -19,8 +19,7 @@ $node->safe_psql(
 		AS $$ SELECT sno_make(timestamptz '2026-01-01 00:00+00', 1, n / 65536, n % 65536) $$;
 });
 
-my ($version) =
-  $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d+)\d{4}$/;
+my $version = $node->pg_version;
 
 # What the last of some queries answers.
 sub answer
@@ -50,10 +49,16 @@ is( answer(
 	? 'btree 6 sno_skip_support, gist 12 gist_translate_cmptype_common'
 	: '',
 	'support functions of the families');
-is(answer(q{SELECT count(*) FROM pg_opclass WHERE opcname ~ '^sno' AND amvalidate(oid)}),
-	6, 'classes are valid');
-is(answer(q{SELECT count(*) FROM pg_proc WHERE proname = 'sno_extend_families'}),
-	0, 'the helper of the script is gone');
+is( answer(
+		q{SELECT count(*) FROM pg_opclass WHERE opcname ~ '^sno' AND amvalidate(oid)}
+	),
+	6,
+	'classes are valid');
+is( answer(
+		q{SELECT count(*) FROM pg_proc WHERE proname = 'sno_extend_families'}
+	),
+	0,
+	'the helper of the script is gone');
 
 if ($version >= 16)
 {
@@ -65,11 +70,12 @@ if ($version >= 16)
 		),
 		5,
 		'invalid input, without an error');
-	is( answer(q{SELECT * FROM pg_input_error_info('brpk4q72xwf2m63!', 'sno')}),
+	is( answer(
+			q{SELECT * FROM pg_input_error_info('brpk4q72xwf2m63!', 'sno')}),
 		'invalid input syntax for type sno: "brpk4q72xwf2m63!"'
 		  . '|Character 16 is "!", not one of 2-9 and a-x.||22P02',
 		'what is wrong with it');
-	is(answer(q{SELECT pg_input_is_valid('{brpk4q72xwf2m63l,x}', 'sno[]')}),
+	is( answer(q{SELECT pg_input_is_valid('{brpk4q72xwf2m63l,x}', 'sno[]')}),
 		'f', 'in an array');
 	is( answer(
 			q{CREATE DOMAIN order_id AS sno CHECK (sno_meta(VALUE) = 1);
@@ -148,15 +154,16 @@ if ($version >= 18)
 		'n = 1001',
 		'n = 500 AND id IS NOT NULL')
 	{
-		foreach my $order ('ASC', 'DESC NULLS LAST', 'DESC',
-			'ASC NULLS FIRST')
+		foreach
+		  my $order ('ASC', 'DESC NULLS LAST', 'DESC', 'ASC NULLS FIRST')
 		{
 			is( $found->(
 					'SET enable_seqscan = off; SET enable_sort = off',
 					$where, $order),
 				$found->(
 					'SET enable_indexscan = off; SET enable_indexonlyscan = off',
-					$where, $order),
+					$where,
+					$order),
 				"skip scan: $where, $order");
 		}
 	}
@@ -185,7 +192,8 @@ if ($version >= 18)
 			(id(2), '[2026-01-15,2026-02-15)', 20);
 		INSERT INTO sale VALUES (id(1), '[2026-01-20,2026-02-10)')});
 	is( sqlstate(
-			q{INSERT INTO price VALUES (id(1), '[2026-02-15,2026-04-01)', 12)}),
+			q{INSERT INTO price VALUES (id(1), '[2026-02-15,2026-04-01)', 12)}
+		),
 		'23P01',
 		'periods of one id must not overlap');
 	is( sqlstate(

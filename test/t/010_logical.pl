@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 # Leases outlive the whole test.  The extension needn't be in the same schema: its
 # tables always are.
@@ -33,10 +34,8 @@ ALTER DATABASE postgres SET search_path = public, ids});
 	$node{$name} = $node;
 }
 my ($publisher, $subscriber) = @node{qw(publisher subscriber)};
-my ($version) =
-  $publisher->safe_psql('postgres', 'SHOW server_version_num') =~
-  /^(\d+)\d{4}$/;
-my $notes = SnoTest->new;
+my $version = $publisher->pg_version;
+my $notes   = NotedIds->new;
 
 my $mine =
   'system_identifier = (SELECT system_identifier FROM pg_control_system())';
@@ -99,6 +98,7 @@ my $received = leases($subscriber, "NOT $mine");
 is( $received,
 	leases($publisher, 'true'),
 	'its leases are copied, as another holder\'s');
+
 # The subscriber adds ids of its own to the rows that it receives, and has a
 # table of its own.
 $subscriber->safe_psql(
@@ -151,8 +151,7 @@ $notes->check('publisher and subscriber');
 # Rows are found by their ids.
 my @steps = (
 	[ 'an update', 'UPDATE t SET n = sno_sequence(id)' ],
-	[
-		'a changed metabyte',
+	[   'a changed metabyte',
 		'UPDATE t SET id = sno_with_meta(id, 255) WHERE sno_sequence(id) % 3 = 0'
 	],
 	[ 'a deletion', 'DELETE FROM t WHERE sno_sequence(id) % 5 = 0' ]);
@@ -209,7 +208,7 @@ $publisher->safe_psql('postgres',
 # subscriber has them too, and gives up a partition that they name.
 $notes->{phase} = $subscriber_phase;
 my $session   = open_session($subscriber, 'postgres');
-my $id        = ask($session, 'SELECT sno_generate()');
+my $id        = $session->query_safe('SELECT sno_generate()');
 my $partition = (decode_id($id))[3];
 $publisher->safe_psql('postgres',
 	"INSERT INTO sno_catalog.sno_lease VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
@@ -221,12 +220,13 @@ $subscriber->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
 wait_until(
 	'the unit of the last id has passed',
 	sub {
-		ask($session,
+		$session->query_safe(
 			"SELECT clock_timestamp() > sno_timestamp('$id') + interval '4 ms'"
 		) eq 't';
 	});
 $notes->add($session,
-	join("\n", $id, my $next = ask($session, 'SELECT sno_generate()')));
+	join("\n", $id, my $next = $session->query_safe('SELECT sno_generate()'))
+);
 isnt((decode_id($next))[3],
 	$partition, 'and the partition that it names is given up');
 close_session($session);

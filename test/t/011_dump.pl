@@ -10,16 +10,18 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
-my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-plan skip_all => 'libfaketime is not installed' unless defined $faketime;
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' unless defined $clock;
 
-my $notes = SnoTest->new;
-my $named = SnoTest->new;
+my $notes = NotedIds->new;
+my $named = NotedIds->new;
 my $dir   = PostgreSQL::Test::Utils::tempdir('dump');
 
 sub new_server
@@ -31,17 +33,6 @@ sub new_server
 		"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '$partitions'\n"
 	);
 	return $node;
-}
-
-# Start a server whose clock is so many seconds off.
-sub start_at
-{
-	my ($node, $seconds) = @_;
-	local $ENV{LD_PRELOAD}                   = $faketime;
-	local $ENV{FAKETIME}                     = sprintf('%+d', $seconds);
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
-	return;
 }
 
 sub connection
@@ -88,12 +79,12 @@ foreach my $session (@sessions)
 {
 	$notes->add(
 		$session,
-		ask($session,
+		$session->query_safe(
 			'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id'));
 }
-$named->add('source', ask($sessions[0], ids_of(1000, 'named')));
-ask($sessions[0], 'INSERT INTO log SELECT id FROM t');
-ask($sessions[0], 'UPDATE t SET parent = (SELECT min(id) FROM t)');
+$named->add('source', $sessions[0]->query_safe(ids_of(1000, 'named')));
+$sessions[0]->query_safe('INSERT INTO log SELECT id FROM t');
+$sessions[0]->query_safe('UPDATE t SET parent = (SELECT min(id) FROM t)');
 close_session($_) foreach @sessions;
 
 # All rows but those of this server, condensed; the leases of others
@@ -114,7 +105,8 @@ is(scalar keys %leased, 8, 'eight partitions are leased');
 # Into a server whose clock is half an hour behind
 #
 my $target = new_server('target', '100-163');
-start_at($target, -1800);
+$clock->set_offset(-1800);
+$clock->start_server($target);
 $target->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 
 # Dump the first server's database into a file.
@@ -122,10 +114,8 @@ sub dump_as
 {
 	my ($file, $user, @options) = @_;
 	$source->command_ok(
-		[
-			'pg_dump', '-f', "$dir/$file", @options,
-			'-d',      connection($source, 'app', $user)
-		],
+		[   'pg_dump', '-f', "$dir/$file", @options,
+			'-d',      connection($source, 'app', $user) ],
 		"pg_dump @options by $user");
 	return;
 }
@@ -232,9 +222,11 @@ create_without_public('without');
 dump_as('without.sql', 'owner', '-n', 'public', '-n', 'sno_catalog');
 dump_as('rows.sql', 'owner', '-t', 'sno_catalog.*');
 unlike(slurp_file("$dir/without.sql"),
-	qr/EXTENSION|sno_catalog/, 'without -e there is nothing of the extension');
+	qr/EXTENSION|sno_catalog/,
+	'without -e there is nothing of the extension');
 $target->safe_psql(
-	'without', 'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
+	'without',
+	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
 	connstr => connection($target, 'without'));
 restore($target, 'without', 'without.sql', 'owner');
 is( $target->safe_psql(
@@ -253,8 +245,10 @@ dump_as('schema.sql', 'owner', '--schema-only');
 dump_as('data.sql',   'owner', '--data-only');
 restore($target, 'halves', 'schema.sql', 'owner');
 my $session = open_session($target, 'halves');
-$notes->add($session,
-	ask($session, 'SELECT ids.sno_generate() FROM generate_series(1, 100)'));
+$notes->add(
+	$session,
+	$session->query_safe(
+		'SELECT ids.sno_generate() FROM generate_series(1, 100)'));
 restore($target, 'halves', 'data.sql', 'owner');
 $target->safe_psql('halves', 'VACUUM FULL sno_catalog.sno_lease');
 close_session($session);
@@ -286,8 +280,8 @@ FROM t}),
 # If there are no partitions but those of the first server, the clock must be
 # past its leases.
 #
-my @restored = (
-	sort keys %formats, qw(super sections chosen without halves busy));
+my @restored =
+  (sort keys %formats, qw(super sections chosen without halves busy));
 $target->append_conf('postgresql.conf', "sno.partitions = '100-107'");
 $target->reload;
 foreach my $dbname (@restored)
@@ -305,7 +299,8 @@ foreach my $dbname (@restored)
 		"$dbname: none is free while the first server's leases last");
 }
 $target->stop;
-start_at($target, 7200);
+$clock->set_offset(7200);
+$clock->start_server($target);
 $notes->next_phase;
 foreach my $dbname (@restored)
 {

@@ -6,20 +6,20 @@
 use strict;
 use warnings;
 
-use Cwd;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnoInstall;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 plan skip_all => 'oldinstall names no installation to upgrade from'
   unless $ENV{oldinstall};
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub new_server
 {
@@ -103,7 +103,7 @@ CREATE VIEW recent AS SELECT id FROM t WHERE id <@ tstzrange('2026-01-01', NULL)
 	{
 		$notes->add(
 			$session,
-			ask($session,
+			$session->query_safe(
 				'INSERT INTO t SELECT sno_generate(n % 256) FROM generate_series(1, 5000) AS n RETURNING id'
 			));
 	}
@@ -134,29 +134,17 @@ $old->stop;
 #
 # The upgrade
 #
-my $new    = new_server('new', '100-163');
-my $folder = getcwd();
-chdir PostgreSQL::Test::Utils::tempdir('upgrade');
-command_ok(
-	[
-		'pg_upgrade', '--no-sync',
-		'-d',         $old->data_dir,
-		'-D',         $new->data_dir,
-		'-b',         "$ENV{oldinstall}/bin",
-		'-B',         pg_config('bindir'),
-		'-s',         $new->host,
-		'-p',         $old->port,
-		'-P',         $new->port
-	],
-	'pg_upgrade');
-chdir $folder;
+my $new = new_server('new', '100-163');
+upgrade_cluster($old, "$ENV{oldinstall}/bin", $new, 'pg_upgrade');
 $new->start;
 $notes->next_phase;
 
 foreach my $dbname (@databases)
 {
-	is($new->safe_psql($dbname, $content),
-		$expected{$dbname}, "$dbname: rows, leases and the schema of the tables are as they were");
+	is( $new->safe_psql($dbname, $content),
+		$expected{$dbname},
+		"$dbname: rows, leases and the schema of the tables are as they were"
+	);
 	is( $new->safe_psql(
 			$dbname, q{SELECT count(*) FROM sno_catalog.sno_lease
 		WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())}

@@ -8,11 +8,12 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnoInstall;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
 {
@@ -23,23 +24,6 @@ foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
 }
 
 my ($installation, $libraries, $scripts) = copy_installation();
-my $sources = PostgreSQL::Test::Utils::tempdir('sources');
-
-# Build the library with one of its source files changed; returns where it is.
-sub build
-{
-	my ($name, $file, $change) = @_;
-	my $dir = "$sources/$name";
-
-	mkdir $dir or die "could not create $dir: $!";
-	system_or_bail('cp', '-pR', 'Makefile', 'sno.control', 'sql', 'src',
-		$dir);
-	my $text = slurp_file("$dir/$file");
-	unlink "$dir/$file";
-	append_to_file("$dir/$file", $change->($text));
-	system_or_bail('make', '-s', '-C', $dir, 'with_llvm=no', 'sno.so');
-	return "$dir/sno.so";
-}
 
 # Put a library in the place of the one that is installed, as installing does:
 # processes that have loaded that one keep it.
@@ -53,8 +37,7 @@ sub replace_library
 }
 
 my $released = pg_config('pkglibdir') . '/sno.so';
-my $next     = build(
-	'next',
+my $next     = build_library(
 	'src/type/fields.c',
 	sub {
 		return $_[0] . q{
@@ -66,15 +49,7 @@ sno_next(PG_FUNCTION_ARGS)
 }
 };
 	});
-my $other_layout = build(
-	'layout',
-	'src/shared/shmem.c',
-	sub {
-		my ($text) = @_;
-		$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
-		  or die 'shmem.c defines no layout version';
-		return $text;
-	});
+my $other_layout = build_library(other_layout());
 
 my $node =
   PostgreSQL::Test::Cluster->new('main', install_path => $installation);
@@ -89,15 +64,16 @@ append_to_file("$scripts/sno--$version--next.sql",
 	q{CREATE FUNCTION sno_next() RETURNS integer AS 'MODULE_PATHNAME' LANGUAGE C;}
 );
 append_to_file("$scripts/sno--next--later.sql",
-	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN more integer NOT NULL DEFAULT 0;');
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN more integer NOT NULL DEFAULT 0;'
+);
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # Sessions go on, and none gets what another one got.
 sub generates
 {
 	my ($session, $what) = @_;
-	my ($noted) = $notes->add($session, ask($session, ids_of(100)));
+	my ($noted) = $notes->add($session, $session->query_safe(ids_of(100)));
 	is($noted, 100, $what);
 	return;
 }
@@ -112,10 +88,12 @@ my $foreign_memory =
 #
 my $old = open_session($node, 'postgres');
 generates($old, 'a session generates');
-like(ask_error($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
+like(error_of($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
 	$missing, 'an update needs its library');
-is(ask($old, q{SELECT extversion FROM pg_extension WHERE extname = 'sno'}),
-	$version, 'and changes nothing without');
+is( $old->query_safe(
+		q{SELECT extversion FROM pg_extension WHERE extname = 'sno'}),
+	$version,
+	'and changes nothing without');
 
 #
 # A newer library under a running server, with the same layout of shared memory
@@ -124,11 +102,11 @@ replace_library($next);
 my $new = open_session($node, 'postgres');
 generates($new, 'a session with a newer library generates');
 generates($old, 'beside one that has the older');
-like(ask_error($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
+like(error_of($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
 	$missing, 'this can\'t update the extension');
-ask($new, q{ALTER EXTENSION sno UPDATE TO 'next'});
-is(ask($new, 'SELECT sno_next()'), 2, 'that can');
-like(ask_error($old, 'SELECT sno_next()'),
+$new->query_safe(q{ALTER EXTENSION sno UPDATE TO 'next'});
+is($new->query_safe('SELECT sno_next()'), 2, 'that can');
+like(error_of($old, 'SELECT sno_next()'),
 	$missing, 'what is new is missing in the older library');
 generates($_, 'all else works') foreach ($old, $new);
 close_session($new);
@@ -136,7 +114,7 @@ close_session($new);
 # And back
 replace_library($released);
 $new = open_session($node, 'postgres');
-like(ask_error($new, 'SELECT sno_next()'),
+like(error_of($new, 'SELECT sno_next()'),
 	$missing, 'what was new is missing in an older library');
 generates($_, 'all else works') foreach ($old, $new);
 close_session($new);
@@ -145,13 +123,13 @@ close_session($new);
 $node->safe_psql('postgres', 'CREATE DATABASE later');
 replace_library($next);
 $new = open_session($node, 'later');
-ask($new, 'CREATE EXTENSION sno');
+$new->query_safe('CREATE EXTENSION sno');
 generates($new, 'another database');
-ask($new, q{ALTER EXTENSION sno UPDATE TO 'later'});
-ask($new, 'VACUUM FULL sno_catalog.sno_lease');
+$new->query_safe(q{ALTER EXTENSION sno UPDATE TO 'later'});
+$new->query_safe('VACUUM FULL sno_catalog.sno_lease');
 my $error;
 wait_until('the session looks at the table',
-	sub { $error = ask_error($new, 'SELECT sno_generate()') });
+	sub { $error = error_of($new, 'SELECT sno_generate()') });
 like(
 	$error,
 	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
@@ -169,14 +147,15 @@ replace_library($other_layout);
 $new = open_session($node, 'postgres');
 for (1 .. 3)
 {
-	$error = ask_error($new, 'SELECT sno_generate()');
+	$error = error_of($new, 'SELECT sno_generate()');
 	like($error, $foreign_memory, 'another layout of shared memory');
 	like(
 		$error,
 		qr/^HINT:  The library was replaced while the server was running: restart the server\.$/m,
 		'with a hint');
 }
-is(ask($new, q{SELECT sno_meta('brpk4q72xwf2m63l')}), 255, 'ids can be read');
+is($new->query_safe(q{SELECT sno_meta('brpk4q72xwf2m63l')}),
+	255, 'ids can be read');
 generates($old, 'who has the older library goes on');
 close_session($_) foreach ($old, $new);
 
@@ -186,7 +165,7 @@ $new = open_session($node, 'postgres');
 generates($new, 'after a restart all is well');
 replace_library($released);
 $old = open_session($node, 'postgres');
-like(ask_error($old, 'SELECT sno_generate()'),
+like(error_of($old, 'SELECT sno_generate()'),
 	$foreign_memory, 'the same the other way round');
 generates($new, 'who has the newer library goes on');
 close_session($_) foreach ($old, $new);

@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my ($pgbouncer) =
   grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
@@ -66,10 +67,8 @@ sub ask_pooler
 	my ($query, $dbname) = @_;
 	my $output = '';
 	IPC::Run::run(
-		[
-			'psql', '-XqAt', '-c', $query,
-			"$connection dbname=" . ($dbname // 'postgres')
-		],
+		[   'psql', '-XqAt', '-c', $query,
+			"$connection dbname=" . ($dbname // 'postgres') ],
 		'<',
 		'/dev/null',
 		'>&',
@@ -81,7 +80,7 @@ wait_until('the pooler answers', sub { ask_pooler('SELECT 1') eq "1\n" });
 #
 # More clients than connections
 #
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 my $clients = $notes->start_clients(
 	$node, 'postgres',
 	clients => 24,
@@ -90,13 +89,13 @@ my $clients = $notes->start_clients(
 	table   => 't');
 my $connections =
   "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-wait_until(
-	'the pool is full',
+wait_until('the pool is full',
 	sub { $node->safe_psql('postgres', $connections) >= $pool_size });
 is($node->safe_psql('postgres', $connections),
 	$pool_size, "24 clients share $pool_size connections");
 cmp_ok(
-	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
+	$node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<=',
 	$pool_size + 1,
 	'and not many more partitions');
@@ -117,7 +116,7 @@ is($noted,  24 * 600 * 5, 'all clients got all their ids');
 is($errors, '',           'and no errors');
 
 # A pooler's session is no client: clients take turns in its partition.
-$notes->check('pooler', 1);
+$notes->check('pooler', take_turns => 1);
 $notes->check_rows($node, 'postgres', 't');
 
 #
@@ -130,10 +129,8 @@ append_to_file("$dir/bench.sql",
 foreach my $protocol (@protocols)
 {
 	command_ok(
-		[
-			'pgbench', '-n', '-M', $protocol, '-c', 16, '-t', 200, '-f',
-			"$dir/bench.sql", "$connection dbname=postgres"
-		],
+		[   'pgbench', '-n', '-M', $protocol, '-c', 16, '-t', 200, '-f',
+			"$dir/bench.sql", "$connection dbname=postgres" ],
 		"pgbench, protocol $protocol");
 }
 is( $node->safe_psql(

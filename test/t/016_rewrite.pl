@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 # Leases so short that each of them is renewed while the table is written anew.
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -26,7 +27,7 @@ CREATE EXTENSION amcheck;
 CREATE TABLE t (id sno PRIMARY KEY);
 CREATE INDEX t_hash ON t USING hash (id)});
 
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 my $clients = $notes->start_clients(
 	$node, 'postgres',
 	table    => 't',
@@ -46,16 +47,19 @@ foreach my $n (1 .. 6)
 		$node->safe_psql('postgres', $command);
 		$files{
 			$node->safe_psql('postgres',
-				"SELECT pg_relation_filenode('sno_catalog.sno_lease')")
-		} = 1;
+				"SELECT pg_relation_filenode('sno_catalog.sno_lease')") } = 1;
 		$notes->wait_for_notes($clients) if $n % 3 == 0;
 	}
 }
 is(scalar keys %files, 12, 'the leases are written anew 12 times');
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
-	'<=', 8, 'four sessions go on in few partitions');
+cmp_ok(
+	$node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
+	'<=', 8,
+	'four sessions go on in few partitions');
 is( $node->safe_psql(
-		'postgres', "SELECT count(*) FROM verify_heapam('sno_catalog.sno_lease')"),
+		'postgres',
+		"SELECT count(*) FROM verify_heapam('sno_catalog.sno_lease')"),
 	0,
 	'nothing is wrong with their table');
 

@@ -10,7 +10,6 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
 
 my $dir  = PostgreSQL::Test::Utils::tempdir('owner');
@@ -19,10 +18,8 @@ $node->init;
 $node->start;
 
 my @of_everybody = (
-	'sno_generate()',
-	q{sno_generate(0, 'shared')},
-	'sno_generate_many(1)',
-	q{sno_generate_many(1, 0, 'shared')},
+	'sno_generate()',       q{sno_generate(0, 'shared')},
+	'sno_generate_many(1)', q{sno_generate_many(1, 0, 'shared')},
 	'sno_take_snapshot()');
 my @of_owner = (
 	'sno_generate_at(now())',
@@ -52,8 +49,8 @@ sub sql_as
 # The SQLSTATEs that these calls get, each in a transaction of its own
 sub errors_of
 {
-	my ($user, $dbname, @calls) = @_;
-	my ($status, $out, $err) = $node->psql(
+	my ($user,   $dbname, @calls) = @_;
+	my ($status, $out,    $err)   = $node->psql(
 		$dbname,
 		join('', "\\set VERBOSITY sqlstate\n", map { "SELECT $_;\n" } @calls),
 		on_error_stop => 0,
@@ -96,7 +93,8 @@ sql_as(
 CREATE EXTENSION sno;
 SELECT sno_create_generator('orders', 700);
 CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n;
-CREATE FUNCTION made_at(timestamptz) RETURNS sno LANGUAGE sql SECURITY DEFINER RETURN sno_generate_at($1)});
+CREATE FUNCTION made_at(timestamptz) RETURNS sno LANGUAGE sql SECURITY DEFINER RETURN sno_generate_at($1)}
+);
 check_rights('app', 'old_owner', 'guest');
 
 $node->safe_psql(
@@ -122,19 +120,17 @@ sub check_dump
 	foreach my $user (@users)
 	{
 		my $dbname = "${from}_by_$user";
-		$node->safe_psql('postgres', "CREATE DATABASE $dbname OWNER new_owner");
+		$node->safe_psql('postgres',
+			"CREATE DATABASE $dbname OWNER new_owner");
 		$node->command_ok(
-			[
-				'pg_dump', '-Fc', '-f', "$dir/$dbname",
-				'-d',      connection($from, $user)
-			],
+			[   'pg_dump', '-Fc',
+				'-f',      "$dir/$dbname",
+				'-d',      connection($from, $user) ],
 			"$user dumps");
 		$node->command_ok(
-			[
-				'pg_restore', '--exit-on-error',
+			[   'pg_restore', '--exit-on-error',
 				'-d',         connection($dbname, $user),
-				"$dir/$dbname"
-			],
+				"$dir/$dbname" ],
 			"$user restores");
 		is($node->safe_psql($dbname, $content),
 			$expected, "$dbname: all is there");
@@ -166,17 +162,21 @@ ALTER SCHEMA sno_catalog RENAME TO more;
 DROP SCHEMA sno_catalog CASCADE},
 		on_error_stop => 0,
 		connstr       => connection('installed', $user));
-	is_deeply([ $err =~ /ERROR:  (\w+)/g ],
-		[ ('42501') x 3 ], "$user can't change the schema of the tables");
+	is_deeply(
+		[ $err =~ /ERROR:  (\w+)/g ],
+		[ ('42501') x 3 ],
+		"$user can't change the schema of the tables");
 }
-sql_as('installer', 'installed', 'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
+sql_as('installer', 'installed',
+	'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
 
 # What the role owns goes to another one, and the role with it.
 sql_as('installer', 'installed', 'CREATE EXTENSION sno');
 sql_as(
 	'new_owner', 'installed', q{
 SELECT sno_create_generator('orders', 700);
-CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n});
+CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n}
+);
 $node->safe_psql(
 	'installed', q{
 REASSIGN OWNED BY installer TO new_owner;

@@ -12,8 +12,8 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time usleep);
 use Torture;
 
@@ -48,10 +48,12 @@ sub tamper
 	my ($query)  = @_;
 	my $life     = $torture->life($server);
 	my $tamperer = open_session($server, 'postgres');
-	ask($tamperer, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
-	$torture->note_leases($life, ask($tamperer, $torture->leases_query));
-	ask($tamperer, 'INSERT INTO kept SELECT * FROM sno_catalog.sno_lease');
-	ask($tamperer, "$query; COMMIT");
+	$tamperer->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
+	$torture->note_leases($life,
+		$tamperer->query_safe($torture->leases_query));
+	$tamperer->query_safe(
+		'INSERT INTO kept SELECT * FROM sno_catalog.sno_lease');
+	$tamperer->query_safe("$query; COMMIT");
 	close_session($tamperer);
 	return;
 }
@@ -127,8 +129,9 @@ my $end   = $epoch + 2**39 / 250;
 
 my @plan = (
 	'kill -9 of a session'       => sub { $torture->kill_session; },
-	'two of them within a lease' => sub { $torture->kill_session for 1 .. 2; },
-	'kill -9 of the postmaster'  => sub {
+	'two of them within a lease' =>
+	  sub { $torture->kill_session for 1 .. 2; },
+	'kill -9 of the postmaster' => sub {
 		$torture->relive(sub { kill_postmaster($server) });
 	},
 	'immediate shutdown' => sub {
@@ -198,23 +201,25 @@ my @plan = (
 	},
 	'table locked past all leases' => sub {
 		my $locker = open_session($server, 'postgres');
-		ask($locker, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
+		$locker->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
 		wait_until(
 			'all leases are over',
 			sub {
-				ask($locker,
+				$locker->query_safe(
 					'SELECT max(tick_until) < clock_timestamp() FROM sno_catalog.sno_lease WHERE tick_until < clock_timestamp() + interval \'1 minute\''
 				) eq 't';
 			});
-		ask($locker, 'ROLLBACK');
+		$locker->query_safe('ROLLBACK');
 		close_session($locker);
 	},
 	'table rewritten' => sub {
 		$torture->sql('VACUUM FULL sno_catalog.sno_lease') for 1 .. 5;
 	},
-	'table truncated'          => sub { tamper('TRUNCATE sno_catalog.sno_lease'); },
+	'table truncated' => sub { tamper('TRUNCATE sno_catalog.sno_lease'); },
 	'rows forged, and deleted' => sub {
-		tamper("UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'");
+		tamper(
+			"UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'"
+		);
 		$torture->get_on;
 		tamper("DELETE FROM sno_catalog.sno_lease");
 		$torture->sql('VACUUM sno_catalog.sno_lease');
@@ -240,7 +245,7 @@ my @plan = (
 					sub { kill_postmaster($server) });
 			});
 	},
-	'a standby promoted that lags' => sub { promote(); },
+	'a standby promoted that lags'                      => sub { promote(); },
 	'promoted without the end of the WAL, clock behind' => with_all_rows(
 		sub {
 			# No session is to go on in a partition that it leased far ahead.

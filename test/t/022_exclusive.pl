@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
@@ -29,14 +30,14 @@ sno.partitions = 7
 $torture->start_server($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 $notes->next_phase;
 
 # Have a session make ids, which are noted; returns the last one's fields.
 sub generate
 {
 	my ($session, $count) = @_;
-	my $ids = ask($session, ids_of($count // 100));
+	my $ids = $session->query_safe(ids_of($count // 100));
 	my %id;
 	$notes->add($session, $ids);
 	@id{qw(unit tick_tock meta partition sequence)} =
@@ -63,7 +64,7 @@ my $owner    = open_session($node, 'postgres');
 my $neighbor = open_session($node, 'postgres', "sno.max_wait = '10ms'");
 generate($owner);
 wait_for_leases();
-like(ask_error($neighbor, 'SELECT sno_generate()'),
+like(error_of($neighbor, 'SELECT sno_generate()'),
 	$refused, 'an idle session keeps its partition, its lease being over');
 is(generate($owner)->{partition}, 7, 'and goes on there');
 
@@ -75,7 +76,7 @@ generate($owner);
 my %ends = (
 	'an error in mid-call' => sub {
 		like(
-			ask_error(
+			error_of(
 				$owner,
 				'SELECT sno_generate(n % 257) FROM generate_series(1, 1000) AS n'
 			),
@@ -98,10 +99,10 @@ my %ends = (
 		$node->poll_query_until('postgres',
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $owner->{pid} AND state = 'active'"
 		);
-		$owner->{run}->finish;
+		drop_session($owner);
 	},
 	'a client that is killed' => sub {
-		$owner->{run}->kill_kill;
+		drop_session($owner);
 	});
 foreach my $what (sort keys %ends)
 {
@@ -111,14 +112,16 @@ foreach my $what (sort keys %ends)
 	{
 		$owner = open_session($node, 'postgres');
 		wait_until('the partition is handed on',
-			sub { ask_error($owner, 'SELECT sno_generate()') eq '' });
+			sub { error_of($owner, 'SELECT sno_generate()') eq '' });
 	}
 	my $after = generate($owner);
 	is($after->{partition}, $before->{partition}, "$what: same partition");
 	is($after->{tick_tock}, $before->{tick_tock}, 'same timeline');
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
-	1, 'all of that took one lease');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
+	1,
+	'all of that took one lease');
 close_session($_) foreach ($owner, $neighbor);
 $notes->check('one partition');
 
@@ -128,13 +131,13 @@ $notes->check('one partition');
 configure($node, 'sno.partitions', '10000-19999');
 my @many = map { open_session($node, 'postgres') } 1 .. 20;
 my $gate = open_session($node, 'postgres');
-ask($gate, 'SELECT pg_advisory_lock(1)');
+$gate->query_safe('SELECT pg_advisory_lock(1)');
 send_query($_, 'SELECT pg_advisory_lock_shared(1); ' . ids_of(2000))
   foreach @many;
 $node->poll_query_until('postgres',
 	q{SELECT count(*) = 20 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}
 );
-ask($gate, 'SELECT pg_advisory_unlock(1)');
+$gate->query_safe('SELECT pg_advisory_unlock(1)');
 my %taken;
 
 foreach my $session (@many)
@@ -155,11 +158,12 @@ $notes->check('twenty at once');
 configure($node, 'sno.partitions', '100-103');
 my @sessions =
   map { open_session($node, 'postgres', "sno.max_wait = '10ms'") } 1 .. 40;
-my @owners = grep { ask_error($_, 'SELECT sno_generate()') eq '' } @sessions;
+my @owners = grep { error_of($_, 'SELECT sno_generate()') eq '' } @sessions;
 is(scalar @owners, 4, 'four of forty sessions have a partition');
 my %is_owner = map  { $_ => 1 } @owners;
 my @waiting  = grep { !$is_owner{$_} } @sessions;
-my $errors = join '', map { ask_error($_, 'SELECT sno_generate()') } @waiting;
+my $errors   = join "\n",
+  map { error_of($_, 'SELECT sno_generate()') } @waiting;
 is(scalar(() = $errors =~ /$refused/g), 36, 'the others are refused');
 is( scalar(
 		() =
@@ -171,7 +175,7 @@ is( scalar(
 generate($_) foreach @owners;
 
 # They take turns as sessions end.
-ask($_, "SET sno.max_wait = '1d'") foreach @waiting;
+$_->query_safe("SET sno.max_wait = '1d'") foreach @waiting;
 send_query($_, ids_of(10)) foreach @waiting;
 while (@waiting)
 {
@@ -180,8 +184,7 @@ while (@waiting)
 	wait_until(
 		'one of those that wait is served',
 		sub {
-			$_->{run}->pump_nb foreach @waiting;
-			($served) = grep { $_->{err} =~ /-- done/ } @waiting;
+			($served) = grep { has_answered($_) } @waiting;
 			defined $served;
 		});
 	my ($ids, $err) = receive($served);
@@ -203,15 +206,15 @@ for my $n (1 .. 4)
 	my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
 	generate($session);
 	$node->stop('immediate');
-	$session->{run}->kill_kill;
+	drop_session($session);
 	$torture->start_server($node);
 	$notes->check_leases($node, 'postgres', "crash $n");
 	$notes->next_phase;
 }
 my $session = open_session($node, 'postgres', "sno.max_wait = '10ms'");
-like(ask_error($session, 'SELECT sno_generate()'),
+like(error_of($session, 'SELECT sno_generate()'),
 	$refused, 'a pool that crashes used up: refused');
-ask($session, "SET sno.max_wait = '1d'");
+$session->query_safe("SET sno.max_wait = '1d'");
 send_query($session, ids_of(10));
 $torture->set_clock(3600);
 my ($ids, $err) = receive($session);

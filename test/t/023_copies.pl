@@ -11,14 +11,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
+use SnoInstall;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 
 # Leases outlive the whole test.
 my $settings = q{
@@ -41,10 +43,11 @@ sub generate
 	my ($node, $dbname) = @_;
 	$dbname //= 'postgres';
 	my $session = open_session($node, $dbname, 'sno.max_wait = 0');
-	$notes->add($node->name, ask($session, ids_of(500)));
+	$notes->add($node->name, $session->query_safe(ids_of(500)));
 	$notes->add(
 		$node->name,
-		ask($session, 'INSERT INTO t (id) ' . ids_of(500) . ' RETURNING id'),
+		$session->query_safe(
+			'INSERT INTO t (id) ' . ids_of(500) . ' RETURNING id'),
 		'inserted');
 	close_session($session);
 	return;
@@ -177,10 +180,8 @@ $original->safe_psql(
 generate($original, 'dumped');
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump';
 $original->command_ok(
-	[
-		'pg_dump', '-Fc', '-f', $dump, '-d',
-		$original->connstr('dumped') . ' user=owner'
-	],
+	[   'pg_dump', '-Fc', '-f', $dump, '-d',
+		$original->connstr('dumped') . ' user=owner' ],
 	'an owner dumps his database');
 my $behind = PostgreSQL::Test::Cluster->new('behind');
 $behind->init;
@@ -191,10 +192,8 @@ $torture->start_server($behind);
 $behind->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE DATABASE restored OWNER owner');
 $behind->command_ok(
-	[
-		'pg_restore', '-e', '-d',
-		$behind->connstr('restored') . ' user=owner', $dump
-	],
+	[   'pg_restore', '-e', '-d',
+		$behind->connstr('restored') . ' user=owner', $dump ],
 	'and restores it');
 keeps_away('restored where the clock is behind', $behind, 'restored');
 $notes->check('a dump');
@@ -206,26 +205,8 @@ $behind->stop;
 my $upgraded = PostgreSQL::Test::Cluster->new('upgraded');
 $upgraded->init;
 $upgraded->append_conf('postgresql.conf', $settings);
-my $bin  = $behind->config_data('--bindir');
-my $here = PostgreSQL::Test::Utils::tempdir('upgrade');
-{
-	# What it logs, it logs where it is.
-	my $cwd = Cwd::getcwd();
-	chdir $here or die "$here: $!";
-	command_ok(
-		[
-			'pg_upgrade', '--no-sync',
-			'-d',         $behind->data_dir,
-			'-D',         $upgraded->data_dir,
-			'-b',         $bin,
-			'-B',         $bin,
-			'-s',         $upgraded->host,
-			'-p',         $behind->port,
-			'-P',         $upgraded->port
-		],
-		'a cluster is upgraded');
-	chdir $cwd or die "$cwd: $!";
-}
+upgrade_cluster($behind, pg_config('bindir'), $upgraded,
+	'a cluster is upgraded');
 $torture->start_server($upgraded);
 keeps_away('upgraded', $upgraded, 'restored');
 $notes->check('an upgrade');
@@ -240,9 +221,10 @@ $notes->next_phase;
 my $session = open_session($original, 'postgres', 'sno.max_wait = 0');
 configure($original, 'synchronous_standby_names', 'nobody',    $session);
 configure($original, 'sno.partitions',            '5000-9999', $session);
-$notes->add('original', ask($session, ids_of(500)));
-is( ask($session,
-		'SELECT count(*) > 0 FROM sno_catalog.sno_lease WHERE partition >= 5000'),
+$notes->add('original', $session->query_safe(ids_of(500)));
+is( $session->query_safe(
+		'SELECT count(*) > 0 FROM sno_catalog.sno_lease WHERE partition >= 5000'
+	),
 	't',
 	'a lease waits for no standby');
 
@@ -252,7 +234,7 @@ $original->poll_query_until('postgres',
 	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'}
 );
 $original->stop('immediate');
-$session->{run}->kill_kill;
+drop_session($session);
 $original->append_conf('postgresql.conf', q{synchronous_standby_names = ''});
 $torture->start_server($original);
 $notes->check_leases($original, 'postgres', 'a commit that waited');
@@ -314,7 +296,8 @@ is( $one->safe_psql('postgres',
 		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease')
 	  . $two->safe_psql(
 		'postgres',
-		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease'),
+		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease'
+	  ),
 	'11',
 	'leases are not replicated');
 

@@ -39,15 +39,16 @@ exec unshare --user --map-user="$user" --map-group="$group" "$@"},
 	}
 }
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my ($data_disk, $wal_disk) = ('/mnt', '/media');
 my $torture = Torture->new;
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 my $node    = PostgreSQL::Test::Cluster->new('main');
 my @options = ('--waldir', "$wal_disk/wal", '--wal-segsize', '1');
 
@@ -73,7 +74,7 @@ $notes->next_phase;
 sub generate
 {
 	my ($session) = @_;
-	return $notes->add($session, ask($session, ids_of(100)));
+	return $notes->add($session, $session->query_safe(ids_of(100)));
 }
 
 # A session that generates for the first time must lease a partition, as long
@@ -94,7 +95,7 @@ sub crash
 {
 	my ($what) = @_;
 	$node->stop('immediate') if defined $node->{_pid};
-	$_->{run}->kill_kill foreach @busy;
+	drop_session($_) foreach @busy;
 	@busy = ();
 	$torture->start_server($node);
 	$notes->check_leases($node, 'postgres', $what);
@@ -131,7 +132,7 @@ is($err, '', 'one that waits for a flush is served after it');
 $notes->add($new[0], $ids);
 like((receive($new[1]))[1], qr/^ERROR:  57014: /m, 'one is cancelled');
 generate($new[1]);
-$new[2]->{run}->finish;
+drop_session($new[2]);
 my $next = open_session($node, 'postgres');
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pids[2]");
@@ -146,8 +147,7 @@ push @busy, $unlucky;
 $torture->stall_flushes(1);
 send_query($unlucky, ids_of(10));
 wait_for_flushes(1);
-$unlucky->{run}->pump_nb;
-is($unlucky->{out}, '', 'nothing is issued before its lease is flushed');
+ok(!has_answered($unlucky), 'no id is issued before its lease is flushed');
 kill_postmaster($node);
 $torture->stall_flushes(0);
 crash('a crash while flushes stall');
@@ -164,7 +164,8 @@ sql(q{
 INSERT INTO sno_catalog.sno_lease
 SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', 0, '2020-01-01', '2020-01-01', '2020-01-01'
 FROM generate_series(1, 100)});
-sql('DELETE FROM sno_catalog.sno_lease WHERE ctid >= \'(1,1)\'; VACUUM sno_catalog.sno_lease');
+sql('DELETE FROM sno_catalog.sno_lease WHERE ctid >= \'(1,1)\'; VACUUM sno_catalog.sno_lease'
+);
 is(sql(q{SELECT pg_relation_size('sno_catalog.sno_lease')}),
 	8192, 'one page of leases');
 
@@ -176,7 +177,7 @@ my $hungry = open_session($node, 'postgres', 'sno.max_wait = 0');
 push @busy, $hungry;
 foreach (1, 2)
 {
-	$error = ask_error($hungry, 'SELECT sno_generate()');
+	$error = error_of($hungry, 'SELECT sno_generate()');
 	like(
 		$error,
 		qr/^ERROR:  53100: could not extend file .*No space left on device/m,
@@ -246,7 +247,7 @@ generate($busy[0]);
 
 # The first line pointer, which says where a row is, makes it 30 bytes long.
 my $session = damage(24 + 2, pack('C', 30 << 1));
-$error = ask_error($session, 'SELECT sno_generate()');
+$error = error_of($session, 'SELECT sno_generate()');
 like(
 	$error,
 	qr/^ERROR:  XX001: a row of table "sno_lease" of extension "sno" is damaged$/m,
@@ -263,7 +264,7 @@ pass('and mended as the hint says');
 
 # The page's header
 $session = damage(12, "\xff\xff");
-$error   = ask_error($session, 'SELECT sno_generate()');
+$error   = error_of($session, 'SELECT sno_generate()');
 like(
 	$error,
 	qr/^ERROR:  XX001: invalid page in block 0 of relation /m,

@@ -9,17 +9,19 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
+use SnoInstall;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', "log_statement = none\n");
 $node->start;
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 $notes->next_phase;
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
@@ -38,7 +40,7 @@ sub is_refused
 	while (my ($query, $state) = splice @refused, 0, 2)
 	{
 		like(
-			ask_error($session, $query),
+			error_of($session, $query),
 			qr/^ERROR:  $state: /m,
 			"$who: $query");
 	}
@@ -57,11 +59,11 @@ GRANT USAGE ON SCHEMA ids TO PUBLIC});
 my $mallory = connect_as('mallory', 'search_path = ids');
 
 # How many objects there are
-my $objects =
-  join ' UNION ALL ', map { "SELECT count(*) FROM $_" }
+my $objects = join ' UNION ALL ',
+  map { "SELECT count(*) FROM $_" }
   qw(pg_namespace pg_class pg_type pg_proc pg_operator pg_extension pg_depend pg_description pg_init_privs);
 sql('CREATE SCHEMA sno_catalog AUTHORIZATION mallory');
-ask($mallory, 'CREATE TABLE sno_catalog.sno_lease (trap integer)');
+$mallory->query_safe('CREATE TABLE sno_catalog.sno_lease (trap integer)');
 my $before = sql($objects);
 my ($status, $out, $err) = $node->psql('postgres',
 	"\\set VERBOSITY verbose\nCREATE EXTENSION sno SCHEMA ids");
@@ -70,11 +72,13 @@ like(
 	qr/^.*ERROR:  42P06: schema "sno_catalog" already exists$/m,
 	'a schema and table that were planted are not taken for ours');
 is(sql($objects), $before, 'and nothing is left behind');
-ask($mallory, 'DROP SCHEMA sno_catalog CASCADE');
+$mallory->query_safe(
+	'DROP TABLE sno_catalog.sno_lease; DROP SCHEMA sno_catalog');
 
 # Whoever runs one of these would run it as a superuser.
 my $trap = q{LANGUAGE plpgsql AS $$BEGIN RAISE 'trapped'; END$$};
-ask($mallory, qq{
+$mallory->query_safe(
+	qq{
 CREATE FUNCTION trap() RETURNS trigger $trap;
 CREATE FUNCTION trap(a anyelement, b anyelement) RETURNS boolean $trap;
 CREATE FUNCTION format(text, VARIADIC text[]) RETURNS text $trap;
@@ -99,8 +103,8 @@ is_refused(
 	'CREATE INDEX ON sno_catalog.sno_lease (partition)'       => '42501',
 	'CREATE TRIGGER t BEFORE UPDATE ON sno_catalog.sno_lease FOR EACH ROW EXECUTE FUNCTION ids.trap()'
 	  => '42501',
-	'CREATE RULE r AS ON INSERT TO sno_catalog.sno_lease DO INSTEAD NOTHING' =>
-	  '42501',
+	'CREATE RULE r AS ON INSERT TO sno_catalog.sno_lease DO INSTEAD NOTHING'
+	  => '42501',
 	'CREATE POLICY p ON sno_catalog.sno_lease'        => '42501',
 	'GRANT SELECT ON sno_catalog.sno_lease TO alice'  => '42501',
 	'DROP TABLE sno_catalog.sno_lease'                => '42501',
@@ -110,13 +114,14 @@ is_refused(
 	  => '42501',
 	q{CREATE FUNCTION mine() RETURNS ids.sno LANGUAGE c AS 'sno', 'sno_generate'}
 	  => '42501');
-$notes->add($mallory, ask($mallory, ids_of(100)));
+$notes->add($mallory, $mallory->query_safe(ids_of(100)));
 
 #
 # A search path that is full of traps
 #
 sql('CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO PUBLIC');
-ask($mallory, qq{
+$mallory->query_safe(
+	qq{
 SET search_path = traps;
 CREATE FUNCTION trap() RETURNS trigger $trap;
 CREATE TABLE sno_lease (holder bigint, partition integer);
@@ -125,14 +130,14 @@ GRANT ALL ON sno_lease TO PUBLIC;
 CREATE TYPE sno AS (trap integer);
 RESET search_path});
 my $alice = connect_as('alice', 'search_path = traps, ids, pg_catalog');
-ask($alice, q{CREATE TEMP TABLE sno_lease (trap integer)});
+$alice->query_safe(q{CREATE TEMP TABLE sno_lease (trap integer)});
 $notes->add(
 	$alice,
-	ask($alice,
+	$alice->query_safe(
 		'SELECT ids.sno_generate(n % 256) FROM generate_series(1, 1000) AS n')
 );
-is( ask($alice, 'SELECT count(*) FROM traps.sno_lease')
-	  . ask($alice, 'SELECT count(*) FROM pg_temp.sno_lease'),
+is( $alice->query_safe('SELECT count(*) FROM traps.sno_lease')
+	  . $alice->query_safe('SELECT count(*) FROM pg_temp.sno_lease'),
 	'00',
 	'leases go to the table of the extension, whatever the search path');
 is(sql('SELECT count(*) FROM sno_catalog.sno_lease'), 2, 'and are there');
@@ -141,14 +146,15 @@ is_refused(
 	'SELECT * FROM sno_catalog.sno_lease'        => '42501',
 	'SELECT count(*) FROM sno_catalog.sno_lease' => '42501',
 	'COPY sno_catalog.sno_lease TO STDOUT'       => '42501',
-	q{UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'} => '42501',
+	q{UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'}
+	  => '42501',
 	'TRUNCATE sno_catalog.sno_lease'               => '42501',
 	'DROP EXTENSION sno'                           => '42501',
 	q{ALTER EXTENSION sno SET SCHEMA public}       => '42501',
 	q{SET sno.partitions = '1-2'}                  => '42501',
 	q{SET sno.lease_duration = '1d'}               => '55P02',
 	q{ALTER ROLE alice SET sno.partitions = '1-2'} => '42501');
-is( ask($alice,
+is( $alice->query_safe(
 		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_lease\''
 	),
 	'',
@@ -162,18 +168,8 @@ $notes->check('abuse');
 # The library is replaced, under a running server, by one with another layout of
 # shared memory.
 #
-my $source = "$FindBin::RealBin/../..";
-my $build  = PostgreSQL::Test::Utils::tempdir('library');
-system_or_bail('cp', '-R', "$source/src", "$source/sql", "$source/Makefile",
-	"$source/sno.control", $build);
-my $shmem = slurp_file("$build/src/shared/shmem.c");
-$shmem =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
-  or die 'no layout version';
-unlink "$build/src/shared/shmem.c";
-append_to_file("$build/src/shared/shmem.c", $shmem);
-system_or_bail("find $build -name '*.o' -o -name '*.so' | xargs rm -f");
-system_or_bail('make', '-s', '-C', $build, 'with_llvm=no', 'sno.so');
-sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$build/sno.so', 'sno_generate'}
+my $library = build_library(other_layout());
+sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$library', 'sno_generate'}
 );
 my $error =
   ($node->psql('postgres', "\\set VERBOSITY verbose\nSELECT another(1)"))[2];

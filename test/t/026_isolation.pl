@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -19,9 +20,9 @@ $node->append_conf('postgresql.conf',
 	"sno.partitions = '0-99'\nsno.lease_duration = 1h\n");
 $node->start;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(mallory alice);
-$node->safe_psql($_, 'CREATE EXTENSION sno') foreach qw(mallory alice);
+$node->safe_psql($_, 'CREATE EXTENSION sno')       foreach qw(mallory alice);
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # New sessions of a database make ids, by their own generators, of given times, and
 # by a named one; returns the errors that they meet.
@@ -30,11 +31,13 @@ sub try_all
 	my ($dbname) = @_;
 	my $errors = '';
 
-	foreach my $query (ids_of(10), "SELECT sno_generate_at('2020-01-01')",
+	foreach my $query (
+		ids_of(10),
+		"SELECT sno_generate_at('2020-01-01')",
 		ids_of(10, 'orders'))
 	{
 		my $session = open_session($node, $dbname);
-		$errors .= ask_error($session, $query);
+		$errors .= error_of($session, $query);
 		close_session($session);
 	}
 	return $errors;
@@ -48,24 +51,25 @@ is(try_all('alice'), '', 'before');
 # All partitions get a definition, of which snapshots are taken
 #
 my $mallory = open_session($node, 'mallory');
-ask($mallory, 'BEGIN');
-ask($mallory,
+$mallory->query_safe('BEGIN');
+$mallory->query_safe(
 	"SELECT count(sno_create_generator('g' || i, i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
-ask($mallory,
+$mallory->query_safe(
 	"SELECT count(sno_take_snapshot('g' || i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
-ask($mallory, 'ROLLBACK');
-is(try_all('alice'), '', 'definitions that are rolled back');
+$mallory->query_safe('ROLLBACK');
+is(try_all('alice'),   '', 'definitions that are rolled back');
 is(try_all('mallory'), '', 'a snapshot leaves no trace');
 
 #
 # All partitions have a named generator that is in use
 #
-ask($mallory,
+$mallory->query_safe(
 	"SELECT count(sno_create_generator('g' || i, i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
-ask($mallory, q{
+$mallory->query_safe(
+	q{
 DO $$
 BEGIN
 	FOR i IN 0 .. 99 LOOP
@@ -78,7 +82,7 @@ BEGIN
 	END LOOP;
 END $$});
 like(
-	ask_error($mallory, 'SET sno.max_wait = 0; SELECT sno_generate()'),
+	error_of($mallory, 'SET sno.max_wait = 0; SELECT sno_generate()'),
 	qr/^ERROR:  53400: no partition was free/m,
 	'who gives all partitions away has none');
 is(try_all('alice'), '', 'but others have theirs');
@@ -88,13 +92,13 @@ is(try_all('alice'), '', 'but others have theirs');
 #
 my $until = $node->safe_psql('alice',
 	'SELECT ' . unit_of("clock_timestamp() + interval '10 years'"));
-ask($mallory, "SELECT sno_drop_generator('orders')");
-ask($mallory,
+$mallory->query_safe("SELECT sno_drop_generator('orders')");
+$mallory->query_safe(
 	qq{SELECT sno_restore_generator('x', '{"partition": [0, 70], "sequenceMax": 65535,
 		"wallHi": $until, "wallSafe": $until, "now": $until}')}
 );
 like(
-	ask_error($mallory, "SET sno.max_wait = 0; SELECT sno_generate(0, 'x')"),
+	error_of($mallory, "SET sno.max_wait = 0; SELECT sno_generate(0, 'x')"),
 	qr/^ERROR:  53400: generator "x" could not issue/m,
 	'its own generator is behind now');
 is(try_all('alice'), '', 'others are not');
@@ -115,7 +119,8 @@ my $eve   = open_session($node, 'eve');
 my $error = '';
 for (1 .. 200)
 {
-	$error = ask_error($eve, "SELECT sno_generate_at('2020-01-01'), sno_reseed()");
+	$error =
+	  error_of($eve, "SELECT sno_generate_at('2020-01-01'), sno_reseed()");
 	last if $error ne '';
 }
 like(
@@ -134,11 +139,13 @@ foreach my $n (1 .. 40)
 {
 	my $session = open_session($node, $n % 2 ? 'alice' : 'eve');
 	push @sessions, $session;
-	$partitions{ (decode_id(ask($session, 'SELECT sno_generate()')))[3] }++;
+	$partitions{ (decode_id($session->query_safe('SELECT sno_generate()')))[3]
+	}++;
 }
-is(scalar keys %partitions, 40, 'forty sessions of two databases have a partition each');
+is(scalar keys %partitions,
+	40, 'forty sessions of two databases have a partition each');
 my $more = open_session($node, 'alice');
-is(ask_error($more, 'SELECT sno_generate()'),
+is(error_of($more, 'SELECT sno_generate()'),
 	'', 'when all are used, databases use the same');
 close_session($_) foreach $more, @sessions;
 
@@ -148,15 +155,17 @@ close_session($_) foreach $more, @sessions;
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model',    'CREATE EXTENSION sno');
 $node->safe_psql('model',
-	"SELECT sno_create_generator('first', 5), sno_create_generator('second', 6)");
+	"SELECT sno_create_generator('first', 5), sno_create_generator('second', 6)"
+);
 $node->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE model');
 my $oid = $node->safe_psql('postgres',
 	"SELECT oid FROM pg_database WHERE datname = 'again'");
+
 sub make_ids
 {
 	my ($generator) = @_;
-	my $session = open_session($node, 'again');
-	my $ids     = join "\n", map { ask($session, $_) } ids_of(100),
+	my $session     = open_session($node, 'again');
+	my $ids         = join "\n", map { $session->query_safe($_) } ids_of(100),
 	  ids_of(100, $generator);
 	my %partitions = map { (decode_id($_))[3] => 1 } split /\n/, $ids;
 	close_session($session);
@@ -164,7 +173,8 @@ sub make_ids
 }
 make_ids('first');
 $node->safe_psql('postgres', 'DROP DATABASE again');
-$node->safe_psql('postgres', "CREATE DATABASE again TEMPLATE model OID = $oid");
+$node->safe_psql('postgres',
+	"CREATE DATABASE again TEMPLATE model OID = $oid");
 my $used = make_ids('second');
 is( $node->safe_psql(
 		'again',
@@ -176,10 +186,10 @@ is( $node->safe_psql(
 
 # The same database remains the same, whatever is altered.
 my $session = open_session($node, 'again');
-my $before  = (decode_id(ask($session, 'SELECT sno_generate()')))[3];
+my $before  = (decode_id($session->query_safe('SELECT sno_generate()')))[3];
 $node->safe_psql('postgres', 'ALTER DATABASE again CONNECTION LIMIT 50');
 my $other = open_session($node, 'again');
-isnt((decode_id(ask($other, 'SELECT sno_generate()')))[3],
+isnt((decode_id($other->query_safe('SELECT sno_generate()')))[3],
 	$before, 'a partition that a session owns is nobody else\'s');
 close_session($_) foreach $session, $other;
 $node->safe_psql('postgres', 'ALTER DATABASE again CONNECTION LIMIT 51');

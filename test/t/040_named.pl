@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 # Leases outlive the whole test.
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -27,14 +28,15 @@ $node->start;
 $node->safe_psql('postgres',
 	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub create
 {
 	my ($name, $partition, @bounds) = @_;
 	$node->safe_psql('postgres',
-		"SELECT sno_create_generator('$name', "
-		  . join(', ', $partition, @bounds) . ')');
+			"SELECT sno_create_generator('$name', "
+		  . join(', ', $partition, @bounds)
+		  . ')');
 	return;
 }
 
@@ -46,7 +48,8 @@ sub snapshot
 	  map { "s->'$_'" } qw(drifts wallHi wallSafe sequence);
 	my %snapshot;
 	@snapshot{qw(drifts wall_hi wall_safe sequence)} = split /\|/,
-	  ($server // $node)->safe_psql('postgres',
+	  ($server // $node)
+	  ->safe_psql('postgres',
 		"SELECT $keys FROM sno_take_snapshot('$name') AS s");
 	return \%snapshot;
 }
@@ -55,7 +58,9 @@ sub snapshot
 sub generate
 {
 	my ($name, $server) = @_;
-	my $ids = ($server // $node)->safe_psql('postgres',
+	my $ids =
+	  ($server // $node)
+	  ->safe_psql('postgres',
 		'SET sno.max_wait = 500; ' . ids_of(1000, $name));
 	$notes->add($name, $ids);
 	return split /\n/, $ids;
@@ -65,7 +70,9 @@ sub generate
 sub complaint
 {
 	my ($name, $server) = @_;
-	my ($status, $out, $err) = ($server // $node)->psql('postgres',
+	my ($status, $out, $err) =
+	  ($server // $node)
+	  ->psql('postgres',
 		"SET sno.max_wait = 0; SELECT sno_generate(1, '$name')");
 	return $err;
 }
@@ -101,8 +108,10 @@ for my $round (1 .. 2)
 		$node->start;
 	}
 	my $before = snapshot('restart');
-	ok( $node->poll_query_until('postgres',
-			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = 1000"),
+	ok( $node->poll_query_until(
+			'postgres',
+			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = 1000"
+		),
 		'the last session leaves the exact state behind');
 	$node->restart if $round == 1;
 	is(snapshot('restart')->{wall_hi},
@@ -170,20 +179,20 @@ $notes->check_unique('pools that overlap');
 
 # An anonymous generator and a definition in its partition: it moves away.
 my $session = open_session($node, 'postgres');
-$partition = ask($session, 'SELECT sno_partition(sno_generate())');
+$partition = $session->query_safe('SELECT sno_partition(sno_generate())');
 create('taken', $partition);
 like(
 	complaint('taken'),
 	qr/partition $partition of generator "taken" was in use for 0 ms/,
 	'a generator waits for the session that has its partition');
-$notes->add('anonymous', ask($session, ids_of(100_000)));
-isnt(ask($session, 'SELECT sno_partition(sno_generate())'),
+$notes->add('anonymous', $session->query_safe(ids_of(100_000)));
+isnt($session->query_safe('SELECT sno_partition(sno_generate())'),
 	$partition, 'which moves away');
 generate('taken');
-my ($mine) = ask($session, 'SELECT sno_partition(sno_generate())');
-ask($session, "SELECT sno_create_generator('own', $mine)");
-$notes->add('anonymous', ask($session, ids_of(1000, 'own')));
-$notes->add('anonymous', ask($session, ids_of(1000)));
+my ($mine) = $session->query_safe('SELECT sno_partition(sno_generate())');
+$session->query_safe("SELECT sno_create_generator('own', $mine)");
+$notes->add('anonymous', $session->query_safe(ids_of(1000, 'own')));
+$notes->add('anonymous', $session->query_safe(ids_of(1000)));
 close_session($session);
 generate('own');
 $notes->check_unique('definitions in partitions in use');
@@ -198,7 +207,9 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 my ($status, $out, $err) =
   $standby->psql('postgres', "SELECT sno_generate(1, 'moved')");
-like($err, qr/cannot execute sno_generate\(\) during recovery/,
+like(
+	$err,
+	qr/cannot execute sno_generate\(\) during recovery/,
 	'a standby generates nothing');
 load(
 	'moved',

@@ -10,38 +10,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time usleep);
 
-my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-plan skip_all => 'libfaketime is not installed' unless defined $faketime;
-
-my $clock_file = PostgreSQL::Test::Utils::tempdir('clock') . '/offset';
-
-# Set the servers' clock to so many seconds after the real one.
-sub set_clock
-{
-	my ($offset) = @_;
-	unlink "$clock_file.new";
-	append_to_file("$clock_file.new", sprintf("%+.6f\n", $offset));
-	rename "$clock_file.new", $clock_file
-	  or die "could not set the clock: $!";
-	return;
-}
-
-sub start
-{
-	my ($server) = @_;
-	local $ENV{LD_PRELOAD}                   = $faketime;
-	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $clock_file;
-	local $ENV{FAKETIME_NO_CACHE}            = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$server->start;
-	return;
-}
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' unless defined $clock;
 
 sub server
 {
@@ -57,12 +35,11 @@ sno.lease_duration = 10min
 	return $server;
 }
 
-set_clock(0);
 my $node = server('main');
-start($node);
+$clock->start_server($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub create
 {
@@ -78,7 +55,7 @@ sub create
 sub generate
 {
 	my ($name, $session) = @_;
-	my $ids    = ask($session, ids_of(100, $name));
+	my $ids = $session->query_safe(ids_of(100, $name));
 	my ($last) = $ids =~ /(\w+)$/;
 	my %id;
 
@@ -96,7 +73,7 @@ sub session
 sub complaint
 {
 	my ($name, $session) = @_;
-	return ask_error($session, "SELECT sno_generate(1, '$name')");
+	return error_of($session, "SELECT sno_generate(1, '$name')");
 }
 
 my $behind = qr/53400.*behind what the generator issued/s;
@@ -116,38 +93,40 @@ my $partition = 2000;
 foreach my $size (60, 3600, 365 * 86400)
 {
 	my $name = "back by $size s";
-	set_clock(0);
+	$clock->set_offset(0);
 	create($name, $partition++);
 	my ($one, $two) = (session(), session());
 
 	my $before = generate($name, $one);
 	generate($name, $two);
-	set_clock(-$size);
+	$clock->set_offset(-$size);
 	my $back  = generate($name, $one);
 	my $other = generate($name, $two);
 	is($before->{tick_tock} . $back->{tick_tock} . $other->{tick_tock},
 		'011', "$name: the other timeline, for both sessions");
-	cmp_ok($back->{unit}, '<', $before->{unit} - 250 * $size + 250 * 30,
+	cmp_ok(
+		$back->{unit}, '<',
+		$before->{unit} - 250 * $size + 250 * 30,
 		'at the time that the clock shows');
 	is(drifts($name), 1, 'it is one drift');
 
-	set_clock(-2 * $size);
+	$clock->set_offset(-2 * $size);
 	like(complaint($name, $one), $behind, 'once more: it waits');
 
-	set_clock(30);
+	$clock->set_offset(30);
 	my $forward = generate($name, $two);
 	cmp_ok($forward->{unit}, '>', $before->{unit}, 'forward: it goes on');
 	is(drifts($name), 1, 'without a drift');
 
-	set_clock(0);
+	$clock->set_offset(0);
 	generate($name, $one);
 	is(drifts($name), 2, 'back once it is made up: it is a drift again');
 
 	# What the steps left behind is no obstacle to a clean restart.
 	close_session($_) foreach ($one, $two);
-	set_clock(60);
+	$clock->set_offset(60);
 	$node->stop;
-	start($node);
+	$clock->start_server($node);
 	$one = session();
 	generate($name, $one);
 	is(drifts($name), 2, 'a clean restart is no drift');
@@ -163,30 +142,32 @@ foreach my $mode ('fast', 'immediate')
 {
 	my $name = "$mode restart";
 
-	set_clock(0);
+	$clock->set_offset(0);
 	create($name, $partition++);
 	my $session = session();
 	my $before  = generate($name, $session);
 	close_session($session) if $mode eq 'fast';
 	$node->stop($mode);
-	set_clock(-3600);
-	start($node);
+	$clock->set_offset(-3600);
+	$clock->start_server($node);
 	$session = session();
 	my $back = generate($name, $session);
 	is($back->{tick_tock}, 1, "$name: the other timeline");
-	cmp_ok($back->{unit}, '<', $before->{unit} - 250 * 3000,
+	cmp_ok(
+		$back->{unit}, '<',
+		$before->{unit} - 250 * 3000,
 		'at the time that the clock shows');
 	close_session($session);
 
 	$node->stop;
-	set_clock(-7200);
-	start($node);
+	$clock->set_offset(-7200);
+	$clock->start_server($node);
 	$session = session();
 	like(complaint($name, $session), $behind, 'once more: it waits');
 	close_session($session);
 	$node->stop;
-	set_clock(3600);
-	start($node);
+	$clock->set_offset(3600);
+	$clock->start_server($node);
 	$session = session();
 	generate($name, $session);
 	close_session($session);
@@ -201,31 +182,32 @@ $notes->check_unique('steps while it is down');
 	my $elsewhere = $partition + 100;
 	my $session   = session();
 
-	set_clock(0);
+	$clock->set_offset(0);
 	create('ahead', $partition);
 	generate('ahead', $session);
-	set_clock(365 * 86400);
-	is(generate('ahead', $session)->{tick_tock}, 0, 'a year ahead: it goes on');
-	set_clock(0);
+	$clock->set_offset(365 * 86400);
+	is(generate('ahead', $session)->{tick_tock},
+		0, 'a year ahead: it goes on');
+	$clock->set_offset(0);
 	is(generate('ahead', $session)->{tick_tock},
 		1, 'and back: it goes on in the other timeline');
-	set_clock(-3600);
+	$clock->set_offset(-3600);
 	like(complaint('ahead', $session), $behind, 'further back: it waits');
 
 	foreach my $try ('dropped and created again', 'with other bounds')
 	{
-		ask($session, "SELECT sno_drop_generator('ahead')");
+		$session->query_safe("SELECT sno_drop_generator('ahead')");
 		create('ahead', $partition, $try =~ /bounds/ ? 5000 : 9999);
 		like(complaint('ahead', $session), $behind, "$try: it waits still");
 	}
-	ask($session, "SELECT sno_drop_generator('ahead')");
+	$session->query_safe("SELECT sno_drop_generator('ahead')");
 	create('ahead', $elsewhere);
 	is(generate('ahead', $session)->{partition},
 		$elsewhere, 'in another partition: it goes on');
 
-	ask($session, "SELECT sno_drop_generator('ahead')");
+	$session->query_safe("SELECT sno_drop_generator('ahead')");
 	create('ahead', $partition++);
-	set_clock(1);
+	$clock->set_offset(1);
 	is(generate('ahead', $session)->{tick_tock},
 		1, 'when the step is made up: it goes on where it was');
 	close_session($session);
@@ -236,7 +218,7 @@ $notes->check_unique('a year ahead');
 # Dumped while it generates, and restored where the clock is behind
 #
 
-set_clock(0);
+$clock->set_offset(0);
 create('dumped', $partition++);
 create('idle',   $partition++);
 my $session = session();
@@ -252,21 +234,19 @@ $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'dumped');
 $notes->stop_clients($node, $clients);
 
-set_clock(-300);
+$clock->set_offset(-300);
 my $restored = server('restored');
-start($restored);
+$clock->start_server($restored);
 $restored->command_ok(
-	[
-		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$restored->connstr('postgres')
-	],
+	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$restored->connstr('postgres') ],
 	'restored');
 $session = session($restored);
 is(generate('dumped', $session)->{tick_tock},
 	1, 'what was generating goes on in the other timeline');
 is(generate('idle', $session)->{tick_tock},
 	1, 'so does what was not, where the clock is behind it');
-set_clock(-600);
+$clock->set_offset(-600);
 like(complaint('dumped', $session), $behind, 'further back: it waits');
 close_session($session);
 $notes->check_unique('a dump');
@@ -278,18 +258,20 @@ $restored->stop;
 # by the time that it began to read.
 #
 
-set_clock(0);
+$clock->set_offset(0);
 create('torn', $partition);
 $session = session();
+
 sub row
 {
 	my ($text) = $node->safe_psql('postgres',
-		"SELECT r FROM sno_catalog.sno_lease AS r WHERE partition = $partition") =~ /^\((.*)\)$/;
+		"SELECT r FROM sno_catalog.sno_lease AS r WHERE partition = $partition"
+	) =~ /^\((.*)\)$/;
 	return split /,/, $text;
 }
 my $left = generate('torn', $session);
 my @old  = row();
-set_clock(-60);
+$clock->set_offset(-60);
 generate('torn', $session);
 my @new = row();
 isnt("@new", "@old", 'a step back changes the row');
@@ -312,7 +294,7 @@ $partition++;
 # A clock that is stepped all the time
 #
 
-set_clock(0);
+$clock->set_offset(0);
 create('strobed', $partition++);
 $clients = $notes->start_clients(
 	$node, 'postgres',
@@ -322,14 +304,16 @@ $clients = $notes->start_clients(
 my $end = time + 5;
 while (time < $end)
 {
-	set_clock(rand() * 2 - 1);
+	$clock->set_offset(rand() * 2 - 1);
 	usleep(5000);
 }
-set_clock(2);
+$clock->set_offset(2);
 $notes->wait_for_notes($clients);
 my (undef, $errors) = $notes->stop_clients($node, $clients);
 unlike(
-	join('', grep { !/terminat|connection|behind|within 20 ms/ } $errors =~ /ERROR.*/g),
+	join('',
+		grep { !/terminat|connection|behind|within 20 ms/ }
+		  $errors =~ /ERROR.*/g),
 	qr/ERROR/,
 	'strobing: nothing worse than a wait comes of it');
 $notes->check_unique('strobing');

@@ -10,10 +10,11 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use List::Util qw(max min sum);
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 sub server
 {
@@ -37,16 +38,18 @@ SELECT sno_create_generator('p' || n, 3002, 4 * n, 4 * n + 3) FROM generate_seri
 });
 
 # Eight sessions at once, for so many seconds; returns how many ids each got.
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 sub share
 {
 	my ($name, $seconds) = @_;
-	my @sessions = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1 .. 8;
+	my @sessions =
+	  map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1 .. 8;
 	my @counts;
 
-	ask($_, 'CREATE TEMP TABLE made (id sno)') foreach @sessions;
-	send_query($_, qq{
+	$_->query_safe('CREATE TEMP TABLE made (id sno)') foreach @sessions;
+	send_query(
+		$_, qq{
 DO \$\$
 DECLARE
     until timestamptz := clock_timestamp() + interval '$seconds s';
@@ -59,13 +62,13 @@ END \$\$}) foreach @sessions;
 	{
 		my ($out, $err) = receive($session);
 		is($err, '', "$name: no session met an error");
-		my $ids = ask($session, 'TABLE made');
+		my $ids = $session->query_safe('TABLE made');
 		$notes->add($session, $ids);
 		push @counts, scalar split /\n/, $ids;
 		close_session($session);
 	}
-	is( $node->safe_psql('postgres',
-			"SELECT sno_take_snapshot('$name')->'drifts'"),
+	is( $node->safe_psql(
+			'postgres', "SELECT sno_take_snapshot('$name')->'drifts'"),
 		0,
 		"$name: a steady clock makes no drift");
 	return @counts;
@@ -74,7 +77,7 @@ END \$\$}) foreach @sessions;
 # Leases are renewed meanwhile.
 share('large', 3);
 $notes->check_unique('sharing a large one');
-$notes = SnoTest->new;
+$notes = NotedIds->new;
 my @counts = share('small', 5);
 cmp_ok(
 	min(@counts), '>',
@@ -86,10 +89,11 @@ $notes->check_unique('sharing a small one');
 my $session = open_session($node, 'postgres', 'sno.max_wait = 10000');
 $notes->add(
 	$session,
-	ask( $session,
+	$session->query_safe(
 		q{SELECT sno_generate(1, 'p' || n % 200) FROM generate_series(0, 3999) AS n}
 	));
-is( ask($session, 'SELECT count(*) FROM sno_catalog.sno_lease WHERE named'),
+is( $session->query_safe(
+		'SELECT count(*) FROM sno_catalog.sno_lease WHERE named'),
 	202,
 	'each pool has its row');
 close_session($session);
@@ -117,9 +121,10 @@ foreach my $round (0 .. 2)
 	foreach my $n (0 .. 29)
 	{
 		my ($first, $last) = (4 * $n, 4 * $n + 3 + 2 * $round);
-		ask($churn, "SELECT sno_create_generator('brief', 3500, $first, $last)");
-		$notes->add($churn, ask($churn, ids_of(10, 'brief')));
-		ask($churn, "SELECT sno_drop_generator('brief')");
+		$churn->query_safe(
+			"SELECT sno_create_generator('brief', 3500, $first, $last)");
+		$notes->add($churn, $churn->query_safe(ids_of(10, 'brief')));
+		$churn->query_safe("SELECT sno_drop_generator('brief')");
 	}
 }
 close_session($churn);
@@ -127,8 +132,10 @@ $notes->check_unique('generators that come and go');
 
 # Two sessions, each of which owns the partition of the generator that the other
 # one asks for
-my @pair  = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1, 2;
-my @owned = map { (decode_id(ask($_, 'SELECT sno_generate()')))[3] } @pair;
+my @pair = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1,
+  2;
+my @owned =
+  map { (decode_id($_->query_safe('SELECT sno_generate()')))[3] } @pair;
 $node->safe_psql('postgres',
 	"SELECT sno_create_generator('of $_', $owned[$_])")
   foreach 0, 1;
@@ -144,10 +151,11 @@ close_session($_) foreach @pair;
 # Another database with the same definition has nothing to do with this one.
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',
-	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)");
-my $here  = open_session($node, 'postgres', 'sno.max_wait = 10000');
-my $there = open_session($node, 'other', 'sno.max_wait = 10000');
-my $elsewhere = SnoTest->new;
+	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)"
+);
+my $here      = open_session($node, 'postgres', 'sno.max_wait = 10000');
+my $there     = open_session($node, 'other',    'sno.max_wait = 10000');
+my $elsewhere = NotedIds->new;
 for (1 .. 20)
 {
 	send_query($here,  ids_of(500, 'large'));
@@ -155,7 +163,7 @@ for (1 .. 20)
 	$notes->add($here, (receive($here))[0]);
 	$elsewhere->add($there, (receive($there))[0]);
 }
-close_session($_) foreach ($here, $there);
+close_session($_)                 foreach ($here,  $there);
 $_->check_unique('two databases') foreach ($notes, $elsewhere);
 
 # A definition is the server's own: logical replication leaves those of the
@@ -192,8 +200,10 @@ INSERT INTO item VALUES (sno_generate(7, 'late'));
 $node->wait_for_catchup('everything');
 is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM item'),
 	3, 'rows are replicated');
-is($subscriber->safe_psql('postgres', 'SELECT name, partition FROM sno_catalog.sno_generator'),
-	'small|4000', 'definitions are not');
+is( $subscriber->safe_psql(
+		'postgres', 'SELECT name, partition FROM sno_catalog.sno_generator'),
+	'small|4000',
+	'definitions are not');
 $notes->add('subscriber',
 	$subscriber->safe_psql('postgres', ids_of(100, 'small')));
 $notes->check_unique('two servers');

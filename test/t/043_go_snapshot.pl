@@ -15,10 +15,11 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use List::Util qw(max);
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
 
@@ -27,7 +28,8 @@ sub time_of { return 1262304000 + $_[0] / 250; }
 
 # What each of them did, by partition
 my %go;
-foreach (split /\n/, slurp_file("$FindBin::RealBin/../vectors/go_snapshots.tsv"))
+foreach (split /\n/,
+	slurp_file("$FindBin::RealBin/../vectors/go_snapshots.tsv"))
 {
 	if (my ($high, $low) = /"partition":\[(\d+),(\d+)\]/)
 	{
@@ -52,18 +54,22 @@ sub go_on
 {
 	my ($node, $partition, $unit, $max_wait) = @_;
 	my $generator = $go{$partition};
-	my $notes     = SnoTest->new;
+	my $notes     = NotedIds->new;
 	my $session   = open_session($node, 'postgres', 'sno.max_wait = 10000');
 
 	$torture->set_clock(time_of($unit) - time);
-	my $restored = ask($session, 'SELECT ' . unit_of('clock_timestamp()'));
-	ask($session,
-		"SELECT sno_restore_generator('p$partition', '$generator->{snapshot}')");
-	ask($session, "SET sno.max_wait = $max_wait");
-	$notes->add($session, ask($session, ids_of(1, "p$partition")));
-	ask($session, 'SET sno.max_wait = 10000');
-	my $count = $generator->{max} - $generator->{min} < 100 ? 20_000 : 100_000;
-	$notes->add($session, ask($session, ids_of($count, "p$partition")));
+	my $restored =
+	  $session->query_safe('SELECT ' . unit_of('clock_timestamp()'));
+	$session->query_safe(
+		"SELECT sno_restore_generator('p$partition', '$generator->{snapshot}')"
+	);
+	$session->query_safe("SET sno.max_wait = $max_wait");
+	$notes->add($session, $session->query_safe(ids_of(1, "p$partition")));
+	$session->query_safe('SET sno.max_wait = 10000');
+	my $count =
+	  $generator->{max} - $generator->{min} < 100 ? 20_000 : 100_000;
+	$notes->add($session,
+		$session->query_safe(ids_of($count, "p$partition")));
 	close_session($session);
 
 	# What Go issued before the snapshot and until it was restored
@@ -115,11 +121,14 @@ for my $n (0 .. $#clocks)
 		# Amid its ids there is only the other timeline, if that is unused: it
 		# doesn't wait for them to be over.
 		my $at_once = $n == 0 && !$generator->{drifted};
-		my ($unit, $tick_tock) = go_on($node, $partition,
-			$clocks[$n]->($generator), $at_once ? 50 : 10000);
+		my ($unit, $tick_tock) = go_on(
+			$node, $partition,
+			$clocks[$n]->($generator),
+			$at_once ? 50 : 10000);
 		cmp_ok($unit, '>', $generator->{taken},
-			'it goes on after the snapshot') if !$at_once;
-		is($tick_tock,
+			'it goes on after the snapshot')
+		  if !$at_once;
+		is( $tick_tock,
 			$generator->{drifted} || $unit <= $generator->{taken} ? 1 : 0,
 			'it goes on in the timeline that is free');
 	}

@@ -11,8 +11,8 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 # After two crashes within a lease callers wait until it is over.
@@ -34,13 +34,15 @@ $server->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
 CREATE TABLE t (id sno NOT NULL);
-SELECT sno_create_generator('full', 1000), sno_create_generator('small', 2000, 5, 36)});
+SELECT sno_create_generator('full', 1000), sno_create_generator('small', 2000, 5, 36)}
+);
 
 my $unit = 0.004;
 my @plan = (
 	'kill -9 of a session'       => sub { $torture->kill_session; },
-	'two of them within a lease' => sub { $torture->kill_session for 1 .. 2; },
-	'kill -9 of the postmaster'  => sub {
+	'two of them within a lease' =>
+	  sub { $torture->kill_session for 1 .. 2; },
+	'kill -9 of the postmaster' => sub {
 		$torture->relive(sub { kill_postmaster($server) });
 	},
 	'immediate shutdown' => sub {
@@ -60,10 +62,10 @@ my @plan = (
 	'sessions stopped at any step' => sub {
 		$torture->stop_sessions(100, $torture->sessions);
 	},
-	'clock back by a unit'       => clock_at(-$unit),
-	'clock back by 1 s'          => clock_at(-1),
-	'clock back twice by a unit' => clock_at(-$unit, -2 * $unit),
-	'clock back twice by 1 s'    => clock_at(-1, -2),
+	'clock back by a unit'                 => clock_at(-$unit),
+	'clock back by 1 s'                    => clock_at(-1),
+	'clock back twice by a unit'           => clock_at(-$unit, -2 * $unit),
+	'clock back twice by 1 s'              => clock_at(-1,     -2),
 	'immediate shutdown after a step back' => sub {
 		$torture->set_clock(-1);
 		$torture->get_on;

@@ -10,13 +10,14 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->start;
-$node->safe_psql('postgres',
+$node->safe_psql(
+	'postgres',
 	q{CREATE EXTENSION sno; CREATE TABLE t (n integer);
 	  SELECT sno_create_generator('g', 1)});
 
@@ -29,17 +30,18 @@ foreach ([ 0, qr/^$/ ], [ 256, qr/22003/ ])
 {
 	my ($meta, $error) = @$_;
 	my $session = open_session($node, 'postgres');
-	like(ask_error($session, "SELECT sno_generate($meta, 'g')"),
+	like(error_of($session, "SELECT sno_generate($meta, 'g')"),
 		$error, "metabyte $meta");
 
 	my $pid = $session->{pid};
 	send_query($session, $insert);
 	$node->poll_query_until('postgres',
-		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid");
+		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $pid"
+	);
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 	$node->poll_query_until('postgres',
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
-	$session->{run}->finish;
+	drop_session($session);
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'),
 		0, 'a session that is ended commits nothing');
 }
@@ -49,7 +51,7 @@ sub end_after
 {
 	my ($what) = @_;
 	my $session = open_session($node, 'postgres');
-	ask($session, "SELECT sno_generate(0, 'g')");
+	$session->query_safe("SELECT sno_generate(0, 'g')");
 	$what->();
 	close_session($session);
 	return;
@@ -61,18 +63,22 @@ sub exact_after_session
 	my ($what) = @_;
 	end_after($what // sub { });
 	return $node->safe_psql('postgres',
-		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE named');
+		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE named'
+	);
 }
 is(exact_after_session(), 't', 'the last one to use it leaves an exact row');
 my $log = -s $node->logfile;
 is( exact_after_session(
 		sub {
-			$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease ADD x integer');
+			$node->safe_psql('postgres',
+				'ALTER TABLE sno_catalog.sno_lease ADD x integer');
 		}),
 	'f',
 	'but not into a table that was altered');
-like(slurp_file($node->logfile, $log),
-	qr/FATAL:  table "sno_lease".* was altered/, 'which is logged');
+like(
+	slurp_file($node->logfile, $log),
+	qr/FATAL:  table "sno_lease".* was altered/,
+	'which is logged');
 $node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease DROP x');
 is(exact_after_session(), 't', 'that session is not counted any more');
 
@@ -80,22 +86,23 @@ is(exact_after_session(), 't', 'that session is not counted any more');
 my $locker = open_session($node, 'postgres');
 end_after(
 	sub {
-		$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease SET (fillfactor = 90)');
-		ask($locker, 'BEGIN; LOCK pg_constraint IN ACCESS EXCLUSIVE MODE');
+		$node->safe_psql('postgres',
+			'ALTER TABLE sno_catalog.sno_lease SET (fillfactor = 90)');
+		$locker->query_safe(
+			'BEGIN; LOCK pg_constraint IN ACCESS EXCLUSIVE MODE');
 	});
 pass('a session ends whatever is locked');
-ask($locker, 'ROLLBACK');
+$locker->query_safe('ROLLBACK');
 
 # Snapshots wait for the table, but not for ever.
-ask($locker, 'BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
+$locker->query_safe('BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
 foreach my $call (q{sno_take_snapshot('g')},
-	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')})
+	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')}
+  )
 {
 	my $session = open_session($node, 'postgres');
-	like(
-		ask_error($session, "SET sno.max_wait = 10; SELECT $call"),
-		qr/55P03/,
-		"table locked: $call");
+	like(error_of($session, "SET sno.max_wait = 10; SELECT $call"),
+		qr/55P03/, "table locked: $call");
 	close_session($session);
 }
 close_session($locker);

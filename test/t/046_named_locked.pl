@@ -10,8 +10,8 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -29,8 +29,9 @@ my $locker = open_session($node, 'postgres');
 # Queue for a lock behind another session's transaction.
 sub queue_lock
 {
-	ask($locker, 'BEGIN');
-	send_query($locker, 'LOCK TABLE sno_catalog.sno_generator IN ACCESS EXCLUSIVE MODE');
+	$locker->query_safe('BEGIN');
+	send_query($locker,
+		'LOCK TABLE sno_catalog.sno_generator IN ACCESS EXCLUSIVE MODE');
 	$node->poll_query_until('postgres',
 		"SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $locker->{pid} AND NOT granted)"
 	);
@@ -41,9 +42,9 @@ sub queue_lock
 sub end_locks
 {
 	my ($session) = @_;
-	ask($session, 'COMMIT');
+	$session->query_safe('COMMIT');
 	receive($locker);
-	ask($locker, 'COMMIT');
+	$locker->query_safe('COMMIT');
 	return;
 }
 
@@ -59,7 +60,7 @@ sub wait_until_waiting
 #
 # The wait has an end.
 #
-ask($holder, 'BEGIN; SELECT count(*) FROM sno_catalog.sno_generator');
+$holder->query_safe('BEGIN; SELECT count(*) FROM sno_catalog.sno_generator');
 queue_lock();
 foreach my $call (
 	q{sno_generate(0, 'g')},
@@ -69,15 +70,17 @@ foreach my $call (
 {
 	my $session = open_session($node, 'postgres', @hasty);
 	like(
-		ask_error($session, "SELECT $call"),
+		error_of($session, "SELECT $call"),
 		qr/^ERROR:  55P03: could not lock table "sno_generator" of extension "sno" within 100 ms
 DETAIL:  Another session holds, or waits for, a lock on it that conflicts with ACCESS SHARE\./,
 		$call);
 	close_session($session);
 }
 
-is( $node->safe_psql('postgres',
-		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators()}),
+is( $node->safe_psql(
+		'postgres',
+		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators()}
+	),
 	0,
 	'who looks at generators does not wait, and sees no definitions');
 
@@ -85,7 +88,7 @@ is( $node->safe_psql('postgres',
 # It is seen, can be cancelled, and is over when the lock is.
 #
 my $listener = open_session($node, 'postgres');
-ask($listener, 'LISTEN sno_overflow');
+$listener->query_safe('LISTEN sno_overflow');
 my $waiting = open_session($node, 'postgres', @patient);
 send_query($waiting, q{SELECT sno_partition(sno_generate(0, 'g'))});
 wait_until_waiting($waiting);
@@ -93,7 +96,7 @@ my $heard = '';
 wait_until(
 	'the wait is notified',
 	sub {
-		($heard .= ask($listener, 'SELECT 1')) =~
+		($heard .= $listener->query_safe('SELECT 1')) =~
 		  /\{"generator": "g", "partition": null,/;
 	});
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($waiting->{pid})");
@@ -107,12 +110,12 @@ is((receive($waiting))[0], 1, 'a wait is over');
 # A definition that the transaction made itself
 #
 my $user = open_session($node, 'postgres', @hasty);
-ask($user, q{BEGIN; SELECT sno_create_generator('mine', 2)});
+$user->query_safe(q{BEGIN; SELECT sno_create_generator('mine', 2)});
 queue_lock();
-is(ask($user, q{SELECT sno_partition(sno_generate(0, 'mine'))}),
+is($user->query_safe(q{SELECT sno_partition(sno_generate(0, 'mine'))}),
 	2, 'a transaction uses its own definition');
-ask($user, q{SELECT sno_create_generator('more', 3)});
-is(ask($user, q{SELECT sno_partition(sno_generate(0, 'more'))}),
+$user->query_safe(q{SELECT sno_create_generator('more', 3)});
+is($user->query_safe(q{SELECT sno_partition(sno_generate(0, 'more'))}),
 	3, 'and another one');
 end_locks($user);
 
@@ -121,17 +124,19 @@ end_locks($user);
 # one is looked up as soon as there is no lock.
 #
 my $other = open_session($node, 'postgres');
-ask($other, 'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
+$other->query_safe(
+	'BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
 $node->safe_psql('postgres', q{SELECT sno_create_generator('next', 4)});
 send_query($waiting, q{SELECT sno_partition(sno_generate(0, 'next'))});
 wait_until_waiting($waiting);
-ask($holder,
-	q{BEGIN; SELECT sno_drop_generator('next'), sno_create_generator('next', 5)});
+$holder->query_safe(
+	q{BEGIN; SELECT sno_drop_generator('next'), sno_create_generator('next', 5)}
+);
 queue_lock();
-ask($holder, 'COMMIT');
+$holder->query_safe('COMMIT');
 receive($locker);
-ask($other,  'COMMIT');
-ask($locker, 'COMMIT');
+$other->query_safe('COMMIT');
+$locker->query_safe('COMMIT');
 is((receive($waiting))[0], 5, 'the definition of the moment');
 
 $node->stop;

@@ -7,38 +7,19 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time);
 
-my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-plan skip_all => 'libfaketime is not installed' unless defined $faketime;
-
-my $clock_file = PostgreSQL::Test::Utils::tempdir('clock') . '/clock';
-
-# The server's clock: stopped at a time, or an offset to the real one.
-sub set_clock
-{
-	my ($clock) = @_;
-	unlink "$clock_file.new";
-	append_to_file("$clock_file.new", "$clock\n");
-	rename "$clock_file.new", $clock_file
-	  or die "could not set the clock: $!";
-	return;
-}
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' unless defined $clock;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-set_clock('+0');
-{
-	local $ENV{LD_PRELOAD}                   = $faketime;
-	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $clock_file;
-	local $ENV{FAKETIME_NO_CACHE}            = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
-}
+$clock->start_server($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
@@ -49,10 +30,11 @@ FROM (SELECT sno_generate_many(%d) AS id) AS s};
 #
 # A unit that never ends: a partition has 65,536 ids in it
 #
-set_clock('2030-01-01 00:00:00');
-is(ask($session, sprintf($summary, 140_000)),
+$clock->stop_at('2030-01-01 00:00:00');
+is($session->query_safe(sprintf($summary, 140_000)),
 	'140000|140000|1|3', 'further partitions are taken within a unit');
-is( ask($session, q{
+is( $session->query_safe(
+		q{
 SELECT count(*) FROM (SELECT id, lag(id) OVER () AS previous FROM sno_generate_many(10000) AS id) AS s
 WHERE id <= previous AND sno_partition(id) = sno_partition(previous)}),
 	0,
@@ -63,11 +45,13 @@ WHERE id <= previous AND sno_partition(id) = sno_partition(previous)}),
 #
 my $leased =
   $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
-set_clock('2030-01-01 00:00:01');
-is(ask($session, sprintf($summary, 190_000)),
+$clock->stop_at('2030-01-01 00:00:01');
+is($session->query_safe(sprintf($summary, 190_000)),
 	'190000|190000|1|3', 'in the next unit they take their turn again');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
-	$leased, 'without new leases');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
+	$leased,
+	'without new leases');
 
 #
 # A clock that runs.  Each partition renews its lease once in a half-life,
@@ -78,10 +62,12 @@ $node->stop;
 $node->append_conf('postgresql.conf', "sno.lease_duration = 1s\n");
 $node->start;
 $session = open_session($node, 'postgres');
-is(ask($session, 'SELECT count(sno_generate())'), 1, 'a lease is taken');
-ask($session, "SELECT pg_stat_reset_shared('wal')");
+is($session->query_safe('SELECT count(sno_generate())'),
+	1, 'a lease is taken');
+$session->query_safe("SELECT pg_stat_reset_shared('wal')");
 my $start = time;
-ask($session, q{
+$session->query_safe(
+	q{
 DO $$
 DECLARE
 	until timestamptz := clock_timestamp() + interval '4 s';
@@ -91,12 +77,15 @@ BEGIN
 	END LOOP;
 END $$});
 cmp_ok(
-	ask($session,
+	$session->query_safe(
 		'SELECT issued FROM sno_generators() WHERE pid = pg_backend_pid()'),
-	'>', 1_000_000, 'millions are made');
-ask($session, 'SELECT pg_stat_force_next_flush()');
+	'>',
+	1_000_000,
+	'millions are made');
+$session->query_safe('SELECT pg_stat_force_next_flush()');
 cmp_ok(
-	ask($session, 'SELECT wal_records FROM pg_stat_wal') / (time - $start),
+	$session->query_safe('SELECT wal_records FROM pg_stat_wal') /
+	  (time - $start),
 	'<', 30, 'and next to nothing is written');
 
 close_session($session);

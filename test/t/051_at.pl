@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
@@ -19,16 +20,16 @@ $node->append_conf('postgresql.conf', "log_statement = none\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # Have a session make ids for times that are the same in each call, ascending or
 # in any order, which are noted; returns the partitions they are of.
 sub generate_at
 {
 	my ($session, $count, $order) = @_;
-	my $ids = ask($session,
-			"SELECT sno_generate_at(timestamptz '2020-01-01' + "
-		  . '(' . ($order // 'n')
+	my $ids = $session->query_safe(
+			"SELECT sno_generate_at(timestamptz '2020-01-01' + " . '('
+		  . ($order // 'n')
 		  . ")::float8 * interval '4 ms', (n % 256)::int) FROM generate_series(1::bigint, $count) AS n"
 	);
 	my %partitions;
@@ -87,7 +88,8 @@ sub partitions_known
 {
 	my ($server, $dbname) = @_;
 	return map { $_ => 1 } split /\n/,
-	  $server->safe_psql($dbname, 'SELECT partition FROM sno_catalog.sno_lease');
+	  $server->safe_psql($dbname,
+		'SELECT partition FROM sno_catalog.sno_lease');
 }
 
 sub others_are_taken
@@ -119,7 +121,7 @@ my %known = partitions_known($node, 'postgres');
 $node->wait_for_catchup($standby);
 my $session = open_session($standby, 'postgres');
 like(
-	ask_error($session, "SELECT sno_generate_at('2020-01-01')"),
+	error_of($session, "SELECT sno_generate_at('2020-01-01')"),
 	qr/^ERROR:  25006: cannot execute sno_generate_at\(\) during recovery$/m,
 	'a standby does not generate');
 close_session($session);
@@ -144,36 +146,34 @@ $notes->check('successors');
 $standby->append_conf('postgresql.conf', "sno.partitions = '60000-60007'");
 $standby->reload;
 $session = open_session($standby, 'postgres');
-is( ask($session, 'SHOW sno.partitions'),
+is($session->query_safe('SHOW sno.partitions'),
 	'60000-60007', 'a session in a small range');
 my @half = generate_at($session, 200_000, '-n');
 is(scalar @half, 4, 'half of it is for given times');
-my $error =
-  ask_error($session,
+my $error = error_of($session,
 	"SELECT count(sno_generate_at('2019-01-01')) FROM generate_series(1, 100000)"
-  );
-like(
-	$error,
+);
+like($error,
 	qr/^ERROR:  53400: no partition is left for a sno of a given time$/m,
 	'and no more');
 like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
-is(ask($session, 'SELECT count(sno_generate())'),
+is($session->query_safe('SELECT count(sno_generate())'),
 	1, 'the others are for live ids');
 
 #
 # Partitions that were used since the server started, and have no row
 #
 configure($standby, 'sno.partitions', '60100-60101', $session);
-my $at = "SELECT sno_generate_at('2020-01-01')";
-my %both = map { (decode_id(ask($session, $_)))[3] => 1 }
+my $at   = "SELECT sno_generate_at('2020-01-01')";
+my %both = map { (decode_id($session->query_safe($_)))[3] => 1 }
   ($at, 'SELECT sno_generate()');
 is(join(' ', sort keys %both), '60100 60101', 'both partitions are in use');
-ask($session, 'SELECT sno_reseed()');
+$session->query_safe('SELECT sno_reseed()');
 close_session($session);
 $standby->safe_psql('postgres', 'DROP EXTENSION sno; CREATE EXTENSION sno');
 $session = open_session($standby, 'postgres');
 like(
-	ask_error($session, $at),
+	error_of($session, $at),
 	qr/^ERROR:  53400: no partition is left/m,
 	'none of them is for given times');
 close_session($session);

@@ -7,10 +7,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $original = PostgreSQL::Test::Cluster->new('original');
 $original->init(allows_streaming => 1);
@@ -21,7 +22,7 @@ $original->safe_psql(
 CREATE EXTENSION sno;
 CREATE TABLE t (id sno PRIMARY KEY)});
 
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 my $clients = $notes->start_clients(
 	$original, 'postgres',
 	clients => 4,
@@ -68,11 +69,12 @@ is( partition_of($clone->safe_psql('postgres', $at)),
 my $idle    = open_session($clone, 'postgres');
 my $at_idle = open_session($clone, 'postgres');
 my $fetches = open_session($clone, 'postgres');
-ask($idle,    'SELECT sno_generate()');
-ask($at_idle, $at);
-ask($fetches,
+$idle->query_safe('SELECT sno_generate()');
+$at_idle->query_safe($at);
+$fetches->query_safe(
 	'BEGIN; DECLARE c CURSOR FOR SELECT sno_generate_many(1000000) AS id; FETCH 10 FROM c'
 );
+
 # These may find the table locked for a moment.
 my $busy =
   $notes->start_clients($clone, 'postgres', table => 't', max_wait => 60_000);
@@ -85,9 +87,9 @@ my $reseeded =
 $notes->next_phase;
 
 my @ids = (
-	ask($idle,    ids_of(1000)),
-	ask($at_idle, $at),
-	ask($fetches, 'FETCH 100000 FROM c'));
+	$idle->query_safe(ids_of(1000)),
+	$at_idle->query_safe($at),
+	$fetches->query_safe('FETCH 100000 FROM c'));
 $notes->add('idle sessions', join("\n", @ids));
 my %after = map { partition_of($_) => 1 } map { split /\n/ } @ids;
 is(join(',', grep { exists $before{$_} } keys %after),
@@ -115,7 +117,7 @@ close_session($_) foreach ($idle, $at_idle, $fetches);
 # Both at the same time, and after a restart of the copy
 #
 # The clone's ids from before the change may meet the original's: forget them.
-$notes = SnoTest->new;
+$notes = NotedIds->new;
 my %phase = (original => 1, clone => 2);
 
 sub both_generate
@@ -124,7 +126,8 @@ sub both_generate
 	foreach my $server ($original, $clone)
 	{
 		$notes->{phase} = $phase{ $server->name };
-		$notes->add($server->name . ' at', $server->safe_psql('postgres', $at));
+		$notes->add($server->name . ' at',
+			$server->safe_psql('postgres', $at));
 		$running{ $server->name } = $notes->start_clients(
 			$server, 'postgres',
 			clients => 2,
@@ -148,7 +151,8 @@ $phase{clone} = 3;
 both_generate();
 is(-s $file, $size, 'a page that was never used is still there');
 $notes->check('the original and a copy beside it');
-is( $clone->safe_psql('postgres',
+is( $clone->safe_psql(
+		'postgres',
 		'SELECT count(DISTINCT holder) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	1,
@@ -161,7 +165,7 @@ $standby->init_from_backup($clone, 'base', has_streaming => 1);
 $standby->start;
 my $session = open_session($standby, 'postgres');
 like(
-	ask_error($session, 'SELECT sno_reseed()'),
+	error_of($session, 'SELECT sno_reseed()'),
 	qr/^ERROR:  25006: cannot execute sno_reseed\(\) /m,
 	'a standby is refused');
 close_session($session);

@@ -7,10 +7,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -23,13 +24,13 @@ sno.partitions = '100-107'
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # The partition of a session's ids, which are noted.
 sub generate
 {
 	my ($session, $query) = @_;
-	my $ids = ask($session, $query // ids_of(100));
+	my $ids = $session->query_safe($query // ids_of(100));
 	$notes->add($session, $ids);
 	my %partitions = map { (decode_id($_))[3] => 1 } split /\n/, $ids;
 	return join ',', sort { $a <=> $b } keys %partitions;
@@ -41,7 +42,7 @@ sub leases
 		'SELECT partition, taken_at FROM sno_catalog.sno_lease ORDER BY 1');
 }
 
-my $at = "SELECT sno_generate_at('2020-01-01')";
+my $at       = "SELECT sno_generate_at('2020-01-01')";
 my $session  = open_session($node, 'postgres');
 my $at_first = generate($session, $at);
 my $first    = generate($session);
@@ -70,27 +71,28 @@ is(scalar(outside($narrow, generate($session, $at))),
 # What it gave back can be had by others, with its state: no lease is written.
 configure($node, 'sno.partitions', '100-107', $session);
 my $leases = leases();
-my $other = open_session($node, 'postgres');
+my $other  = open_session($node, 'postgres');
 is(generate($other), $first, 'widened: the partition given back is taken');
-is(generate($other, $at),
-	$at_first, 'and the one for given times');
-is(leases(), $leases, 'with their leases');
+is(generate($other, $at), $at_first, 'and the one for given times');
+is(leases(),              $leases,   'with their leases');
 
 # A range that shares none with the one before, while others generate
 my $clients = $notes->start_clients($node, 'postgres', max_wait => 1000);
 $notes->wait_for_notes($clients);
 configure($node, 'sno.partitions', '200-207', $session, $other);
-like(generate($_), qr/^20[0-7]$/, 'a disjoint range') foreach $session, $other;
+like(generate($_), qr/^20[0-7]$/, 'a disjoint range')
+  foreach $session, $other;
 like(generate($session, $at), qr/^20[0-7]$/, 'for given times, too');
 $notes->wait_for_notes($clients);
 $notes->stop_clients($node, $clients);
 my (%moved, %back);
+
 foreach my $note (@{ $notes->{notes} })
 {
 	my ($id, $client) = @$note;
 	next if $client !~ /client/;
-	if ((decode_id($id))[3] >= 200) { $moved{$client} = 1; }
-	elsif ($moved{$client})         { $back{$client}  = 1; }
+	if    ((decode_id($id))[3] >= 200) { $moved{$client} = 1; }
+	elsif ($moved{$client})            { $back{$client}  = 1; }
 }
 is(scalar keys %moved, 4, 'all clients have moved');
 is(scalar keys %back,  0, 'none of them back');
@@ -100,7 +102,7 @@ is(scalar keys %back,  0, 'none of them back');
 #
 $node->append_conf('postgresql.conf', "sno.partitions = '7-3'");
 configure($node, 'work_mem', '1234kB', $session);
-is( ask($session,
+is( $session->query_safe(
 		"SELECT applied, error FROM pg_file_settings WHERE name = 'sno.partitions' AND setting = '7-3'"
 	),
 	'f|setting could not be applied',
@@ -110,7 +112,7 @@ my $late = open_session($node, 'postgres');
 foreach my $query ('SELECT sno_generate()', $at, 'SELECT sno_reseed()')
 {
 	like(
-		ask_error($late, $query),
+		error_of($late, $query),
 		qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "7-3"$/m,
 		'one that begins now has none');
 }
@@ -120,11 +122,13 @@ like(generate($_), qr/^30[0-3]$/, 'corrected: all go on')
 
 # A superuser may give a database, or a role, a range of its own; nobody else may.
 $node->safe_psql('postgres', 'CREATE DATABASE apart');
-$node->safe_psql('postgres', q{
+$node->safe_psql(
+	'postgres', q{
 CREATE ROLE r LOGIN;
 ALTER DATABASE apart OWNER TO r;
 ALTER DATABASE apart SET sno.partitions = '5-6'});
 $node->safe_psql('apart', 'CREATE EXTENSION sno');
+
 sub as_owner
 {
 	my ($queries) = @_;
@@ -149,12 +153,12 @@ $node->restart;
 $notes->next_phase;
 $late = open_session($node, 'postgres');
 like(
-	ask_error($late, 'SELECT sno_generate_many(1)'),
+	error_of($late, 'SELECT sno_generate_many(1)'),
 	qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "70000"$/m,
 	'a server that starts with an invalid range makes no ids');
 configure($node, 'sno.partitions', '0-65535', $late);
 wait_until('ids are made',
-	sub { ask_error($late, 'SELECT sno_generate_many(1)') eq '' });
+	sub { error_of($late, 'SELECT sno_generate_many(1)') eq '' });
 pass('until it is corrected');
 
 close_session($late);

@@ -7,9 +7,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
 
 my $recipe = slurp_file("$FindBin::RealBin/../../doc/port.md");
@@ -31,27 +31,31 @@ INSERT INTO message (person_id, body, created_at)
 SELECT n * 7 % 1000 + 1, 'message ' || n, timestamptz '2024-01-01 00:00+00' + n * 7919::bigint % 20011 / 2 * interval '37.77777 s'
 FROM generate_series(1, 20000) AS n;
 CREATE TABLE before AS
-SELECT p.id AS person_id, m.id AS message_id, p.name, m.body, m.created_at FROM person AS p JOIN message AS m ON m.person_id = p.id});
+SELECT p.id AS person_id, m.id AS message_id, p.name, m.body, m.created_at FROM person AS p JOIN message AS m ON m.person_id = p.id}
+);
 
-my $notes = SnoTest->new;
+my $notes   = NotedIds->new;
 my $clients = $notes->start_clients($node, 'postgres', clients => 2);
 $notes->wait_for_notes($clients);
 $node->safe_psql('postgres', $move);
 $notes->stop_clients($node, $clients);
-$notes->add('moved', $node->safe_psql('postgres', "SELECT id FROM $_ ORDER BY id"))
+$notes->add('moved',
+	$node->safe_psql('postgres', "SELECT id FROM $_ ORDER BY id"))
   foreach 'person', 'message';
 $notes->check('live ids and moved ones');
 
-is($node->safe_psql('postgres', $look),
+is( $node->safe_psql('postgres', $look),
 	"20000|20000\n"
-	  . $node->safe_psql('postgres',
+	  . $node->safe_psql(
+		'postgres',
 		"SELECT count(*) FROM before WHERE created_at >= '2024-01-01 00:00+00' AND created_at < '2024-02-01 00:00+00'"
 	  ),
 	'what the recipe looks at after it');
 is( $node->safe_psql(
 		'postgres', q{
 SELECT count(*), count(*) FILTER (WHERE (p.old_id, p.name, m.body) = (b.person_id, b.name, b.body))
-FROM before AS b JOIN message AS m ON m.old_id = b.message_id JOIN person AS p ON p.id = m.person_id}),
+FROM before AS b JOIN message AS m ON m.old_id = b.message_id JOIN person AS p ON p.id = m.person_id}
+	),
 	'20000|20000',
 	'each message has its person');
 is( $node->safe_psql(
@@ -76,8 +80,13 @@ DELETE FROM person WHERE id = :'id';
 SELECT count(*) FROM message WHERE old_id IS NULL}),
 	"1|2|2|t\n0",
 	'new rows have keys of the clock\'s, and are deleted along');
-isnt($node->psql('postgres', "INSERT INTO message (person_id, body) VALUES (sno_zero(), 'nobody''s')"),
-	0, 'a message needs a person');
+isnt(
+	$node->psql(
+		'postgres',
+		"INSERT INTO message (person_id, body) VALUES (sno_zero(), 'nobody''s')"
+	),
+	0,
+	'a message needs a person');
 
 $node->stop;
 done_testing();

@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -31,13 +32,14 @@ CREATE TABLE lost (what text);
 SELECT sno_create_generator('first', 1), sno_create_generator('renewed', 2),
 	sno_create_generator('restored', 3)});
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 
 # The processes that write for others, or those of them that are idle.
 sub writers
 {
 	my ($condition) = @_;
-	return split /\n/, $node->safe_psql('postgres',
+	return split /\n/, $node->safe_psql(
+		'postgres',
 		q{SELECT pid FROM pg_stat_activity
 		WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer') AND }
 		  . $condition);
@@ -68,16 +70,17 @@ sub crash_after
 	my @writers = stop_writers();
 
 	$do->($session);
-	ask($session, 'SET synchronous_commit = off');
-	ask($session, "INSERT INTO lost VALUES (\$\$$what\$\$)");
+	$session->query_safe('SET synchronous_commit = off');
+	$session->query_safe("INSERT INTO lost VALUES (\$\$$what\$\$)");
 
 	kill 'KILL', @writers;
 	wait_until('the session is killed', sub { !kill 0, $session->{pid} });
-	$session->{run}->finish;
+	drop_session($session);
 	wait_until('the server is back',
 		sub { defined query_if_up($node, 'SELECT') });
 	is( $node->safe_psql(
-			'postgres', "SELECT count(*) FROM lost WHERE what = \$\$$what\$\$"),
+			'postgres',
+			"SELECT count(*) FROM lost WHERE what = \$\$$what\$\$"),
 		0,
 		"$what: what nobody flushed is lost");
 	return;
@@ -103,21 +106,24 @@ sub leased_after
 #
 # The first lease
 #
-leased_after('sno_generate()', sub { ask($_[0], 'SELECT sno_generate()') });
+leased_after('sno_generate()',
+	sub { $_[0]->query_safe('SELECT sno_generate()') });
 leased_after('sno_generate_at()',
-	sub { ask($_[0], "SELECT sno_generate_at('2020-01-01')") });
+	sub { $_[0]->query_safe("SELECT sno_generate_at('2020-01-01')") });
 leased_after('a named generator',
-	sub { ask($_[0], "SELECT sno_generate(0, 'first')") });
+	sub { $_[0]->query_safe("SELECT sno_generate(0, 'first')") });
 
 #
 # A renewal: ids of a later unit than the first lease has
 #
-foreach my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
+foreach
+  my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
 {
 	my $session = open_session($node, 'postgres');
 
 	configure($node, 'sno.lease_duration', '1s', $session);
-	my ($unit, undef, undef, $partition) = decode_id(ask($session, $query));
+	my ($unit, undef, undef, $partition) =
+	  decode_id($session->query_safe($query));
 	my $until = $node->safe_psql('postgres',
 			'SELECT max('
 		  . unit_of('greatest(tick_until, tock_until)')
@@ -129,7 +135,7 @@ foreach my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
 			wait_until(
 				'the first lease is over',
 				sub {
-					$id = ask($session, $query);
+					$id = $session->query_safe($query);
 					(decode_id($id))[0] > $until;
 				});
 			return $id;
@@ -145,7 +151,7 @@ my $until = $node->safe_psql('postgres',
 crash_after(
 	'sno_restore_generator()',
 	sub {
-		ask($_[0],
+		$_[0]->query_safe(
 			qq{SELECT sno_restore_generator('restored',
 				'{"partition": [0, 3], "sequenceMax": 65535, "wallHi": $until}')}
 		);
@@ -163,14 +169,15 @@ is( $node->safe_psql(
 #
 cmp_ok(
 	$node->safe_psql(
-		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
+		'postgres',
+		'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
-	'>',
-	0,
+	'>', 0,
 	'there are rows of the server');
-crash_after('sno_reseed()', sub { ask($_[0], 'SELECT sno_reseed()') });
+crash_after('sno_reseed()', sub { $_[0]->query_safe('SELECT sno_reseed()') });
 is( $node->safe_psql(
-		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
+		'postgres',
+		'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	0,
 	'sno_reseed(): none of them is on disk');

@@ -13,10 +13,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
 
@@ -71,13 +72,14 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 start($standby);
 
-$primary->safe_psql('postgres',
+$primary->safe_psql(
+	'postgres',
 	q{CREATE EXTENSION sno;
 	SELECT sno_create_generator('closed', 1), sno_create_generator('unused', 2),
 		sno_create_generator('restored', 3), sno_create_generator('remade', 4)}
 );
 my $session = open_session($primary, 'postgres');
-ask($session, q{SELECT sno_generate(), sno_generate(1, 'closed')});
+$session->query_safe(q{SELECT sno_generate(), sno_generate(1, 'closed')});
 close_session($session);
 
 my $rows =
@@ -86,13 +88,12 @@ wait_until('the generator is closed',
 	sub { $primary->safe_psql('postgres', $rows) =~ /^t\|1\|t$/m });
 $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->wait_for_catchup($standby);
-like(
-	$standby->safe_psql('postgres', $rows),
-	qr/^f\|10[01]\|f\nt\|1\|t$/,
-	'the standby has both rows');
+like($standby->safe_psql('postgres', $rows),
+	qr/^f\|10[01]\|f\nt\|1\|t$/, 'the standby has both rows');
 $standby->stop;
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
-$primary->command_ok([ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
+$primary->command_ok(
+	[ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
 	'a dump has them, too');
 
 #
@@ -100,11 +101,11 @@ $primary->command_ok([ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
 #
 my %lost;
 $session = open_session($primary, 'postgres');
-$lost{at} = ask($session, $at);
+$lost{at} = $session->query_safe($at);
 my @generators = ('closed', 'unused', 'restored', 'remade');
-$lost{$_} = ask($session, slowly($_, 1000)) foreach @generators;
+$lost{$_} = $session->query_safe(slowly($_, 1000)) foreach @generators;
 kill_postmaster($primary);
-$session->{run}->kill_kill;
+drop_session($session);
 
 #
 # They issue, from just before the lost ids' time until it is over.
@@ -112,12 +113,12 @@ $session->{run}->kill_kill;
 sub check_successor
 {
 	my ($successor) = @_;
-	my $name    = $successor->name;
-	my $session = open_session($successor, 'postgres');
-	my $notes   = SnoTest->new;
+	my $name        = $successor->name;
+	my $session     = open_session($successor, 'postgres');
+	my $notes       = NotedIds->new;
 
 	$notes->add('primary', $lost{at});
-	$notes->add($name,     ask($session, $at));
+	$notes->add($name,     $session->query_safe($at));
 	$notes->check_unique("$name: given times");
 
 	# Neither is a reason to forget that another server may have used them.
@@ -127,20 +128,19 @@ sub check_successor
 		],
 		remade => [
 			q{SELECT sno_drop_generator('remade')},
-			q{SELECT sno_create_generator('remade', 4)}
-		]);
+			q{SELECT sno_create_generator('remade', 4)} ]);
 	foreach my $generator (@generators)
 	{
 		my @units = units($lost{$generator});
 
-		$notes = SnoTest->new;
+		$notes = NotedIds->new;
 		$notes->add('primary', $lost{$generator});
 		$torture{$name}->set_clock($epoch + $units[0] / 250 - 0.01 - time);
-		ask($session, $_) foreach @{ $before{$generator} // [] };
+		$session->query_safe($_) foreach @{ $before{$generator} // [] };
 		wait_until(
 			'that time is over',
 			sub {
-				my $ids = ask($session, slowly($generator, 100));
+				my $ids = $session->query_safe(slowly($generator, 100));
 				$notes->add($name, $ids);
 				return (units($ids))[-1] > $units[-1];
 			});
@@ -159,10 +159,8 @@ $restored->init;
 $restored->append_conf('postgresql.conf', $settings);
 start($restored);
 $restored->command_ok(
-	[
-		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$restored->connstr('postgres')
-	],
+	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$restored->connstr('postgres') ],
 	'the dump is restored');
 check_successor($restored);
 

@@ -8,10 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
@@ -28,14 +29,14 @@ $torture->start_server($node);
 $node->safe_psql('postgres',
 	q{CREATE EXTENSION sno; SELECT sno_create_generator('g', 1)});
 
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 my $session;
 
 # Make ids; returns the last one's fields.
 sub generate
 {
 	my ($generator) = @_;
-	my $ids = ask($session, ids_of(100, $generator));
+	my $ids = $session->query_safe(ids_of(100, $generator));
 	$notes->add($session, $ids);
 	return decode_id($ids =~ s/.*\n//sr);
 }
@@ -43,7 +44,7 @@ sub generate
 sub is_refused
 {
 	my ($what) = @_;
-	like(ask_error($session, 'SELECT sno_generate()'),
+	like(error_of($session, 'SELECT sno_generate()'),
 		qr/^ERROR:  53400: no partition /m, $what);
 	return;
 }
@@ -52,7 +53,7 @@ sub is_refused
 sub begin
 {
 	$node->stop('immediate');
-	$session->{run}->kill_kill if defined $session;
+	drop_session($session) if defined $session;
 	$torture->start_server($node);
 	$notes->next_phase;
 	$session = open_session($node, 'postgres', 'sno.max_wait = 0');
@@ -66,13 +67,13 @@ begin();
 generate();
 begin();
 my $deleter = open_session($node, 'postgres');
-ask($deleter, 'BEGIN; DELETE FROM sno_catalog.sno_lease');
+$deleter->query_safe('BEGIN; DELETE FROM sno_catalog.sno_lease');
 is_refused('a row that is being deleted counts');
-ask($deleter, 'ROLLBACK');
+$deleter->query_safe('ROLLBACK');
 is_refused('so it does when that is rolled back');
-ask($deleter, 'DELETE FROM sno_catalog.sno_lease');
+$deleter->query_safe('DELETE FROM sno_catalog.sno_lease');
 is_refused('or committed');
-ask($deleter, 'VACUUM sno_catalog.sno_lease');
+$deleter->query_safe('VACUUM sno_catalog.sno_lease');
 close_session($deleter);
 is((generate())[3], 7, 'the partition is free when the row is gone');
 
@@ -90,7 +91,7 @@ $notes->check('deleted rows');
 #
 # A named generator, which goes on in the other timeline
 #
-$notes = SnoTest->new;
+$notes = NotedIds->new;
 is((generate('g'))[1], 0, 'a named generator in one timeline');
 begin();
 $node->safe_psql('postgres', 'DELETE FROM sno_catalog.sno_lease');

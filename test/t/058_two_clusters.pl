@@ -8,14 +8,15 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $notes   = SnoTest->new;
+my $notes   = NotedIds->new;
 
 sub cluster
 {
@@ -55,10 +56,8 @@ my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
 $one->command_ok([ 'pg_dump', '-f', $dump, $one->connstr('postgres') ],
 	'a cluster is dumped');
 $two->command_ok(
-	[
-		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$two->connstr('postgres')
-	],
+	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
+		$two->connstr('postgres') ],
 	'and restored in another one');
 
 like(

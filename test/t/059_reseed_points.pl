@@ -11,8 +11,8 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
@@ -35,8 +35,8 @@ my ($session, $reseeder, $locker, $watcher);
 sub wait_of
 {
 	my ($who) = @_;
-	return ask(
-		$watcher, qq{
+	return $watcher->query_safe(
+		qq{
 SELECT coalesce((SELECT relname FROM pg_locks JOIN pg_class ON pg_class.oid = relation
 	WHERE pid = $who->{pid} AND NOT granted), wait_event)
 FROM pg_stat_activity WHERE pid = $who->{pid}});
@@ -57,11 +57,12 @@ sub begin
 sub come_between
 {
 	my ($query, $wait_for_table) = @_;
-	ask($locker, 'ALTER TABLE sno_catalog.sno_lease SET (autovacuum_enabled = off)');
-	ask($locker, 'BEGIN; LOCK TABLE pg_attribute');
+	$locker->query_safe(
+		'ALTER TABLE sno_catalog.sno_lease SET (autovacuum_enabled = off)');
+	$locker->query_safe('BEGIN; LOCK TABLE pg_attribute');
 	begin($session,  $query,          qr/^pg_attribute$/);
 	begin($reseeder, $wait_for_table, qr/^sno_lease$/);
-	ask($locker, 'COMMIT');
+	$locker->query_safe('COMMIT');
 	return;
 }
 
@@ -75,16 +76,17 @@ my %points = (
 		my ($query) = @_;
 
 		# It can't lease the partition yet, for the table is locked.
-		ask($session, 'SET sno.max_wait = 0');
+		$session->query_safe('SET sno.max_wait = 0');
 		come_between($query, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
 		like((receive($session))[1], qr/^ERROR:  55P03: /m, 'no lease yet');
 		receive($reseeder);
-		ask($reseeder, 'COMMIT');
+		$reseeder->query_safe('COMMIT');
 
 		# It tries again, and is stopped before it opens the table: it must read
 		# anew which schema that is in.
-		ask($reseeder, 'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
-		ask($reseeder, 'BEGIN; LOCK TABLE pg_namespace');
+		$reseeder->query_safe(
+			'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
+		$reseeder->query_safe('BEGIN; LOCK TABLE pg_namespace');
 		begin($session, $query, qr/^pg_namespace$/);
 		send_query($reseeder, 'SELECT sno_reseed(); COMMIT');
 	},
@@ -119,19 +121,21 @@ foreach my $point (sort keys %points)
 	foreach my $n (0, 1)
 	{
 		my $query =
-		  ('SELECT sno_generate()', q{SELECT sno_generate_at('2020-01-01')})[$n];
+		  ('SELECT sno_generate()', q{SELECT sno_generate_at('2020-01-01')})
+		  [$n];
 		my $partition = (restart_with_range($first += 2))[$n];
 
 		# All but that definition is known before the catalog is locked.
 		($session, $reseeder, $locker, $watcher) =
 		  map { open_session($node, 'postgres') } 1 .. 4;
-		ask($_, 'SELECT * FROM sno_check()') foreach ($session, $reseeder);
+		$_->query_safe('SELECT * FROM sno_check()')
+		  foreach ($session, $reseeder);
 		wait_of($watcher);
 
 		$points{$point}->($query);
 		is((receive($reseeder))[1], '', "$query: $point");
 		receive($session);
-		is( ask($watcher,
+		is( $watcher->query_safe(
 				"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = $partition AND system_identifier <> 0"
 			),
 			0,

@@ -10,8 +10,8 @@ use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
@@ -32,7 +32,7 @@ sub listener
 {
 	my ($dbname) = @_;
 	my $session = open_session($node, $dbname);
-	ask($session, 'LISTEN sno_overflow');
+	$session->query_safe('LISTEN sno_overflow');
 	$session->{heard} = [];
 	return $session;
 }
@@ -49,8 +49,9 @@ sub wait_for_notification
 	wait_until(
 		$what,
 		sub {
-			my $out = ask($who, 'SELECT 1');
-			while ($out =~ /notification "sno_overflow" with payload "(\{.*\})"/g)
+			my $out = $who->query_safe('SELECT 1');
+			while ($out =~
+				/notification "sno_overflow" with payload "(\{.*\})"/g)
 			{
 				push @{ $who->{heard} }, $1;
 				$found //= $1 if $condition->(count_of($1));
@@ -63,7 +64,7 @@ sub wait_for_notification
 sub count_of
 {
 	my ($payload) = @_;
-	my ($count) = $payload =~ /"count": (\d+)/;
+	my ($count)   = $payload =~ /"count": (\d+)/;
 	die "no count in $payload" unless defined $count;
 	return $count;
 }
@@ -84,7 +85,7 @@ sub session
 sub owner
 {
 	my $session = session($_[0] // 'postgres', "sno.max_wait = '1d'");
-	ask($session, 'SELECT sno_generate()');
+	$session->query_safe('SELECT sno_generate()');
 	return $session;
 }
 
@@ -92,8 +93,9 @@ sub owner
 sub start_waiters
 {
 	my ($count) = @_;
-	my @waiters = map { session('postgres', "sno.max_wait = '1d'") } 1 .. $count;
-	ask($_, 'BEGIN') foreach @waiters;
+	my @waiters =
+	  map { session('postgres', "sno.max_wait = '1d'") } 1 .. $count;
+	$_->query_safe('BEGIN') foreach @waiters;
 	send_query($_, 'SELECT sno_generate()') foreach @waiters;
 	return @waiters;
 }
@@ -101,7 +103,8 @@ sub start_waiters
 sub notifiers
 {
 	return $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'sno overflow notifier'");
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'sno overflow notifier'"
+	);
 }
 
 sub wait_until_gone
@@ -122,7 +125,8 @@ my ($notifier) = notifiers();
 wait_until(
 	'one worker notifies, and holds nothing back while it sleeps',
 	sub {
-		$node->safe_psql('postgres',
+		$node->safe_psql(
+			'postgres',
 			"SELECT datname, wait_event_type, backend_xmin, (SELECT count(*) FROM pg_locks WHERE pid = $notifier)
 			FROM pg_stat_activity WHERE pid = $notifier"
 		) eq '|Extension||0';
@@ -138,9 +142,7 @@ wait_until(
 		foreach my $n (0 .. $#waiters)
 		{
 			my $session = $waiters[$n];
-			next if $gone{$n};
-			$session->{run}->pump_nb;
-			next unless $session->{out} =~ /-- done/;
+			next if $gone{$n} || !has_answered($session);
 			my ($out, $err) = receive($session);
 			like($out, qr/^[2-9a-x]{16}$/, "session $n has an id");
 			close_session($session);
@@ -153,7 +155,7 @@ over();
 my @heard  = @{ $listener->{heard} };
 my @counts = map { count_of($_) } @heard;
 is(scalar(grep { $_ == 0 } @counts), 1, 'the end is notified once');
-is($counts[-1], 0, 'and last');
+is($counts[-1],                      0, 'and last');
 my $heard = join(',', map { "'$_'" } @heard);
 is( $node->safe_psql(
 		'postgres', qq{
@@ -179,7 +181,8 @@ wait_until_gone();
 wait_for_notification('it begins again', sub { $_[0] == 2 });
 $notifier = notifiers();
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($notifier)");
-wait_until('another one takes its place', sub { notifiers() !~ /^($notifier)?$/ });
+wait_until('another one takes its place',
+	sub { notifiers() !~ /^($notifier)?$/ });
 $listener->{heard} = [];
 wait_for_notification('and notifies', sub { $_[0] == 2 });
 
@@ -188,10 +191,10 @@ is(kill(9, $notifier), 1, 'a notifier is killed');
 wait_until('the server has noticed', sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
 	sub { defined query_if_up($node, 'SELECT') });
-$_->{run}->finish foreach (@owners, @waiters, $listener);
+drop_session($_) foreach (@owners, @waiters, $listener);
 $listener = listener('postgres');
-@owners  = map { owner() } 1 .. 4;
-@waiters = start_waiters(1);
+@owners   = map { owner() } 1 .. 4;
+@waiters  = start_waiters(1);
 wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
 
 #
@@ -216,24 +219,25 @@ $node->append_conf('postgresql.conf',
 	"sno.notify_overflow = off\nlog_min_messages = debug1");
 $node->reload;
 wait_until_gone();
-ask($listener, 'SELECT 1');
+$listener->query_safe('SELECT 1');
 my $late = session('postgres', "sno.max_wait = '300ms'");
 like(
-	ask_error($late, 'SELECT sno_generate()'),
+	error_of($late, 'SELECT sno_generate()'),
 	qr/^ERROR:  53400: /m,
 	'another session waits in vain');
-is(ask($listener, 'SELECT 1'),
+is($listener->query_safe('SELECT 1'),
 	'1', 'nothing is notified when it is switched off');
 my @started = slurp_file($node->logfile, $offset) =~
   /(starting background worker process "sno overflow notifier")/g;
-cmp_ok(scalar @started, '<=', 1,
+cmp_ok(scalar @started,
+	'<=', 1,
 	'nor does a session that waits since before ask for it again and again');
 $node->append_conf('postgresql.conf',
 	"sno.notify_overflow = on\nlog_min_messages = warning");
 $node->reload;
 wait_until('the setting is known',
-	sub { ask($late, 'SHOW sno.notify_overflow') eq 'on' });
-ask($late, "SET sno.max_wait = '1d'");
+	sub { $late->query_safe('SHOW sno.notify_overflow') eq 'on' });
+$late->query_safe("SET sno.max_wait = '1d'");
 send_query($late, 'SELECT sno_generate()');
 wait_for_notification('it is switched on again', sub { $_[0] >= 1 });
 
@@ -245,7 +249,9 @@ over();
 wait_until_gone();
 $node->append_conf('postgresql.conf', "sno.partitions = '200'");
 $node->restart;
-foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE brief',
+foreach my $statement (
+	'CREATE DATABASE copy TEMPLATE brief',
+	'DROP DATABASE brief',
 	'DROP EXTENSION sno')
 {
 	my $dbname = $statement =~ /brief/ ? 'brief' : 'postgres';
@@ -258,8 +264,10 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 	send_query($waiter, 'SELECT sno_generate()');
 	wait_until('it is being notified', sub { notifiers() ne '' });
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($waiter->{pid})");
-	like((receive($waiter))[1],
-		qr/^ERROR:  57014: /m, "$dbname: a session waits in vain");
+	like(
+		(receive($waiter))[1],
+		qr/^ERROR:  57014: /m,
+		"$dbname: a session waits in vain");
 	close_session($_) foreach $waiter, $owner;
 	$node->safe_psql('postgres', $statement);
 	pass($statement);
@@ -273,7 +281,7 @@ foreach my $statement ('CREATE DATABASE copy TEMPLATE brief', 'DROP DATABASE bri
 $node->append_conf('postgresql.conf', 'max_worker_processes = 2');
 $node->restart;
 my %encoding  = (latin => 'LATIN1', unicode => 'UTF8', dropped => 'UTF8');
-my %partition = (latin => 7, unicode => 8, dropped => 9);
+my %partition = (latin => 7,        unicode => 8,      dropped => 9);
 my (%waiter, %there);
 foreach my $dbname (keys %encoding)
 {
@@ -284,7 +292,7 @@ foreach my $dbname (keys %encoding)
 		"CREATE EXTENSION sno; SELECT sno_create_generator(U&'gr\\00F6\\00DFe', $partition{$dbname}, 10, 13)"
 	);
 	$there{$dbname} = listener($dbname);
-	ask($there{$dbname}, q{SET client_encoding = 'UTF8'});
+	$there{$dbname}->query_safe(q{SET client_encoding = 'UTF8'});
 	$waiter{$dbname} = session($dbname, "sno.max_wait = '1d'");
 	send_query($waiter{$dbname},
 		q{SELECT count(sno_generate(0, U&'gr\00F6\00DFe')) FROM generate_series(1, 1000000)}
@@ -306,7 +314,8 @@ wait_for_notification("$_ hears of it", sub { $_[0] == 1 }, $there{$_})
 $notifier = notifiers();
 like($notifier, qr/^\d+$/, 'one worker notifies several databases');
 is( $node->safe_psql(
-		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'notifications'}),
+		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'notifications'}
+	),
 	't',
 	'no other one was asked for');
 
@@ -318,6 +327,7 @@ is( $node->safe_psql(
 	0,
 	'it is connected to none of them');
 $node->safe_psql('postgres', 'DROP DATABASE dropped');
+
 foreach my $dbname ('latin', 'unicode')
 {
 	my $who  = $there{$dbname};
@@ -347,18 +357,18 @@ $node->append_conf('postgresql.conf', 'max_worker_processes = 1');
 $node->restart;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 $offset = -s $node->logfile;
-my $owner  = owner();
+my $owner = owner();
 $listener = listener('postgres');
 for (1 .. 2)
 {
 	my $waiter = session('postgres', "sno.max_wait = '10ms'");
 	like(
-		ask_error($waiter, 'SELECT sno_generate()'),
+		error_of($waiter, 'SELECT sno_generate()'),
 		qr/^ERROR:  53400: no partition was free/m,
 		'a session waits without a notifier');
 	close_session($waiter);
 }
-is(ask($listener, 'SELECT 1'), '1', 'nothing is notified');
+is($listener->query_safe('SELECT 1'), '1', 'nothing is notified');
 my @complaints = slurp_file($node->logfile, $offset) =~
   /(LOG:  could not start a background worker to notify of sno overflows)/g;
 is(scalar @complaints, 1, 'that is logged once');

@@ -9,10 +9,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
@@ -45,7 +46,7 @@ sub check_of
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
 my @sessions = map { open_session($node, $_) } qw(postgres other) x 3;
-my @pids = map { $_->{pid} } @sessions;
+my @pids     = map { $_->{pid} } @sessions;
 my %seen;
 
 send_query($sessions[$_],
@@ -55,15 +56,17 @@ foreach my $n (0 .. $#sessions)
 {
 	my ($id) = receive($sessions[$n]);
 	$seen{ (decode_id($id))[3] } = 1;
-	is( show("database, issued, partition = sno_partition('$id'), wall_hi = sno_timestamp('$id')",
+	is( show(
+			"database, issued, partition = sno_partition('$id'), wall_hi = sno_timestamp('$id')",
 			"pid = $pids[$n]"),
-		($n % 2 ? 'other' : 'postgres') . '|' . (100000 * (1 + $n) + 1) . '|t|t',
+		($n % 2 ? 'other' : 'postgres') . '|'
+		  . (100000 * (1 + $n) + 1) . '|t|t',
 		"session $n: its ids and its generator");
 }
 is(scalar keys %seen, scalar @sessions, 'each in a partition of its own');
 
 # A unit may be over just when its last id was made; then nobody saw it exhausted.
-is( ask($sessions[0],
+is( $sessions[0]->query_safe(
 		q{SELECT count(*) FILTER (WHERE n = 65536) - max(exhausted) IN (0, 1)
 		FROM sno_generators(),
 			(SELECT count(*) AS n FROM made GROUP BY sno_timestamp(id), sno_tick_tock(id), sno_partition(id)) AS unit
@@ -74,11 +77,12 @@ is( ask($sessions[0],
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 is(show('sum(issued), sum(exhausted), sum(waits)', 'true'),
 	'0|0|0', 'a reset is one of all sessions');
-ask($sessions[1], 'SELECT sno_generate() FROM generate_series(1, 5)');
+$sessions[1]->query_safe('SELECT sno_generate() FROM generate_series(1, 5)');
 is(show('sum(issued)', 'true'), 5, 'which then count from zero');
 
 close_session($_) foreach @sessions[ 0, 1 ];
-wait_until('sessions that end are no longer shown',
+wait_until(
+	'sessions that end are no longer shown',
 	sub { show('count(*)', 'true') == 4 });
 close_session($_) foreach @sessions[ 2 .. 5 ];
 
@@ -87,17 +91,21 @@ close_session($_) foreach @sessions[ 2 .. 5 ];
 #
 $node->append_conf('postgresql.conf', "sno.partitions = '100-103'");
 $node->restart;
-@sessions = map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 7;
-ask($_, 'SELECT sno_generate()') foreach @sessions[ 0 .. 3 ];
-like(check_of('partitions'),
+@sessions =
+  map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 7;
+$_->query_safe('SELECT sno_generate()') foreach @sessions[ 0 .. 3 ];
+like(
+	check_of('partitions'),
 	qr/^f\|Of partitions 100 to 103, sessions own 4 and gave back 0; 0 rest .* 0 are free/,
 	'sno_check() tells that the pool is used up');
 my @waiting = @sessions[ 4 .. 6 ];
 @pids = map { $_->{pid} } @waiting;
 my $these = 'pid IN (' . join(',', @pids) . ')';
 send_query($_, 'SELECT sno_generate()') foreach @waiting;
-wait_until('three sessions wait', sub { show('count(*)', "$these AND waits = 1") == 3 });
-is(show('count(partition), sum(issued)', $these), '0|0', 'without a partition or an id');
+wait_until('three sessions wait',
+	sub { show('count(*)', "$these AND waits = 1") == 3 });
+is(show('count(partition), sum(issued)', $these),
+	'0|0', 'without a partition or an id');
 my $longest = show('min(longest_wait)', $these);
 wait_until('waits that last are shown to last',
 	sub { show("min(longest_wait) > '$longest'", $these) eq 't' });
@@ -109,11 +117,12 @@ wait_until(
 		) == 3;
 	});
 close_session($_) foreach @sessions[ 0 .. 3 ];
-receive($_) foreach @waiting;
+receive($_)       foreach @waiting;
 is(show('count(partition), sum(issued), sum(waits)', $these),
 	'3|3|3', 'they go on, and each has waited once');
 like(
-	ask($waiting[0], q{SET sno.max_wait = 0; SELECT sno_generate();
+	$waiting[0]->query_safe(
+		q{SET sno.max_wait = 0; SELECT sno_generate();
 		SELECT waits FROM sno_generators() WHERE pid = pg_backend_pid()}),
 	qr/\n1$/,
 	'who gets an id at once has not waited');
@@ -126,45 +135,52 @@ $node->append_conf('postgresql.conf',
 	"sno.partitions = '1000-1999'\nsno.lease_duration = '30s'");
 $node->restart;
 my $session = open_session($node, 'postgres');
-ask($session, 'SELECT sno_generate()');
-is(check_of('leases'), 't|Leases can be written, and none has failed to be renewed.',
+$session->query_safe('SELECT sno_generate()');
+is( check_of('leases'),
+	't|Leases can be written, and none has failed to be renewed.',
 	'leases are renewed');
-$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
+$node->safe_psql('postgres',
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
 $node->append_conf('postgresql.conf', "sno.lease_duration = '1h'");
 $node->reload;
-wait_until('it is to be renewed at once, and that fails', sub {
-		ask($session, 'SELECT sno_generate()');
-		slurp_file($node->logfile) =~ /LOG:  could not renew the lease of partition \d+ yet/;
-});
+wait_until(
+	'it is to be renewed at once, and that fails',
+	sub {
+		$session->query_safe('SELECT sno_generate()');
+		slurp_file($node->logfile) =~
+		  /LOG:  could not renew the lease of partition \d+ yet/;
+	});
 like(
 	check_of('leases'),
 	qr/^f\|Leases can't be written: table "sno_lease" of extension "sno" was altered$/,
 	'sno_check() tells what is wrong now');
-$node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
+$node->safe_psql('postgres',
+	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
 like(
 	check_of('leases'),
 	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
 	'and what was wrong');
 like(
-	$node->safe_psql('other',
-		"SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
+	$node->safe_psql(
+		'other', "SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
 	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres"\.$/,
 	'another database learns less of it');
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 like(check_of('leases'), qr/^t\|/, 'a reset forgets it');
 
 # Nothing that sno_check() does waits for a lock.
-ask($session, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
-is(check_of('leases'), 'f|Leases can\'t be written: table "sno_lease" is locked.',
+$session->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
+is( check_of('leases'),
+	'f|Leases can\'t be written: table "sno_lease" is locked.',
 	'sno_check() tells that the table is locked');
-ask($session, 'COMMIT');
+$session->query_safe('COMMIT');
 
 # What a standby is to know of
 wait_until(
 	'there is a lease that outlives the test',
 	sub {
-		ask($session, 'SELECT sno_generate()');
-		ask($session,
+		$session->query_safe('SELECT sno_generate()');
+		$session->query_safe(
 			"SELECT max(tick_until) > now() + interval '30 min' FROM sno_catalog.sno_lease"
 		) eq 't';
 	});
@@ -181,13 +197,15 @@ is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
 	'7|t',
 	'a standby has nothing to worry about');
-is($standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
-	0, 'and nothing to show');
+is( $standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
+	0,
+	'and nothing to show');
 $standby->promote;
 $standby->safe_psql('postgres', 'SELECT sno_generate()');
 like(
 	$standby->safe_psql(
-		'postgres', "SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
+		'postgres',
+		"SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
 	qr/^f\|Leases of other holders that are active: [1-9]\d*, the last one until /,
 	'when it is promoted, the leases of the primary are another holder\'s');
 $standby->stop;
@@ -198,41 +216,41 @@ $node->stop;
 #
 SKIP:
 {
-	my ($faketime) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-	skip 'libfaketime is not installed', 5 unless defined $faketime;
+	my $clock = FakeClock->new;
+	skip 'libfaketime is not installed', 5 unless defined $clock;
 
-	my $file = PostgreSQL::Test::Utils::tempdir('clock') . '/offset';
-	my $set  = sub {
-		append_to_file("$file.new", sprintf("%+.6f\n", $_[0]));
-		rename "$file.new", $file or die "could not set the clock: $!";
-	};
-	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $file;
-	local $ENV{FAKETIME_NO_CACHE}            = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$set->(0);
 	# One that was never leased issues at any time.
 	$node->append_conf('postgresql.conf', "sno.partitions = '2000-2999'");
-	{
-		local $ENV{LD_PRELOAD} = $faketime;
-		$node->start;
-	}
+	$clock->start_server($node);
 	$session = open_session($node, 'postgres');
-	ask($session, 'SELECT sno_generate()');
-	is(check_of('clock'), 't|No step of the system clock was seen.',
+	$session->query_safe('SELECT sno_generate()');
+	is( check_of('clock'),
+		't|No step of the system clock was seen.',
 		'a clock that goes steadily');
-	$set->(-3600);
-	ask($session, 'SELECT sno_generate()');
-	like(check_of('clock'), qr/^f\|.*so often: 1\. The last time by -(3600\.0|3599\.9)\d\d s, to /,
+	$clock->set_offset(-3600);
+	$session->query_safe('SELECT sno_generate()');
+	like(
+		check_of('clock'),
+		qr/^f\|.*so often: 1\. The last time by -(3600\.0|3599\.9)\d\d s, to /,
 		'a step back');
-	$set->(-3000);
-	ask($session, 'SELECT sno_generate()');
-	like(check_of('clock'), qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
+	$clock->set_offset(-3000);
+	$session->query_safe('SELECT sno_generate()');
+	like(
+		check_of('clock'),
+		qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
 		'a step forward');
-	is(ask($session, 'SELECT drifts % 2 FROM sno_generators() WHERE pid = pg_backend_pid()'),
-		1, 'the other timeline is shown');
-	$set->(60 * 365 * 86400);
-	like($node->safe_psql('postgres', "SELECT ok, hint FROM sno_check() WHERE item = 'epoch'"),
-		qr/^f\|Set the system clock right\.$/, 'a clock outside the epoch');
+	is( $session->query_safe(
+			'SELECT drifts % 2 FROM sno_generators() WHERE pid = pg_backend_pid()'
+		),
+		1,
+		'the other timeline is shown');
+	$clock->set_offset(60 * 365 * 86400);
+	like(
+		$node->safe_psql(
+			'postgres',
+			"SELECT ok, hint FROM sno_check() WHERE item = 'epoch'"),
+		qr/^f\|Set the system clock right\.$/,
+		'a clock outside the epoch');
 	close_session($session);
 	$node->stop;
 }

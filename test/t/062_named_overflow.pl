@@ -8,14 +8,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\nautovacuum = off\n");
+$node->append_conf('postgresql.conf',
+	"log_statement = none\nautovacuum = off\n");
 $node->start;
 
 my $name = 'small "\\ one';
@@ -23,7 +25,8 @@ my $call = "sno_generate(0, '$name')";
 $node->safe_psql(
 	'postgres', qq{
 CREATE EXTENSION sno;
-SELECT sno_create_generator('$name', 7, 10, 13), sno_create_generator('idle', 8)});
+SELECT sno_create_generator('$name', 7, 10, 13), sno_create_generator('idle', 8)}
+);
 
 # Of generators that are in use
 sub show
@@ -37,18 +40,19 @@ sub show
 sub unused
 {
 	return $node->safe_psql('postgres',
-		q{SELECT string_agg(name, ', ' ORDER BY name) FROM sno_generators() WHERE issued IS NULL});
+		q{SELECT string_agg(name, ', ' ORDER BY name) FROM sno_generators() WHERE issued IS NULL}
+	);
 }
 
-is(show('count(*)'), 0, 'nothing is in use');
-is(unused(), "idle, $name", 'what was never used is listed');
+is(show('count(*)'), 0,             'nothing is in use');
+is(unused(),         "idle, $name", 'what was never used is listed');
 
 my $listener = open_session($node, 'postgres');
-ask($listener, 'LISTEN sno_overflow');
+$listener->query_safe('LISTEN sno_overflow');
 
 my @sessions =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 8;
-my $notes = SnoTest->new;
+my $notes = NotedIds->new;
 send_query($_, "SELECT $call FROM generate_series(1, 100)") foreach @sessions;
 my $received = 0;
 foreach my $session (@sessions)
@@ -61,49 +65,62 @@ my %seen;
 $seen{$_}++ foreach map { $_->[0] } @{ $notes->{notes} };
 is(scalar keys %seen, 800, 'none of them twice');
 
-is(show(q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}),
+is( show(
+		q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}
+	),
 	"|postgres|$name|7|10|13|4|800",
 	'a generator that is shared is shown once, with the ids of all');
 is(unused(), 'idle', 'and only once');
-cmp_ok(show('exhausted'), '>', 0, 'its units are exhausted');
+cmp_ok(show('exhausted'), '>',  0,   'its units are exhausted');
 cmp_ok(show('exhausted'), '<=', 200, 'no oftener than there are ids for');
-cmp_ok(show('waits'), '>', 0, 'callers had to wait');
+cmp_ok(show('waits'),     '>',  0,   'callers had to wait');
 
 my $heard = '';
 wait_until('it is over',
-	sub { ($heard .= ask($listener, 'SELECT 1')) =~ /"count": 0/ });
+	sub { ($heard .= $listener->query_safe('SELECT 1')) =~ /"count": 0/ });
 my @payloads = $heard =~ /with payload "(\{.*\})"/g;
-my $list = join(',', map { "'$_'" } @payloads);
+my $list     = join(',', map { "'$_'" } @payloads);
 is( $node->safe_psql(
 		'postgres',
-		"SELECT DISTINCT p->>'generator', p->>'partition' FROM unnest(ARRAY[$list]::jsonb[]) AS p"),
+		"SELECT DISTINCT p->>'generator', p->>'partition' FROM unnest(ARRAY[$list]::jsonb[]) AS p"
+	),
 	"$name|7",
 	'notifications tell which generator it is');
 
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 is(show('issued, exhausted, waits, longest_wait'),
 	'0|0|0|00:00:00', 'its counters are reset');
-ask($sessions[0], "SELECT $call FROM generate_series(1, 5)");
+$sessions[0]->query_safe("SELECT $call FROM generate_series(1, 5)");
 is(show('issued'), 5, 'and count from zero');
 
 # A session's own generator is another row.
-ask($sessions[0], 'SELECT sno_generate()');
-is(show("string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"),
-	"(own) 1, $name 5", 'and so is its own one, counted apart');
-$node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
-$node->safe_psql('other',    'CREATE EXTENSION sno');
-is( $node->safe_psql('other', 'SELECT database, count(name), count(*) FROM sno_generators() GROUP BY database'),
+$sessions[0]->query_safe('SELECT sno_generate()');
+is( show(
+		"string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"
+	),
+	"(own) 1, $name 5",
+	'and so is its own one, counted apart');
+$node->safe_psql('postgres',
+	'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
+$node->safe_psql('other', 'CREATE EXTENSION sno');
+is( $node->safe_psql(
+		'other',
+		'SELECT database, count(name), count(*) FROM sno_generators() GROUP BY database'
+	),
 	'postgres|0|2',
 	'another database sees it without its name');
 my $owner = open_session($node, 'other');
-ask($owner, 'SET SESSION AUTHORIZATION owner; SELECT sno_generate()');
-my $seen = 'SELECT database, count(*) FROM sno_generators() GROUP BY database ORDER BY database';
-is(ask($owner, $seen), 'other|1', 'its owner sees that database only');
+$owner->query_safe('SET SESSION AUTHORIZATION owner; SELECT sno_generate()');
+my $seen =
+  'SELECT database, count(*) FROM sno_generators() GROUP BY database ORDER BY database';
+is($owner->query_safe($seen), 'other|1', 'its owner sees that database only');
 $node->safe_psql('postgres', 'GRANT pg_monitor TO owner');
-is(ask($owner, $seen), "other|1\npostgres|2", 'unless he is a member of pg_monitor');
+is($owner->query_safe($seen),
+	"other|1\npostgres|2", 'unless he is a member of pg_monitor');
 close_session($owner);
 close_session($_) foreach @sessions, $listener;
-wait_until('a generator that is closed is not in use', sub { show('count(*)') == 0 });
+wait_until('a generator that is closed is not in use',
+	sub { show('count(*)') == 0 });
 is(unused(), "idle, $name", 'it is listed as one that is not used');
 
 $node->stop;

@@ -1,30 +1,36 @@
 
-# What the TAP tests of installing and upgrading share: a copy of an
-# installation of PostgreSQL, in which files of the extension can be replaced,
-# and all that the extension has put into the catalogs of a database.
+# Functions that tests of installing and upgrading share: a copy of an
+# installation of PostgreSQL, in which files of the extension can be replaced; a
+# build of the library from changed sources; pg_upgrade; and all entries of the
+# extension in the catalogs of a database.
 
 package SnoInstall;
 
 use strict;
 use warnings;
 
+use Cwd ();
 use Exporter 'import';
 use File::Basename qw(dirname);
 use File::Path     qw(make_path);
+use FindBin;
 use PostgreSQL::Test::Utils;
+use Test::More;
 
-our @EXPORT = qw(pg_config copy_installation catalog_of differences);
+our @EXPORT = qw(pg_config copy_installation build_library other_layout
+  upgrade_cluster catalog_of differences);
 
-# One of the folders of the server whose pg_config is first in the path.
+# A folder, or a setting, of the installation whose pg_config is first in the
+# path.
 sub pg_config
 {
-	my ($folder) = @_;
-	chomp(my $path = qx(pg_config --$folder));
-	die "pg_config --$folder failed" if $?;
-	return $path;
+	my ($name) = @_;
+	chomp(my $value = qx(pg_config --$name));
+	die "pg_config --$name failed" if $?;
+	return $value;
 }
 
-# Link, or copy, the files of a folder into one of ours.
+# Link or copy the files of a folder into one of ours; @how is the command.
 sub take_files
 {
 	my ($from, $to, @how) = @_;
@@ -34,10 +40,10 @@ sub take_files
 	return;
 }
 
-# Make another installation of that server: its programs are copied, for they
-# find everything else relative to where they are, and its other files linked,
-# in folders of ours, so that each can be replaced.  Returns its install_path
-# for a node, the folder of its libraries, and that of its extensions.
+# Make another installation of that server.  Its programs are copied, because they
+# find all other files relative to their own place.  The other files are linked, in
+# folders of ours, so each of them can be replaced.  Returns the install_path for a
+# node, the folder of the libraries, and the folder of the extensions.
 sub copy_installation
 {
 	my $root   = PostgreSQL::Test::Utils::tempdir('installation');
@@ -61,10 +67,67 @@ sub copy_installation
 	return (dirname($to{bindir}), $to{pkglibdir}, "$to{sharedir}/extension");
 }
 
+# Build the library with one of its source files changed, by a sub that takes the
+# old text and returns the new one; returns the path of the library.
+sub build_library
+{
+	my ($file, $change) = @_;
+	my $top = "$FindBin::RealBin/../..";
+	my $dir = PostgreSQL::Test::Utils::tempdir('library');
+
+	# Objects that are there already, and not older than their sources, are used.
+	system_or_bail('cp', '-pR',
+		(map { "$top/$_" } 'Makefile', 'sno.control', 'sql', 'src'), $dir);
+	my $text = slurp_file("$dir/$file");
+	unlink "$dir/$file";
+	append_to_file("$dir/$file", $change->($text));
+	system_or_bail('make', '-s', '-C', $dir, 'with_llvm=no', 'sno.so');
+	return "$dir/sno.so";
+}
+
+# The file that defines the layout of shared memory, and a sub that changes it to
+# another layout: arguments of build_library().
+sub other_layout
+{
+	return (
+		'src/shared/shmem.c',
+		sub {
+			my ($text) = @_;
+			$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
+			  or die 'shmem.c defines no layout version';
+			return $text;
+		});
+}
+
+# Upgrade a cluster that is stopped, whose programs are in $old_bin, to another
+# one.
+sub upgrade_cluster
+{
+	my ($old, $old_bin, $new, $name) = @_;
+
+	# pg_upgrade writes its logs where it runs.
+	my $folder = Cwd::getcwd();
+	chdir PostgreSQL::Test::Utils::tempdir('upgrade')
+	  or die "could not change the folder: $!";
+	command_ok(
+		[   'pg_upgrade', '--no-sync',
+			'-d',         $old->data_dir,
+			'-D',         $new->data_dir,
+			'-b',         $old_bin,
+			'-B',         pg_config('bindir'),
+			'-s',         $new->host,
+			'-p',         $old->port,
+			'-P',         $new->port ],
+		$name);
+	chdir $folder or die "$folder: $!";
+	return;
+}
+
 my $query = q{
 SET search_path = pg_catalog;
--- Names in place of the oids in a row of a system catalog; without parsed
--- trees, which further functions tell in words, and what is of the moment
+-- A row of a system catalog, with names in place of OIDs.  Parsed trees are left
+-- out, because further functions show them in words, and so is what changes from
+-- database to database.
 CREATE FUNCTION pg_temp.name_of(class regclass, id oid) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN id <> 0 THEN type || ' ' || identity END FROM pg_identify_object(class, id, 0)
 $$;
@@ -88,7 +151,7 @@ BEGIN
 		class, class, key, id) INTO result;
 	RETURN result;
 END $$;
--- The extension, its members, and what belongs to these
+-- The extension, its members, and the objects that belong to these
 CREATE TEMP TABLE part AS
 WITH RECURSIVE part AS (
 	SELECT 'pg_extension'::regclass::oid AS classid, oid AS objid FROM pg_extension WHERE extname = 'sno'
@@ -116,19 +179,19 @@ WHERE w.value IS NOT NULL
 ORDER BY 1, 2, 3;
 };
 
-# The extension's entries in the catalogs of a database, a line each: object,
-# property, value.
+# The entries of the extension in the catalogs of a database.  Each line has an
+# object, a property and its value.
 sub catalog_of
 {
 	my ($node, $dbname) = @_;
 	my $entries = $node->safe_psql($dbname, $query);
 
-	# Of a toast table, the name bears the number of the table it belongs to.
+	# The name of a toast table has the OID of the table that it belongs to.
 	$entries =~ s/\bpg_toast_\d+/pg_toast_n/g;
 	return $entries;
 }
 
-# What is in only one of two catalogs: the lines of both, marked.
+# The lines that only one of two catalogs has: "-" marks the first, "+" the second.
 sub differences
 {
 	my ($before, $after) = @_;

@@ -17,8 +17,8 @@ use FindBin;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SnoTest;
 use Test::More;
+use TestHelpers;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(clock_at strobe);
@@ -65,8 +65,7 @@ sub new
 		struck   => {},
 		promoted => 0,
 		rows     => [],
-		logs     => {}
-	}, $class;
+		logs     => {} }, $class;
 
 	append_to_file("$dir/faults", pack('q4', 0, 0, 0, 0));
 	append_to_file("$dir/control",
@@ -177,7 +176,8 @@ sub life
 sub leases_query
 {
 	my @until = map { 'max(' . unit_of($_) . ')' } qw(tick_until tock_until);
-	return 'SELECT '
+	return
+		'SELECT '
 	  . join(', ', 'partition', @until)
 	  . ' FROM sno_catalog.sno_lease GROUP BY partition';
 }
@@ -224,11 +224,9 @@ sub start_clients
 	my ($self, @kinds) = @_;
 	$self->{kinds}   = \@kinds;
 	$self->{clients} = IPC::Run::start(
-		[
-			build('clients'),     "$self->{dir}/control",
+		[   build('clients'),     "$self->{dir}/control",
 			"$self->{dir}/notes", "$self->{dir}/connection",
-			@kinds
-		]);
+			@kinds ]);
 	return;
 }
 
@@ -249,10 +247,8 @@ sub progress
 		my @numbers = unpack 'Q' . 2 * $max_faults,
 		  substr $control, $progress_from + $_ * $progress_size,
 		  $progress_size;
-		{
-			ids   => [ @numbers[ 0 .. $max_faults - 1 ] ],
-			stall => [ @numbers[ $max_faults .. $#numbers ] ]
-		};
+		{   ids   => [ @numbers[ 0 .. $max_faults - 1 ] ],
+			stall => [ @numbers[ $max_faults .. $#numbers ] ] };
 	} 0 .. $#{ $self->{kinds} };
 }
 
@@ -610,11 +606,11 @@ sub check
 		is($verdict->{descents}, 0, 'each session\'s sequences ascend');
 	}
 	is($verdict->{beyond}, 0, 'none is beyond what was on disk');
-	is($verdict->{again_named}, 0,
-		'none of a named generator was issued again by a successor');
+	is($verdict->{again_named},
+		0, 'none of a named generator was issued again by a successor');
 	if ($self->{behind})
 	{
-		note("$verdict->{again_session} of sessions' generators were, "
+		note(   "$verdict->{again_session} of sessions' generators were, "
 			  . "$verdict->{by_chance} are expected by chance");
 		cmp_ok($verdict->{behind}, '>', 0,
 			"but it issued in the time of $verdict->{unheard} ids that it had not heard of"
@@ -631,7 +627,7 @@ sub check_errors
 {
 	my ($self, %due) = @_;
 	my @unexpected =
-	  map { "$_->[0]: $_->[1] $_->[2]" }
+	  map  { "$_->[0]: $_->[1] $_->[2]" }
 	  grep { !defined $due{ $_->[0] } || $_->[1] !~ $due{ $_->[0] } }
 	  $self->errors;
 	is(join("\n", @unexpected), '', 'no error but where one is due');

@@ -1,0 +1,61 @@
+
+# A clock for servers, which the tests set: by libfaketime, which is Debian's
+# package faketime.
+
+package FakeClock;
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+# A clock that shows the real time, or undef if libfaketime is not installed.
+sub new
+{
+	my ($class)   = @_;
+	my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1');
+	return if !defined $library;
+
+	my $dir  = PostgreSQL::Test::Utils::tempdir('clock');
+	my $self = bless { library => $library, file => "$dir/clock" }, $class;
+	$self->set_offset(0);
+	return $self;
+}
+
+# Set the clock to a number of seconds after the real time.
+sub set_offset
+{
+	my ($self, $seconds) = @_;
+	return $self->_write(sprintf '%+.6f', $seconds);
+}
+
+# Stop the clock at a time, in UTC.
+sub stop_at
+{
+	my ($self, $time) = @_;
+	return $self->_write($time);
+}
+
+sub _write
+{
+	my ($self, $clock) = @_;
+	my $file = $self->{file};
+	append_to_file("$file.new", "$clock\n");
+	rename "$file.new", $file or die "could not set the clock: $!";
+	return;
+}
+
+# Start a server that has this clock.
+sub start_server
+{
+	my ($self, $node) = @_;
+	local $ENV{LD_PRELOAD}                   = $self->{library};
+	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $self->{file};
+	local $ENV{FAKETIME_NO_CACHE}            = 1;
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	$node->start;
+	return;
+}
+
+1;

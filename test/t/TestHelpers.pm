@@ -1,0 +1,245 @@
+
+# Functions that the TAP tests share: for ids, servers and psql sessions.
+
+package TestHelpers;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+our @EXPORT = qw(decode_id unit_of ids_of wait_until kill_postmaster
+  start_again query_if_up crashes check_log configure open_session close_session
+  drop_session send_query has_answered receive error_of);
+
+# The fields of an id: unit, tick-tock bit, metabyte, partition, sequence.
+sub decode_id
+{
+	my ($text) = @_;
+	die "not an id: \"$text\"" unless $text =~ /^[2-9a-x]{16}$/;
+
+	# Eight characters of five bits are one half of the id.
+	(my $digits = $text) =~ tr/2-9a-x/\x00-\x1f/;
+	my ($time, $rest) = (0, 0);
+	$time = $time << 5 | $_ foreach unpack('C8',   $digits);
+	$rest = $rest << 5 | $_ foreach unpack('x8C8', $digits);
+	return (
+		$time >> 1, $time & 1,
+		$rest >> 32,
+		$rest >> 16 & 0xffff,
+		$rest & 0xffff);
+}
+
+# SQL for the unit of a timestamptz.
+sub unit_of
+{
+	my ($expression) = @_;
+	return
+	  "floor((extract(epoch FROM $expression) - 1262304000) * 250)::bigint";
+}
+
+# SQL that makes new ids, by a named generator if a name is given.
+sub ids_of
+{
+	my ($count, $generator) = @_;
+	my $arguments = 'n % 256' . (defined $generator ? ", '$generator'" : '');
+	return
+	  "SELECT sno_generate($arguments) FROM generate_series(1, $count) AS n";
+}
+
+# Wait until a condition, a sub, is true.
+sub wait_until
+{
+	my ($what, $condition) = @_;
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $condition->();
+		usleep(10_000);
+	}
+	die "timed out waiting until $what";
+}
+
+# Kill the postmaster.
+sub kill_postmaster
+{
+	my ($node) = @_;
+	my ($pid)  = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	$node->kill9;
+	wait_until("postmaster $pid is gone", sub { !kill 0, $pid });
+	return;
+}
+
+# Start a node whose postmaster was killed.  The first attempts may fail: the
+# children of the postmaster use its shared memory until they have ended.
+sub start_again
+{
+	my ($node) = @_;
+	wait_until($node->name . ' starts again',
+		sub { $node->start(fail_ok => 1) });
+	return;
+}
+
+# The result of a query, or undef if the server doesn't answer.  The query is an
+# argument of psql: a psql that has lost its server would read no input.
+sub query_if_up
+{
+	my ($node, $query) = @_;
+	my ($out, $err);
+	return IPC::Run::run(
+		[ 'psql', '-XqAt', '-c', $query, $node->connstr('postgres') ],
+		'<', '/dev/null', '>', \$out, '2>', \$err) ? $out : undef;
+}
+
+# The ways in which a server crashes under clients, each as [name, sub that makes
+# it crash, sub that brings it up again].
+sub crashes
+{
+	my ($node) = @_;
+	return (
+		[   'kill -9 of a backend',
+			sub {
+				kill 'KILL',
+				  $node->safe_psql('postgres',
+					"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
+				  );
+			},
+			sub {
+				wait_until($node->name . ' is back',
+					sub { defined query_if_up($node, 'SELECT') });
+			}
+		],
+		[   'immediate shutdown',
+			sub { $node->stop('immediate') },
+			sub { $node->start } ],
+		[   'kill -9 of the postmaster',
+			sub { kill_postmaster($node) },
+			sub { start_again($node) } ]);
+}
+
+# Check that the log of a server tells of no crash.
+sub check_log
+{
+	my ($node) = @_;
+	unlike(
+		slurp_file($node->logfile),
+		qr/PANIC|TRAP|was terminated by signal/,
+		$node->name . ': nothing crashed');
+	return;
+}
+
+# Change a setting of a server, and wait until these sessions have the new value.
+sub configure
+{
+	my ($node, $name, $value, @sessions) = @_;
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	foreach my $session (@sessions)
+	{
+		wait_until("$name is set",
+			sub { $session->query_safe("SHOW $name") eq $value });
+	}
+	return;
+}
+
+#
+# Sessions: psql in the background, by PostgreSQL::Test::BackgroundPsql
+#
+
+# That module prints each query and all that it returns as notes of the test.  A
+# million ids would hide the test's own lines, so the beginnings go to its log.
+{
+	no warnings 'redefine';
+	*PostgreSQL::Test::BackgroundPsql::note =
+	  sub { print substr(join('', '# ', @_), 0, 500), "\n"; };
+}
+
+# Open a session that survives errors, and shows their SQLSTATEs.  The library is
+# loaded first, if the user may load it, so that its settings are known.  It may
+# warn of an invalid one.
+sub open_session
+{
+	my ($node, $dbname, @settings) = @_;
+	my $session = $node->background_psql(
+		$dbname,
+		on_error_stop => 0,
+		extra_params  => [ '-v', 'VERBOSITY=verbose' ]);
+	$session->set_query_timer_restart;
+	$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
+	error_of($session, "LOAD 'sno'") if !defined $ENV{PGUSER};
+	$session->query_safe("SET $_") foreach @settings;
+	return $session;
+}
+
+# Close a session, and wait until its backend has ended: that is a moment later
+# than the end of psql.
+sub close_session
+{
+	my ($session) = @_;
+	$session->{timeout}->start;
+	$session->quit;
+	wait_until('a session ends', sub { !kill 0, $session->{pid} });
+	return;
+}
+
+# End the psql of a session that has lost its server or its backend.
+sub drop_session
+{
+	my ($session) = @_;
+	$session->{run}->kill_kill;
+	return;
+}
+
+# Send a query to a session, without waiting for the answer.
+sub send_query
+{
+	my ($session, $query) = @_;
+	$session->{timeout}->start;
+	$session->{stdin} .= "$query\n;\n";
+	wait_until(
+		'psql takes a query',
+		sub {
+			$session->{run}->pump_nb;
+			$session->{stdin} eq '';
+		});
+	return;
+}
+
+# Has the query that was sent returned a row or an error?
+sub has_answered
+{
+	my ($session) = @_;
+	$session->{run}->pump_nb;
+	return "$session->{stdout}$session->{stderr}" ne '';
+}
+
+# Wait for the end of the query that was sent; returns its output and its errors.
+sub receive
+{
+	my ($session) = @_;
+	my $out = $session->query('');
+	return ($out, take_errors($session));
+}
+
+# The error that a query raises in a session, empty if there is none.
+sub error_of
+{
+	my ($session, $query) = @_;
+	$session->query($query);
+	return take_errors($session);
+}
+
+# The errors of a session since the last call, without the place that psql names.
+sub take_errors
+{
+	my ($session) = @_;
+	my $errors = $session->{stderr};
+	$session->{stderr} = '';
+	return $errors =~ s/^psql:<stdin>:\d+: //gmr;
+}
+
+1;
