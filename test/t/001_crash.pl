@@ -1,7 +1,7 @@
 
-# Crashes of every kind under load: ids that a client saw before a crash never
-# come back, whether or not their transactions were committed, and the first
-# ids after it don't wait for the leases of those that are gone.
+# Crashes of every kind under load.  No id that a client saw before a crash is
+# issued again, whether or not its transaction was committed.  The first ids
+# after the crash don't wait for the leases of the sessions that are gone.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases outlive the whole test, and clients may not wait at all.
+# Leases are longer than the test, and clients may not wait at all.
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf(
@@ -34,7 +34,7 @@ for my $round (1 .. 2)
 {
 	foreach my $crash (crashes($node))
 	{
-		my ($what, $make, $mend) = @$crash;
+		my ($what, $crash_server, $bring_up) = @$crash;
 
 		$what .= ", round $round";
 		$notes->next_phase;
@@ -43,33 +43,35 @@ for my $round (1 .. 2)
 		my $others  = $notes->start_clients($node, 'postgres', clients => 1);
 		$notes->wait_for_notes($clients);
 		$notes->wait_for_notes($others);
-		$make->();
+		$crash_server->();
 		my ($noted, $errors)      = $notes->collect($clients);
 		my (undef,  $more_errors) = $notes->collect($others);
-		$mend->();
+		$bring_up->();
 
 		unlike($errors . $more_errors,
-			qr/ERROR/, "$what: no client waited or met an error before");
+			qr/ERROR/,
+			"$what: no client waited or met an error before the crash");
 		$notes->check_leases($node, 'postgres', $what);
 	}
 }
 
-# After one more crash, with all those leases still running:
+# None of all these leases is over yet.
 $notes->next_phase;
 my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
-$notes->add('session', $session->query_safe(ids_of(1000)));
+$notes->add('session after the crashes', $session->query_safe(ids_of(1000)));
 close_session($session);
 is( $node->safe_psql(
 		'postgres',
 		'SELECT count(DISTINCT partition) > 20 FROM sno_catalog.sno_lease WHERE tick_until > now()'
 	),
 	't',
-	'each crash left leases behind, which nobody waits for');
+	'leases of sessions before each crash are there, and nobody waits for them'
+);
 
 $notes->check('crashes');
 $notes->check_rows($node, 'postgres', 't');
 
-# A clean restart is no different.
+# After a clean restart the same holds.
 $node->restart;
 $notes->next_phase;
 $notes->add('after a clean restart',

@@ -1,7 +1,8 @@
 
-# Standbys: no ids are generated there, and everything else works.  One that is
-# promoted, be it behind its primary or one of two, is another holder: it keeps
-# away from every partition that it knows the primary to have leased.
+# Standbys: they generate no ids, and all else works there.  A standby that is
+# promoted is another holder.  It uses no partition of which it knows that the
+# primary leased it.  This also holds for a standby behind its primary, and for
+# two standbys of one primary.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases outlive the whole test.
+# Leases are longer than the test.
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
@@ -39,6 +40,7 @@ foreach my $name ('behind', 'first', 'second')
 
 my $notes = NotedIds->new;
 
+# The partitions of the leases that meet a condition.
 sub rows
 {
 	my ($node, $condition) = @_;
@@ -47,8 +49,17 @@ sub rows
 	);
 }
 
-# Start with one session alone: two that find no row of the server at the same
-# time may both draw a holder.
+# The partitions that both the primary and a promoted standby have leased.
+sub shared_partitions
+{
+	my ($node) = @_;
+	return rows($node,
+		"partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE timeline = 1) AND timeline = 2"
+	);
+}
+
+# Generate with one session first, then with clients.  If two sessions found no
+# row of the server at the same time, each of them would make a holder.
 sub generate
 {
 	my ($node, %params) = @_;
@@ -61,7 +72,8 @@ sub generate
 	return;
 }
 
-# Are there rows of a timeline, of how many holders, all of this database?
+# Of the leases on a WAL timeline: are there any, how many holders have them,
+# and are all of this database?
 sub summary
 {
 	my ($node, $timeline) = @_;
@@ -87,35 +99,36 @@ for (1 .. 50)
 	  if error_of($session, 'SELECT sno_generate()') =~
 	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery$/m;
 }
-is($errors, 50, 'generating on a standby is a clear error, each time');
+is($errors, 50, 'sno_generate() on a standby is a clear error, each time');
 my $row_count = $session->query_safe('SELECT count(*) FROM t');
-cmp_ok($row_count, '>', 0, 'rows are read there');
+cmp_ok($row_count, '>', 0, 'a standby reads rows with ids');
 is( $session->query_safe(
 		'SELECT count(*) FROM t WHERE id BETWEEN sno_min(now() - interval \'1 day\') AND sno_max(now())'
 	),
 	$row_count,
-	'time bounds work there');
+	'time bounds work on a standby');
 is( $session->query_safe(
 		'SELECT count(*) FROM t WHERE id <@ tstzrange(now() - interval \'1 day\', now())'
 	),
 	$row_count,
-	'ranges work there');
+	'ranges of time work on a standby');
 is( $session->query_safe(
 		'SELECT (min(id)::text::sno = min(id)) || \',\' || (max(id)::uuid::sno = max(id)) FROM t'
 	),
 	'true,true',
-	'text, casts, operators and aggregates work there');
+	'text, casts, operators and aggregates work on a standby');
 is( $session->query_safe(
 		'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
 	$primary->safe_psql(
 		'postgres', 'SELECT * FROM sno_catalog.sno_lease ORDER BY partition'),
-	'the leases are replicated');
+	'the leases are replicated to a standby');
 close_session($session);
 
 #
-# Standbys that compare pages with the primary's.  Pages of leases that SQL has
-# changed are read, and get leases again.  They are new each time.  The first one
-# is full, so that it is pruned when it is read.
+# Standbys that compare their pages with those of the primary.  SQL changes
+# pages of the table, which are then read, and leases are written to them again.
+# The table is new each time, and its first page is full: so it is pruned when
+# read.
 #
 $ENV{PGOPTIONS} = '-c wal_consistency_checking=all';
 $primary->safe_psql('postgres', $_)
@@ -141,17 +154,17 @@ foreach my $change (
 	$primary->safe_psql('postgres',
 		q{SELECT sno_generate(0, 'g' || n) FROM generate_series(1, 60) AS n});
 	$primary->wait_for_catchup($_) foreach values %standby;
-	pass("standbys go on after: @$change");
+	pass("standbys have the same pages after: @$change");
 }
 delete $ENV{PGOPTIONS};
 
 #
-# A standby that hasn't heard of the primary's latest leases
+# A standby that has not received the latest leases of the primary
 #
 $standby{behind}->stop;
 generate($primary, clients => 8);
 $primary->wait_for_catchup($standby{$_}) foreach ('first', 'second');
-my $last_heard = rows($standby{first}, 'true');
+my $latest = rows($standby{first}, 'true');
 $primary->stop('immediate');
 
 $standby{behind}->start;
@@ -159,20 +172,19 @@ my $known = rows($standby{behind}, 'true');
 cmp_ok(
 	scalar(split /\n/, $known),
 	'<',
-	scalar(split /\n/, $last_heard),
-	'one standby is behind');
+	scalar(split /\n/, $latest),
+	'one standby lacks leases of the primary');
 $standby{behind}->promote;
 $notes->next_phase;
 generate($standby{behind});
-is(rows($standby{behind}, 'timeline = 1'),
-	$known, 'promoted, it leaves the rows of the primary alone');
-is(summary($standby{behind}, 2), 't|1|t', 'and has its own, as one holder');
-is( rows(
-		$standby{behind},
-		"partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE timeline = 1) AND timeline = 2"
-	),
-	'',
-	'in other partitions');
+is( rows($standby{behind}, 'timeline = 1'),
+	$known,
+	'after its promotion, the standby leaves the rows of the primary as they are'
+);
+is(summary($standby{behind}, 2),
+	't|1|t', 'the promoted standby has rows of its own, as one holder');
+is(shared_partitions($standby{behind}),
+	'', 'the promoted standby uses other partitions than the primary');
 $notes->check('a standby that was behind');
 
 #
@@ -186,13 +198,9 @@ foreach my $name ('first', 'second')
 	$node->promote;
 	$notes->next_phase;
 	generate($node);
-	is(summary($node, 2), 't|1|t', "the $name of two is one holder");
-	is( rows(
-			$node,
-			"partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE timeline = 1) AND timeline = 2"
-		),
-		'',
-		'in other partitions than the primary');
+	is(summary($node, 2), 't|1|t', "promoted standby $name is one holder");
+	is(shared_partitions($node),
+		'', "promoted standby $name uses other partitions than the primary");
 	$holder{$name} = $node->safe_psql('postgres',
 		'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 2'
 	);
@@ -200,11 +208,12 @@ foreach my $name ('first', 'second')
 $holder{primary} = $standby{first}->safe_psql('postgres',
 	'SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE timeline = 1');
 my %distinct = map { $_ => 1 } values %holder;
-is(scalar keys %distinct, 3, 'they and the primary are three holders');
+is(scalar keys %distinct,
+	3, 'two promoted standbys and the primary are three holders');
 $notes->check('two standbys promoted');
 
 #
-# All of them at the same time, kept apart for certain by sno.partitions
+# All servers at the same time: sno.partitions keeps them apart
 #
 start_again($primary);
 my %servers = (%standby, primary => $primary);
@@ -231,9 +240,9 @@ foreach my $name (sort keys %servers)
 $notes->wait_for_notes($running{$_}) foreach keys %running;
 foreach my $name (keys %running)
 {
-	my (undef, $complaints) =
+	my (undef, $errors) =
 	  $notes->stop_clients($servers{$name}, $running{$name});
-	unlike($complaints, qr/ERROR/, "$name generates");
+	unlike($errors, qr/ERROR/, "$name generates without an error");
 }
 $notes->check('four servers at the same time');
 

@@ -1,6 +1,7 @@
 
-# A clock that is stepped, either way, while the server runs and while it is
-# down: ids go on at once, none comes twice, and each step is logged once.
+# A clock that steps back and forward, while the server runs and while it is
+# down.  Ids are issued at once after a step, no id is issued twice, and each
+# step is logged once.
 
 use strict;
 use warnings;
@@ -18,7 +19,7 @@ use Torture;
 
 my $torture = Torture->new;
 
-# Set the server's clock to so many seconds after the real one.
+# Set the clock of the server, in seconds after the real one.
 sub set_clock { $torture->set_clock(@_); return; }
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -54,20 +55,17 @@ sub session
 	return open_session($node, 'postgres', 'sno.max_wait = 0');
 }
 
-# Have a session make an id, among others; all are noted.
+# Make ids in a session, and note them; returns the fields of the last one.
 sub generate
 {
 	my ($session) = @_;
-	my $ids       = $session->query_safe(ids_of(100));
-	my ($last)    = $ids =~ /(\w+)$/;
-	my %id;
-
+	my $ids = $session->query_safe(ids_of(100));
 	$notes->add($session, $ids);
-	@id{qw(unit tick_tock meta partition sequence)} = decode_id($last);
-	return \%id;
+	return decode_id($ids =~ s/.*\n//sr);
 }
 
-# The steps that were logged since it was asked last, forward ones positive.
+# The steps that were logged since the last call, in seconds; those back are
+# negative.
 my $log_position = -s $node->logfile;
 
 sub steps_logged
@@ -84,11 +82,12 @@ sub logged_once
 	my ($what, $step) = @_;
 	my @steps = steps_logged();
 	is(scalar @steps, 1, "$what is logged once");
-	cmp_ok(abs(($steps[0] // 0) - $step), '<', 0.1, 'with its size');
+	cmp_ok(abs(($steps[0] // 0) - $step),
+		'<', 0.1, "$what is logged with its size");
 	return;
 }
 
-# Seconds between two ids.
+# The seconds between two ids.
 sub seconds
 {
 	my ($from, $to) = @_;
@@ -96,91 +95,87 @@ sub seconds
 }
 
 #
-# Stepped while the server runs
+# Steps while the server runs
 #
 
-# All times are compared with what the step should make of them, give or take
-# what a slow machine may need.  A restarted server begins with partitions that
-# were never used.
+# A restarted server begins with partitions that were never used.
 foreach my $size (60, 3600, 365 * 86400)
 {
-	my $slack = 30;
-
 	restart('fast', 0);
 	my $session = session();
 	my $witness = session();
 	generate($witness);
 
 	my $before = generate($session);
+	my $at     = 0;
 	steps_logged();
 
-	set_clock(-$size);
-	my $back = generate($session);
-	generate($witness);
+	# Step to an offset from the real time, and make ids in both sessions.  The
+	# time of the first one is checked with a tolerance for slow machines.
+	my $step_to = sub {
+		my ($offset, $what) = @_;
+		set_clock($offset);
+		my $id = generate($session);
+		generate($witness);
+		cmp_ok(abs(seconds($before, $id) - $offset),
+			'<', 30, "$what: the id has the time of the clock");
+		logged_once($what, $offset - $at);
+		$at = $offset;
+		return $id;
+	};
+
+	my $what = "back by $size s";
+	my $back = $step_to->(-$size, $what);
 	is($back->{partition}, $before->{partition},
-		"back by $size s: same partition");
-	isnt($back->{tick_tock}, $before->{tick_tock}, 'other timeline');
-	cmp_ok(abs(seconds($before, $back) + $size),
-		'<', $slack, 'at the time that the clock shows');
-	logged_once("back by $size s", -$size);
+		"$what: the partition is the same");
+	isnt($back->{tick_tock}, $before->{tick_tock},
+		"$what: the side is the other one");
 
-	set_clock(-2 * $size);
-	my $again = generate($session);
-	generate($witness);
+	$what = "back by $size s again";
+	my $again = $step_to->(-2 * $size, $what);
 	isnt($again->{partition}, $before->{partition},
-		'once more: another partition');
-	cmp_ok(abs(seconds($before, $again) + 2 * $size),
-		'<', $slack, 'at the time that the clock shows');
-	logged_once("back by $size s once more", -$size);
-
+		"$what: the partition is another one");
 	my @others = (session());
 	isnt(generate($others[0])->{partition},
-		$before->{partition}, 'the one before rests');
+		$before->{partition},
+		"$what: a new session does not take the partition that was left");
 
-	set_clock(0);
-	my $forward = generate($session);
-	generate($witness);
+	$what = 'forward by ' . 2 * $size . ' s';
+	my $forward = $step_to->(0, $what);
 	is($forward->{partition}, $again->{partition},
-		'set right: same partition');
-	is($forward->{tick_tock}, $again->{tick_tock}, 'same timeline');
-	cmp_ok(seconds($before, $forward),
-		'<', $slack, 'at the time that the clock shows');
-	logged_once('forward by ' . 2 * $size . ' s', 2 * $size);
+		"$what: the partition is the same");
+	is($forward->{tick_tock}, $again->{tick_tock},
+		"$what: the side is the same");
 
-	# The witness has left one behind, too.
+	# The witness has left a partition, too.
 	push @others, session(), session();
 	is( scalar(
 			grep { generate($_)->{partition} == $before->{partition} }
 			  @others),
 		1,
-		'the one before is in use again');
+		"$what: the partition that was left is in use again");
 	close_session($_) foreach @others;
 
-	set_clock($size);
-	my $ahead = generate($session);
-	generate($witness);
+	$what = "forward by $size s";
+	my $ahead = $step_to->($size, $what);
 	is($ahead->{partition}, $forward->{partition},
-		"ahead by $size s: same partition");
-	is($ahead->{tick_tock}, $forward->{tick_tock}, 'same timeline');
-	cmp_ok(abs(seconds($forward, $ahead) - $size),
-		'<', $slack, 'at the time that the clock shows');
-	logged_once("forward by $size s", $size);
+		"$what: the partition is the same");
+	is($ahead->{tick_tock}, $forward->{tick_tock},
+		"$what: the side is the same");
 
-	set_clock(0);
-	my $right = generate($session);
-	generate($witness);
-	is($right->{partition}, $ahead->{partition}, 'set right: same partition');
-	isnt($right->{tick_tock}, $ahead->{tick_tock}, 'other timeline');
-	cmp_ok(abs(seconds($forward, $right)),
-		'<', $slack, 'at the time that the clock shows');
-	logged_once("back by $size s", -$size);
+	$what = "back to the real time by $size s";
+	my $right = $step_to->(0, $what);
+	is($right->{partition}, $ahead->{partition},
+		"$what: the partition is the same");
+	isnt($right->{tick_tock}, $ahead->{tick_tock},
+		"$what: the side is the other one");
 	close_session($session);
 	close_session($witness);
 }
 $notes->check('steps while the server runs');
 
 #
-# Outside of what an id can tell
+# Times outside the epoch
 #
 my $epoch   = 1262304000;
 my $end     = $epoch + 2**39 / 250;
@@ -192,30 +187,34 @@ foreach my $outside ($epoch - 86400, $epoch - 60, $end + 5, $end + 86400)
 	like(
 		error_of($session, 'SELECT sno_generate()'),
 		qr/^ERROR:  22008: the system clock is outside the range of a sno$/m,
-		"at Unix time $outside");
+		"at Unix time $outside a session generates nothing");
 	is( $session->query_safe(
 			"SELECT sno_min(now()) IN (sno_min('-infinity'), sno_max('infinity'))"
 		),
 		't',
-		'other functions work');
+		"at Unix time $outside other functions work");
 	like(
 		error_of(session(), 'SELECT sno_generate()'),
 		qr/^ERROR:  22008: the system clock is outside the range of a sno$/m,
-		'in a new session as well');
+		"at Unix time $outside a new session generates nothing");
 }
 set_clock($epoch + 60 - time);
 my $early = generate($session);
-cmp_ok($early->{unit}, '<', 120 * 250, 'within the first minutes');
+cmp_ok($early->{unit}, '<', 120 * 250,
+	'ids have times within the first minutes of the epoch');
 set_clock($end - 60 - time);
 my $late = generate($session);
-cmp_ok($late->{unit}, '>', 2**39 - 60 * 250 - 1, 'within the last minute');
+cmp_ok(
+	$late->{unit}, '>',
+	2**39 - 60 * 250 - 1,
+	'ids have times within the last minute of the epoch');
 set_clock(0);
 generate($session);
 $notes->check('ends of the epoch');
 close_session($session);
 
 #
-# Stepped while the server is down
+# Steps while the server is down
 #
 foreach my $mode ('fast', 'immediate')
 {
@@ -231,7 +230,7 @@ foreach my $mode ('fast', 'immediate')
 $notes->check('steps while the server is down');
 
 #
-# Strobing
+# Strobing: a clock that steps each millisecond
 #
 my $clients = $notes->start_clients(
 	$node, 'postgres',
@@ -243,7 +242,6 @@ my $rows =
 my $start = time;
 foreach my $strobe (0.004, -0.004, 0.02, -1, 7, -61, 3600, -3600)
 {
-	# Each millisecond
 	set_clock(0, $strobe, 0.001);
 	$notes->wait_for_notes($clients);
 }
@@ -255,13 +253,14 @@ my $new_rows =
 	$node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease')
   - $rows;
 $errors =~ s/^.*ERROR:  no partition could issue a sno within .*\n//mg;
-unlike($errors, qr/ERROR/, 'strobing: nothing worse than a wait comes of it');
+unlike($errors, qr/ERROR/,
+	'strobing: clients meet no error but that of a wait');
 
-# Each session has 16 new leases at once, and 10 more per second.
+# A session may take 16 new leases at once, and 10 more each second.
 cmp_ok(
 	$new_rows, '<=',
 	4 * (16 + 10 * (1 + $seconds)),
-	'strobing: new leases are limited');
+	'strobing: the number of new leases is limited');
 $notes->check('strobing', take_turns => 1);
 
 $node->stop;

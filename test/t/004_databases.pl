@@ -1,6 +1,6 @@
 
-# Databases and extensions that come and go while others generate, the partitions
-# that sessions share, dump and restore.
+# Databases and extensions that are created and dropped while others generate,
+# small ranges of partitions, dump and restore.
 
 use strict;
 use warnings;
@@ -17,8 +17,8 @@ use TestHelpers;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 
-# Leases outlive the whole test.  Other ranges than this are set later, to have
-# pools that nobody used yet.
+# Leases are longer than the test.  Other ranges are set later, where nobody has
+# used a partition yet.
 $node->append_conf('postgresql.conf',
 	"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '10000-19999'\n"
 );
@@ -27,18 +27,17 @@ $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $notes = NotedIds->new;
 
-# Have a session make ids, which are noted; returns the partitions they are of.
+# Make ids in a session, and note them; returns their partitions.
 sub generate
 {
 	my ($session, $count) = @_;
 	my $ids = $session->query_safe(ids_of($count // 100));
-	my %partitions;
 	$notes->add($session, $ids);
-	$partitions{ (decode_id($_))[3] } = 1 foreach split /\n/, $ids;
-	return join ',', sort { $a <=> $b } keys %partitions;
+	return join ',', partitions_of($ids);
 }
 
-sub partitions_of
+# The partitions of the leases that meet a condition.
+sub leased_partitions
 {
 	my ($dbname, $condition) = @_;
 	return $node->safe_psql($dbname,
@@ -49,7 +48,7 @@ sub partitions_of
 my $own =
   'database = (SELECT oid FROM pg_database WHERE datname = current_database())';
 
-# Is the backend of a session waiting for an id?
+# Wait until the backend of a session waits for an id.
 sub wait_until_waiting
 {
 	my ($pid) = @_;
@@ -64,13 +63,13 @@ sub wait_until_waiting
 }
 
 #
-# A partition is handed on when its session ends
+# A session that ends gives its partition to the next one
 #
 my $session   = open_session($node, 'postgres');
 my $partition = generate($session);
 close_session($session);
 wait_until(
-	'the partition is handed on',
+	'a new session has the partition',
 	sub {
 		my $next = open_session($node, 'postgres');
 		my $got  = generate($next);
@@ -85,7 +84,7 @@ cmp_ok(
 	$node->safe_psql(
 		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<', 10,
-	'short sessions need few partitions');
+	'short sessions, one after the other, lease few partitions');
 
 #
 # Databases that are dropped and copied
@@ -108,7 +107,8 @@ foreach my $force ('', ' WITH (FORCE)')
 		$notes->collect($clients) if $force;
 	}
 }
-pass('databases are dropped right after generating, and while');
+pass('databases are dropped right after sessions generated, and while they do'
+);
 
 $node->safe_psql('postgres', 'CREATE DATABASE original');
 $node->safe_psql('original', 'CREATE EXTENSION sno');
@@ -120,21 +120,21 @@ foreach my $strategy ('wal_log', 'file_copy')
 		$node->safe_psql('original', ids_of(1000)));
 	$node->safe_psql('postgres',
 		"CREATE DATABASE $copy TEMPLATE original STRATEGY $strategy");
-	my $template_rows = partitions_of('original', 'true');
+	my $template_rows = leased_partitions('original', 'true');
 	$notes->add($copy, $node->safe_psql($copy, ids_of(1000)));
-	is(partitions_of($copy, "NOT $own"),
-		$template_rows, "$copy: the rows of the original came along");
+	is(leased_partitions($copy, "NOT $own"),
+		$template_rows, "$copy: it has the rows of the original");
 	is( $node->safe_psql(
 			$copy, "SELECT count(*) FROM sno_catalog.sno_lease WHERE $own"),
 		1,
-		'the copy has one of its own');
+		"$copy: it has one row of its own");
 	is( $node->safe_psql(
 			$copy,
 			"SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND (o.holder = f.holder OR o.partition = f.partition)"
 		),
 		0,
-		'which is another holder\'s, in another partition');
+		"$copy: its row has another holder and another partition");
 
 	# Both of them at the same time, and a third database.
 	my %clients = map {
@@ -147,12 +147,12 @@ foreach my $strategy ('wal_log', 'file_copy')
 			"SELECT count(*) FROM sno_catalog.sno_lease AS o, sno_catalog.sno_lease AS f
 			WHERE o.$own AND NOT f.$own AND o.partition = f.partition"),
 		0,
-		'and still is when both generate');
+		"$copy: no partition is leased by both while both generate");
 }
 $notes->check('databases');
 
 #
-# The extension is dropped and created again under running generators
+# The extension is dropped and created again while clients generate
 #
 my $clients = $notes->start_clients(
 	$node, 'postgres',
@@ -171,7 +171,7 @@ $notes->stop_clients($node, $clients);
 $notes->check('an extension dropped and created');
 
 #
-# A transaction that has to wait for a lock goes on when that is released
+# A session that waits for a lock goes on when the lock is released
 #
 my $locker = open_session($node, 'postgres');
 $locker->query_safe(
@@ -180,13 +180,13 @@ my @waiting =
   map { open_session($node, 'postgres', "sno.max_wait = '1d'") } 1 .. 3;
 my @pids = map { $_->{pid} } @waiting;
 
-# What is parked is used up, so that they need new leases.
+# No partition of this range was used yet, so the sessions need new leases.
 configure($node, 'sno.partitions', '1000-1999', @waiting);
 send_query($_, ids_of(100)) foreach @waiting;
 wait_until_waiting($_) foreach @pids;
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pids[0])");
 my ($out, $err) = receive($waiting[0]);
-like($err, qr/ERROR:  57014: /, 'a wait can be canceled');
+like($err, qr/ERROR:  57014: /, 'a wait for a lock can be cancelled');
 send_query($waiting[0], ids_of(100));
 wait_until_waiting($pids[0]);
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pids[1])");
@@ -195,29 +195,30 @@ $locker->query_safe('COMMIT');
 foreach my $n (0, 2)
 {
 	($out, $err) = receive($waiting[$n]);
-	is($err, '', 'a wait for a lock is over when the lock is released');
+	is($err, '', 'a wait for a lock ends when the lock is released');
 	$notes->add($waiting[$n], $out);
 }
 drop_session($waiting[1]);
 close_session($_) foreach ($locker, @waiting[ 0, 2 ]);
 
 #
-# A small pool
+# A small range
 #
 configure($node, 'sno.partitions', '100-103');
 my @sessions =
   map { open_session($node, 'postgres', "sno.max_wait = '100ms'") } 1 .. 6;
 my @partitions = map { generate($_) } @sessions[ 0 .. 3 ];
 is(join(',', sort @partitions),
-	'100,101,102,103', 'four sessions use up a pool of four');
+	'100,101,102,103', 'four sessions have all four partitions');
 foreach my $session (@sessions[ 4, 5 ])
 {
 	my $error = error_of($session, 'SELECT sno_generate()');
 	like(
 		$error,
 		qr/^ERROR:  53400: no partition was free for a sno within 100 ms$/m,
-		'one more waits, and then gets an error');
-	like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
+		'one more session waits, and then meets an error');
+	like($error, qr/^HINT:  Widen "sno\.partitions"/m,
+		'the error has a hint');
 }
 $_->query_safe("SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
 @pids = map { $_->{pid} } @sessions[ 4, 5 ];
@@ -227,32 +228,34 @@ close_session($_)           foreach @sessions[ 0, 1 ];
 foreach my $session (@sessions[ 4, 5 ])
 {
 	($out, $err) = receive($session);
-	is($err, '', 'it goes on when a session ends');
+	is($err, '',
+		'a session that waits for a partition goes on when another one ends');
 	$notes->add($session, $out);
 }
 
-# Another database has a pool of its own.
+# Another database has free partitions.
 my $stranger = open_session($node, 'original', "sno.max_wait = '10ms'");
 is(error_of($stranger, 'SELECT sno_generate()'),
-	'', 'another database does not have to wait');
+	'', 'a session of another database does not have to wait');
 
-# Running sessions move when the setting changes.
+# Sessions that run move when the range changes.
 configure($node, 'sno.partitions', '200-203', @sessions[ 2 .. 5 ]);
 foreach my $session (@sessions[ 2 .. 5 ])
 {
-	wait_until('the session has moved',
+	wait_until('a session has moved',
 		sub { generate($session) =~ /^20[0-3]$/ });
 }
 @partitions = map { generate($_) } @sessions[ 2 .. 5 ];
 is(join(',', sort @partitions),
-	'200,201,202,203', 'running sessions move into a changed range');
+	'200,201,202,203', 'sessions that run move into the new range');
 configure($node, 'sno.partitions', '0-65535', $stranger);
-isnt(generate($stranger), '', 'and others generate when it is wide');
+isnt(generate($stranger), '',
+	'a session of another database generates in a wide range');
 close_session($_) foreach ($other, $stranger, @sessions[ 2 .. 5 ]);
-$notes->check('small pools');
+$notes->check('small ranges');
 
 #
-# Dump and restore by the owner of a database, who is no superuser
+# Dump and restore by the owner of a database, who is not a superuser
 #
 $node->safe_psql(
 	'postgres', q{
@@ -269,9 +272,9 @@ INSERT INTO t (n) SELECT generate_series(1, 1000)},
 $notes->add('dumped', $node->safe_psql('dumped', 'SELECT id FROM t'));
 my $file = PostgreSQL::Test::Utils::tempdir('dump') . '/dump';
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $file, '-d', as_owner('dumped') ],
-	'an owner dumps his database');
+	'the owner of a database dumps it');
 $node->command_ok([ 'pg_restore', '-e', '-d', as_owner('restored'), $file ],
-	'and restores it');
+	'the owner restores the dump');
 $notes->add(
 	'restored',
 	$node->safe_psql(
@@ -279,15 +282,15 @@ $notes->add(
 		'INSERT INTO t (n) SELECT generate_series(1, 1000) RETURNING id',
 		connstr => as_owner('restored')));
 is($node->safe_psql('restored', 'SELECT count(*) FROM t'),
-	2000, 'all rows are there');
+	2000, 'restored: all rows are there');
 is( $node->safe_psql(
 		'restored', "SELECT * FROM sno_catalog.sno_lease WHERE NOT $own"),
 	$node->safe_psql('dumped', 'SELECT * FROM sno_catalog.sno_lease'),
-	'the leases came along as another holder\'s');
+	'restored: the leases are those of another holder');
 isnt(
-	partitions_of('restored', $own),
-	partitions_of('restored', "NOT $own"),
-	'whose partitions are left alone');
+	leased_partitions('restored', $own),
+	leased_partitions('restored', "NOT $own"),
+	'restored: new ids are in partitions of no other holder');
 $notes->check('all');
 
 check_log($node);

@@ -1,7 +1,7 @@
 
-# Leases are on disk ahead of what is issued under them: at wal_level = minimal,
-# at their renewals, inside of whatever command those fall into, and while the
-# table is vacuumed.  A renewal that fails disturbs nobody before it must.
+# A lease is on disk before an id is issued under it: with wal_level = minimal,
+# at each renewal, within commands of all kinds, and while the table is
+# vacuumed.  A renewal that fails raises no error until the lease is over.
 
 use strict;
 use warnings;
@@ -29,6 +29,7 @@ $node->start;
 
 my $notes = NotedIds->new;
 
+# Crash the server, and check that what was noted lies within leases on disk.
 sub crash
 {
 	my ($what) = @_;
@@ -40,7 +41,7 @@ sub crash
 }
 
 #
-# Created and used in one transaction, whose tables aren't logged
+# Created and used in one transaction, which writes no WAL for its tables
 #
 $notes->next_phase;
 my $session = open_session($node, 'postgres');
@@ -55,14 +56,14 @@ $session->query_safe('COMMIT');
 crash('an extension created and used in one transaction');
 $notes->check_rows($node, 'postgres', 't');
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
-crash('its second life');
+crash('the life after a crash');
 
-# Commits don't wait for their flush, leases do.
+# Commits don't wait until they are flushed, leases do.
 $session = open_session($node, 'postgres', 'synchronous_commit = off');
 $notes->add($session, $session->query_safe(ids_of(1)));
 crash('commits that are not flushed');
 
-# A transaction that is prepared, and committed in the server's next life
+# A transaction that is prepared, and committed after a crash
 $session = open_session($node, 'postgres');
 $session->query_safe('BEGIN');
 $notes->add(
@@ -100,7 +101,7 @@ my $clients = $notes->start_clients(
 $notes->wait_for_notes($clients);
 $session = open_session($node, 'postgres');
 
-# [taken_at, tick_until] of each partition, every time that they change.
+# The leases of each partition, one after the other: [taken_at, tick_until].
 my %leases;
 
 sub watch_leases
@@ -142,22 +143,23 @@ foreach my $known (values %leases)
 	}
 }
 cmp_ok($early, '>', 0, 'leases are renewed before they are over');
-is($shortened, 0, 'and never shortened');
+is($shortened, 0, 'no lease is shortened by a renewal');
 
-# Renewed in place, on a page that VACUUM has marked
+# Renewals on a page that VACUUM has marked as frozen
 $session->query_safe(
 	'VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease');
 is($session->query_safe('SELECT * FROM wrong'),
-	'', 'VACUUM freezes the table');
+	'', 'nothing is wrong with the table after VACUUM FREEZE');
 wait_for_renewals(1);
 is( $session->query_safe(
 		'SELECT all_frozen > 0 FROM pg_visibility_map_summary(\'sno_catalog.sno_lease\')'
 	),
 	't',
-	'which stays so when leases are renewed');
-is($session->query_safe('SELECT * FROM wrong'), '', 'and stays sound');
+	'the table stays frozen when leases are renewed');
+is($session->query_safe('SELECT * FROM wrong'),
+	'', 'nothing is wrong with the frozen table after renewals');
 
-# Rows that move all the time
+# Rows that VACUUM FULL moves again and again
 for (1 .. 20)
 {
 	$session->query_safe('VACUUM FULL sno_catalog.sno_lease');
@@ -167,13 +169,14 @@ is( $session->query_safe(
 		'SELECT count(*) - count(DISTINCT partition) FROM sno_catalog.sno_lease'
 	),
 	0,
-	'one row for each partition, wherever it has moved');
-is($session->query_safe('SELECT * FROM wrong'), '', 'in a sound table');
+	'each partition has one row after VACUUM FULL');
+is($session->query_safe('SELECT * FROM wrong'),
+	'', 'nothing is wrong with the table after VACUUM FULL');
 
 $notes->wait_for_notes($clients);
 $node->stop('immediate');
 my (undef, $errors) = $notes->collect($clients);
-unlike($errors, qr/ERROR/, 'no client was disturbed');
+unlike($errors, qr/ERROR/, 'no client met an error at a renewal');
 $node->start;
 $notes->check_leases($node, 'postgres', 'renewals');
 $notes->next_phase;
@@ -181,7 +184,7 @@ $notes->check('renewals');
 $notes->check_rows($node, 'postgres', 't');
 
 #
-# Renewals in the midst of commands of all kinds, each longer than a lease
+# Renewals within commands of all kinds, each longer than a lease
 #
 $session = open_session($node, 'postgres');
 $session->query_safe(
@@ -237,19 +240,19 @@ foreach my $what (sort keys %commands)
 	my $taken =
 	  $session->query_safe('SELECT max(taken_at) FROM sno_catalog.sno_lease');
 	cmp_ok($notes->add($session, $session->query_safe($commands{$what})),
-		'>=', 150, "$what: ids");
+		'>=', 150, "$what: all ids are made");
 	isnt(
 		$session->query_safe(
 			'SELECT max(taken_at) FROM sno_catalog.sno_lease'),
 		$taken,
-		"$what: renewals");
+		"$what: a lease is renewed meanwhile");
 }
 $notes->check('commands');
 crash('commands');
 
 #
-# Renewals that fail are logged while the lease is good, and an error when it is
-# over; it is mended by undoing what made them fail.
+# A renewal that fails is logged while the lease is good, and is an error when
+# the lease is over.  When the cause is gone, the session goes on.
 #
 $session = open_session($node, 'postgres');
 
@@ -258,14 +261,14 @@ sub renewal_fails
 	my ($what, $do, $undo, $error, $logged) = @_;
 	my ($position, $got) = (-s $node->logfile, '');
 
-	# A session that was too slow to try it early does so next time.
+	# A session that was too slow to try early is given another chance.
 	wait_until(
-		"$what is logged and an error",
+		"$what is logged, and raises an error",
 		sub {
 			$notes->add($session, $session->query_safe(ids_of(10)));
 			$session->query_safe($do);
 			wait_until(
-				"$what is an error",
+				"$what raises an error",
 				sub {
 					$got = error_of($session, 'SELECT sno_generate()');
 					$got ne '';
@@ -273,7 +276,7 @@ sub renewal_fails
 			$session->query_safe($undo);
 			return slurp_file($node->logfile, $position) =~ $logged;
 		});
-	like($got, $error, "$what is logged before it is an error");
+	like($got, $error, "$what is logged before it raises an error");
 	$notes->add($session, $session->query_safe(ids_of(10)));
 	return;
 }
@@ -298,16 +301,16 @@ foreach my $names ([ 'TABLE sno_catalog.', 'sno_lease' ],
 	);
 }
 
-# Once mended, the session sees what happens to the table again.
+# After that, the session again notices what happens to the table.
 $session->query_safe('TRUNCATE sno_catalog.sno_lease');
 $session->query_safe('SELECT pg_sleep(0.01)');
 $notes->add($session, $session->query_safe(ids_of(10)));
 is($session->query_safe('SELECT count(*) FROM sno_catalog.sno_lease'),
-	1, 'a lost row is written anew');
+	1, 'the row of a lease is written again after TRUNCATE');
 close_session($session);
 
 #
-# A lease that is written anew reaches as far as memory knows it to
+# A lease that is written again ends no earlier than before
 #
 $session = open_session($node, 'postgres');
 $notes->add($session, $session->query_safe(ids_of(10)));
@@ -330,7 +333,7 @@ $notes->add($session, $session->query_safe(ids_of(10)));
 is( $session->query_safe(
 		"SELECT max(tick_until) >= '$until' FROM sno_catalog.sno_lease"),
 	't',
-	'a lost row is written anew with the longest lease there was');
+	'a row that is written again after TRUNCATE has the longest lease');
 crash('a lost row');
 $notes->check('all');
 

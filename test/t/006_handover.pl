@@ -1,11 +1,9 @@
 
-# Partitions that sessions hand on, and parallel workers that lease them.
+# Partitions that a session leaves to the next one, and parallel workers that
+# lease partitions.
 
 use strict;
 use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -21,7 +19,7 @@ sno.lease_duration = 1h
 });
 $node->start;
 
-# All ids of such a query come from workers.
+# A query whose ids are all made by workers.
 my $in_worker = q{
 SET LOCAL parallel_setup_cost = 0;
 SET LOCAL parallel_tuple_cost = 0;
@@ -44,11 +42,11 @@ is(scalar @ids, 1000,
 like(
 	$node->safe_psql('postgres', "BEGIN; $explain; COMMIT"),
 	qr/Workers Launched: 2/,
-	'the query does run in workers');
+	'the query runs in workers');
 
 #
-# What a worker writes to a file that its leader's transaction has not
-# committed would be lost with it.
+# If a worker wrote to a file that the transaction of its leader has not
+# committed, the lease would be lost with that transaction.
 #
 $node->append_conf('postgresql.conf', 'wal_level = replica');
 $node->restart;
@@ -57,13 +55,13 @@ my ($status, $out, $err) = $node->psql('postgres',
 like(
 	$err,
 	qr/ERROR:  table "sno_lease" of extension "sno" was rewritten or truncated by this transaction/,
-	'workers refuse a table that its leader truncated');
-is($out, '', 'and generate nothing');
+	'a worker refuses a table that its leader truncated');
+is($out, '', 'the worker generates nothing');
 
 #
-# Sessions that take over a partition take over its lease, too, and have no
-# need to write it: a row that was written only once shows a generator that has
-# not issued anything yet.
+# A session that takes a partition takes its lease, too, and need not write it.
+# A row that was written only once shows a generator that has not issued
+# anything.
 #
 for (1 .. 20)
 {
@@ -74,7 +72,7 @@ is( $node->safe_psql(
 SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_catalog.sno_lease}
 	),
 	0,
-	'no lease is written again before half of its life is over');
+	'no lease is written again before half of it is over');
 
 my %seen;
 $seen{$_}++ foreach @ids;

@@ -1,6 +1,6 @@
-# What only some versions of PostgreSQL can do: soft errors of input since 16,
-# COPY ... ON_ERROR and infinite intervals since 17, skip scans and keys WITHOUT
-# OVERLAPS since 18.
+# Features that only some versions of PostgreSQL have: soft errors of input
+# since 16, COPY ... ON_ERROR and infinite intervals since 17, skip scans and
+# keys WITHOUT OVERLAPS since 18.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ $node->safe_psql(
 
 my $version = $node->pg_version;
 
-# What the last of some queries answers.
+# The result of the last one of some queries.
 sub answer
 {
 	my ($queries) = @_;
@@ -39,7 +39,8 @@ sub sqlstate
 	return $err =~ /ERROR:\s+(\w{5})/ ? $1 : "none: $out";
 }
 
-# One script serves all versions: the families have what the server asks for.
+# One script serves all versions: the operator families have the functions that
+# the server can use.
 is( answer(
 		q{SELECT string_agg(format('%s %s %s', amname, amprocnum, amproc), ', ' ORDER BY amname)
 		FROM pg_amproc JOIN pg_opfamily f ON f.oid = amprocfamily JOIN pg_am m ON m.oid = opfmethod
@@ -48,41 +49,41 @@ is( answer(
 	$version >= 18
 	? 'btree 6 sno_skip_support, gist 12 gist_translate_cmptype_common'
 	: '',
-	'support functions of the families');
+	'the operator families have the support functions of this version');
 is( answer(
 		q{SELECT count(*) FROM pg_opclass WHERE opcname ~ '^sno' AND amvalidate(oid)}
 	),
 	6,
-	'classes are valid');
+	'the operator classes are valid');
 is( answer(
 		q{SELECT count(*) FROM pg_proc WHERE proname = 'sno_extend_families'}
 	),
 	0,
-	'the helper of the script is gone');
+	'the script has dropped its helper function');
 
 if ($version >= 16)
 {
 	is(answer(q{SELECT pg_input_is_valid('brpk4q72xwf2m63l', 'sno')}),
-		't', 'valid input');
+		't', 'valid input is valid');
 	is( answer(
 			q{SELECT count(*) FROM unnest('{"",brpk4q72xwf2m63,brpk4q72xwf2m63ll,brpk4q72xwf2m63L,brpk4q72xwf2m6-l}'::text[]) AS t
 			WHERE NOT pg_input_is_valid(t, 'sno')}
 		),
 		5,
-		'invalid input, without an error');
+		'invalid input is no error of pg_input_is_valid()');
 	is( answer(
 			q{SELECT * FROM pg_input_error_info('brpk4q72xwf2m63!', 'sno')}),
 		'invalid input syntax for type sno: "brpk4q72xwf2m63!"'
 		  . '|Character 16 is "!", not one of 2-9 and a-x.||22P02',
-		'what is wrong with it');
+		'pg_input_error_info() tells what is wrong with the input');
 	is( answer(q{SELECT pg_input_is_valid('{brpk4q72xwf2m63l,x}', 'sno[]')}),
-		'f', 'in an array');
+		'f', 'invalid input within an array is invalid');
 	is( answer(
 			q{CREATE DOMAIN order_id AS sno CHECK (sno_meta(VALUE) = 1);
 			SELECT pg_input_is_valid(id(1)::text, 'order_id'), pg_input_is_valid('brpk4q72xwf2m63l', 'order_id'), pg_input_is_valid('x', 'order_id')}
 		),
 		't|f|f',
-		'in a domain');
+		'a domain over ids has its check as well');
 }
 
 if ($version >= 17)
@@ -99,7 +100,7 @@ COPY target FROM STDIN (ON_ERROR ignore);
 \\.
 });
 	is(answer(q{SELECT string_agg(n::text, ' ' ORDER BY n) FROM target}),
-		'1 4', 'COPY leaves out rows with invalid ids');
+		'1 4', 'COPY (ON_ERROR ignore) leaves out rows with invalid ids');
 
 	$node->safe_psql(
 		'postgres', q{
@@ -126,7 +127,7 @@ COPY target FROM STDIN (ON_ERROR ignore);
 
 if ($version >= 18)
 {
-	# Neighbouring ids across a carry, the ends of the order, and nulls
+	# Ids next to each other across a carry, both ends of the order, and nulls
 	$node->safe_psql(
 		'postgres', q{
 		CREATE TABLE skipped (id sno, n int);
@@ -164,7 +165,7 @@ if ($version >= 18)
 					'SET enable_indexscan = off; SET enable_indexonlyscan = off',
 					$where,
 					$order),
-				"skip scan: $where, $order");
+				"skip scan finds what a table scan finds: $where, $order");
 		}
 	}
 
@@ -176,13 +177,15 @@ if ($version >= 18)
 		);
 		return $plan =~ /Index Searches: (\d+)/ ? $1 : $plan;
 	};
-	is($searches->(), 12, 'one search for each of twelve neighbours');
+	is($searches->(), 12,
+		'a skip scan searches the index once for each of twelve ids');
 	$node->safe_psql('postgres',
 		'ALTER OPERATOR FAMILY sno_ops USING btree DROP FUNCTION 6 (sno, sno)'
 	);
-	cmp_ok($searches->(), '>', 12, 'more without skip support');
+	cmp_ok($searches->(), '>', 12,
+		'without skip support there are more searches');
 
-	# An id with a period of validity as the key
+	# A key of an id and its period of validity
 	$node->safe_psql(
 		'postgres', q{
 		CREATE TABLE price (id sno, valid tstzrange, amount int, PRIMARY KEY (id, valid WITHOUT OVERLAPS));
@@ -195,19 +198,19 @@ if ($version >= 18)
 			q{INSERT INTO price VALUES (id(1), '[2026-02-15,2026-04-01)', 12)}
 		),
 		'23P01',
-		'periods of one id must not overlap');
+		'periods of one id may not overlap');
 	is( sqlstate(
 			q{INSERT INTO sale VALUES (id(2), '[2026-02-10,2026-02-20)')}),
 		'23503',
-		'a foreign key must be covered by periods of the id');
+		'periods of the id must cover the foreign key');
 	is(sqlstate(q{DELETE FROM price WHERE id = id(1) AND amount = 11}),
-		'23503', 'which cannot go then');
+		'23503', 'a period that a foreign key needs cannot be deleted');
 	is( answer(
 			q{SET enable_seqscan = off;
 			SELECT amount FROM price WHERE id = id(1) AND valid @> timestamptz '2026-02-02'}
 		),
 		11,
-		'a row is found by key and time');
+		'a row is found by id and time');
 }
 
 $node->stop;

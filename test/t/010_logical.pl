@@ -1,7 +1,8 @@
 
-# Logical replication of everything, the extension's own table included: the
-# leases of a server that were there when the subscription began are another
-# holder's at the subscriber, and bounds; no later one is ever sent.
+# Logical replication of all tables, also those of the extension.  The leases
+# that the publisher has when the subscription begins are those of another
+# holder at the subscriber, and bound what it issues.  Later leases are never
+# sent.
 
 use strict;
 use warnings;
@@ -15,8 +16,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases outlive the whole test.  The extension needn't be in the same schema: its
-# tables always are.
+# Leases are longer than the test.  The schema of the extension may differ, that
+# of its tables is always the same.
 my %schema = (publisher => 'public', subscriber => 'ids');
 my %node;
 foreach my $name (sort keys %schema)
@@ -37,10 +38,10 @@ my ($publisher, $subscriber) = @node{qw(publisher subscriber)};
 my $version = $publisher->pg_version;
 my $notes   = NotedIds->new;
 
-my $mine =
+my $own =
   'system_identifier = (SELECT system_identifier FROM pg_control_system())';
 
-# A table's columns that both servers have, condensed.
+# A hash of those columns of a table that both servers have.
 sub digest
 {
 	my ($node, $table) = @_;
@@ -50,6 +51,7 @@ sub digest
 	);
 }
 
+# The leases that meet a condition.
 sub leases
 {
 	my ($node, $condition, $columns) = @_;
@@ -59,13 +61,13 @@ sub leases
 	);
 }
 
-# Partitions that two servers lease both, as far as each one's table knows.
+# Partitions that both servers have leased, by their own tables.
 sub shared
 {
 	my %leased = map { $_ => 1 } split /\n/,
-	  leases($publisher, $mine, 'partition');
+	  leases($publisher, $own, 'partition');
 	return join ',', grep { $leased{$_} } split /\n/,
-	  leases($subscriber, $mine, 'partition');
+	  leases($subscriber, $own, 'partition');
 }
 
 #
@@ -84,7 +86,7 @@ is( $publisher->safe_psql(
 		"SELECT count(*) FROM pg_publication_tables WHERE tablename = 'sno_lease'"
 	),
 	1,
-	'everything includes the leases');
+	'FOR ALL TABLES publishes the leases');
 
 $notes->next_phase;
 my $subscriber_phase = $notes->{phase};
@@ -94,13 +96,13 @@ $subscriber->safe_psql('postgres',
 );
 $subscriber->wait_for_subscription_sync($publisher, 'sub');
 
-my $received = leases($subscriber, "NOT $mine");
+my $received = leases($subscriber, "NOT $own");
 is( $received,
 	leases($publisher, 'true'),
-	'its leases are copied, as another holder\'s');
+	'the leases of the publisher are copied, and have another holder');
 
-# The subscriber adds ids of its own to the rows that it receives, and has a
-# table of its own.
+# The subscriber makes an id for each row that it receives, and has a table of
+# its own.
 $subscriber->safe_psql(
 	'postgres', q{
 CREATE TABLE t (id sno PRIMARY KEY, n integer NOT NULL DEFAULT 0, received sno UNIQUE DEFAULT sno_generate(2));
@@ -114,10 +116,10 @@ $subscriber->safe_psql('postgres',
 	'ALTER SUBSCRIPTION sub REFRESH PUBLICATION');
 $subscriber->wait_for_subscription_sync($publisher, 'sub');
 is($subscriber->safe_psql('postgres', 'SELECT count(received) FROM t'),
-	1000, 'the worker that copies a table generates');
+	1000, 'the worker that copies a table makes ids');
 
 #
-# Both generate
+# Both servers generate
 #
 my %running;
 foreach my $name ('publisher', 'subscriber')
@@ -131,24 +133,27 @@ $notes->wait_for_notes($running{$_}) foreach keys %running;
 foreach my $name (keys %running)
 {
 	my (undef, $errors) = $notes->stop_clients($node{$name}, $running{$name});
-	unlike($errors, qr/ERROR/, "$name generates");
+	unlike($errors, qr/ERROR/, "$name generates without an error");
 }
 $publisher->wait_for_catchup('sub');
-is(shared(), '', 'no partition is leased by both');
+is(shared(), '', 'no partition is leased by both servers');
 is( leases(
 		$subscriber,
-		"$mine AND partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE NOT $mine)"
+		"$own AND partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE NOT $own)"
 	),
 	'',
-	'the subscriber keeps away from those that it knows of');
-is(digest($subscriber, 't'), digest($publisher, 't'), 'all rows are there');
+	'the subscriber leases no partition of which it has a row of the publisher'
+);
+is( digest($subscriber, 't'),
+	digest($publisher,  't'),
+	'all rows of the publisher are at the subscriber');
 $notes->add(
 	'workers',
 	$subscriber->safe_psql(
 		'postgres', 'SELECT received FROM t ORDER BY received'));
 $notes->check('publisher and subscriber');
 
-# Rows are found by their ids.
+# Changes, for which rows are found by their ids
 my @steps = (
 	[ 'an update', 'UPDATE t SET n = sno_sequence(id)' ],
 	[   'a changed metabyte',
@@ -160,39 +165,42 @@ foreach my $step (@steps)
 	my ($what, $command) = @$step;
 	$publisher->safe_psql('postgres', $command);
 	$publisher->wait_for_catchup('sub');
-	is(digest($subscriber, 't'), digest($publisher, 't'), "$what arrives");
+	is( digest($subscriber, 't'),
+		digest($publisher,  't'),
+		"$what arrives at the subscriber");
 }
 
 #
 # What happens to the table of leases
 #
 
-# Neither a lease that is written, to another file or not, nor what VACUUM FULL
-# does is ever decoded.
+# Neither a lease that is written nor what VACUUM FULL does is ever decoded.
 my $before = leases($publisher, 'true', 'taken_at');
 $publisher->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
 $notes->{phase} = $publisher_phase;
 $notes->add('after VACUUM FULL',
 	$publisher->safe_psql('postgres', ids_of(100)));
-isnt(leases($publisher, 'true', 'taken_at'), $before, 'a lease was written');
+isnt(leases($publisher, 'true', 'taken_at'),
+	$before, 'a lease was written after VACUUM FULL');
 is( $publisher->safe_psql(
 		'postgres',
 		"SELECT count(*) FILTER (WHERE data ~ 'table public.t:') > 1000, count(*) FILTER (WHERE data ~ 'sno_lease') FROM pg_logical_slot_get_changes('decoder', NULL, NULL)"
 	),
 	't|0',
-	'rows are decoded, and no lease');
+	'the rows of a user\'s table are decoded, but no lease');
 $publisher->wait_for_catchup('sub');
-is(leases($subscriber, "NOT $mine"), $received, 'nor does one arrive');
+is(leases($subscriber, "NOT $own"),
+	$received, 'no later lease arrives at the subscriber');
 
-# Without a replica identity, a change by hand is refused where it is tried, and
-# troubles no generator.
-my $delete = "DELETE FROM sno_catalog.sno_lease WHERE NOT $mine";
+# Without a replica identity, a deletion is refused, and generators are not
+# disturbed.
+my $delete = "DELETE FROM sno_catalog.sno_lease WHERE NOT $own";
 my ($status, undef, $error) =
   $publisher->psql('postgres', "\\set VERBOSITY verbose\n$delete");
 like(
 	$error,
 	qr/ERROR:  55000: cannot delete from table "sno_lease" because it does not have a replica identity/,
-	'a deletion needs a replica identity');
+	'a deletion of leases needs a replica identity');
 $publisher->safe_psql('postgres',
 	"ALTER TABLE sno_catalog.sno_lease REPLICA IDENTITY FULL; $delete");
 $publisher->safe_psql('postgres', 'VACUUM FULL sno_catalog.sno_lease');
@@ -200,16 +208,16 @@ is( $notes->add(
 		'with a replica identity',
 		$publisher->safe_psql('postgres', ids_of(100))),
 	100,
-	'generators don\'t mind it if there is one');
+	'sessions generate while the table has a replica identity');
 $publisher->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease REPLICA IDENTITY DEFAULT');
 
-# A dump that is restored at the publisher brings leases of a third holder: the
-# subscriber has them too, and gives up a partition that they name.
+# A dump that is restored at the publisher brings leases of a third holder.
+# They arrive at the subscriber, which gives up a partition that they name.
 $notes->{phase} = $subscriber_phase;
 my $session   = open_session($subscriber, 'postgres');
 my $id        = $session->query_safe('SELECT sno_generate()');
-my $partition = (decode_id($id))[3];
+my $partition = decode_id($id)->{partition};
 $publisher->safe_psql('postgres',
 	"INSERT INTO sno_catalog.sno_lease VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
 );
@@ -227,14 +235,14 @@ wait_until(
 $notes->add($session,
 	join("\n", $id, my $next = $session->query_safe('SELECT sno_generate()'))
 );
-isnt((decode_id($next))[3],
-	$partition, 'and the partition that it names is given up');
+isnt(decode_id($next)->{partition},
+	$partition, 'a session gives up the partition that the lease names');
 close_session($session);
 
 #
-# Both ways, kept apart for certain by sno.partitions.  Since 16, everything can
-# go both ways, if rows are sent where they come from only; before, each table
-# goes one way.
+# Both ways, with ranges of partitions that are apart.  Since 16 all tables can
+# be replicated both ways, because a server can send only its own rows.  Before,
+# each table is replicated one way.
 #
 my %range   = (publisher => '0-29999', subscriber => '30000-59999');
 my $options = 'copy_data = false';
@@ -280,16 +288,18 @@ $notes->wait_for_notes($running{$_}) foreach keys %running;
 foreach my $name (keys %running)
 {
 	my (undef, $errors) = $notes->stop_clients($node{$name}, $running{$name});
-	unlike($errors, qr/ERROR/, "$name generates");
+	unlike($errors, qr/ERROR/, "$name generates without an error");
 }
 $publisher->wait_for_catchup('sub');
 $subscriber->wait_for_catchup('bus');
-is(digest($publisher, $_), digest($subscriber, $_), "table $_ is the same")
-  foreach ('t', 'own');
-is(shared(), '', 'no partition is leased by both');
-is(leases($subscriber, "NOT $mine AND holder <> 1"),
-	$received, 'no lease went to the one');
-is(leases($publisher, "NOT $mine AND holder <> 1"), '', 'nor to the other');
+is( digest($publisher,  $_),
+	digest($subscriber, $_),
+	"both ways: table $_ is the same") foreach ('t', 'own');
+is(shared(), '', 'both ways: no partition is leased by both servers');
+is(leases($subscriber, "NOT $own AND holder <> 1"),
+	$received, 'both ways: no lease was sent to the subscriber');
+is(leases($publisher, "NOT $own AND holder <> 1"),
+	'', 'both ways: no lease was sent to the publisher');
 $notes->check('both ways');
 
 foreach my $node (values %node)

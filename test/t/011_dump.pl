@@ -1,8 +1,8 @@
 
-# Dump and restore in every format, by the owner of a database who is no
-# superuser, into a server whose clock is behind: the leases come along as
-# another holder's, and nothing that the first server issued is issued again, by
-# a named generator neither.
+# Dump and restore in every format, by the owner of a database, who is not a
+# superuser, into a server whose clock is behind.  The restored leases are those
+# of another holder.  No id that the first server issued is issued again, not
+# even by a named generator.
 
 use strict;
 use warnings;
@@ -41,14 +41,14 @@ sub connection
 	return $node->connstr($dbname) . ' user=' . ($user // 'owner');
 }
 
-# The first server uses all of its partitions.
+# The first server, which leases all its partitions.
 my $source = new_server('source', '100-107');
 $source->start;
 $source->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE DATABASE app OWNER owner');
 
-# What a dump must bring back in the right order, with an empty search path:
-# the extension is in a schema apart, and all that can refer to it does.
+# A dump must bring all this back in the right order, with an empty search path.
+# The extension is in a schema of its own, and objects of all kinds refer to it.
 $source->safe_psql(
 	'app', q{
 ALTER DATABASE app SET search_path = public, ids;
@@ -87,7 +87,7 @@ $sessions[0]->query_safe('INSERT INTO log SELECT id FROM t');
 $sessions[0]->query_safe('UPDATE t SET parent = (SELECT min(id) FROM t)');
 close_session($_) foreach @sessions;
 
-# All rows but those of this server, condensed; the leases of others
+# A hash of all rows; then the leases of other holders
 my $content =
   q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
@@ -102,14 +102,14 @@ my %leased = map { $_ => 1 } split /\n/,
 is(scalar keys %leased, 8, 'eight partitions are leased');
 
 #
-# Into a server whose clock is half an hour behind
+# Restored in a server whose clock is half an hour behind
 #
 my $target = new_server('target', '100-163');
 $clock->set_offset(-1800);
 $clock->start_server($target);
 $target->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 
-# Dump the first server's database into a file.
+# Dump the database of the first server into a file.
 sub dump_as
 {
 	my ($file, $user, @options) = @_;
@@ -132,32 +132,36 @@ sub restore
 	return;
 }
 
-# Everything is there, and new ids are made in partitions of their own.
+# Check that all rows are there, and that new ids are in other partitions.
 sub check_restored
 {
 	my ($dbname) = @_;
-	is($target->safe_psql($dbname, "$content; $foreign"),
-		$expected, 'rows are as they were, and the leases another holder\'s');
+	is( $target->safe_psql($dbname, "$content; $foreign"),
+		$expected,
+		"$dbname: rows are as they were, and leases are those of another holder"
+	);
 	my $ids = $target->safe_psql(
 		$dbname,
 		'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id',
 		connstr => connection($target, $dbname));
 	$notes->add($dbname, $ids);
-	is(scalar(grep { $leased{ (decode_id($_))[3] } } split /\n/, $ids),
-		0, 'new ids are in other partitions');
+	is( scalar(
+			grep { $leased{ decode_id($_)->{partition} } } split /\n/, $ids),
+		0,
+		"$dbname: new ids are in other partitions");
 
-	# Its clock is behind what the first server issued.
+	# The clock is behind the ids that the first server issued.
 	$ids = $target->safe_psql(
 		$dbname,
 		'SET search_path = ids; ' . ids_of(100, 'named'),
 		connstr => connection($target, $dbname));
 	$named->add($dbname, $ids);
-	is(scalar(grep { (decode_id($_))[1] != 1 } split /\n/, $ids),
-		0, 'the named generator goes on in the other timeline');
+	is(scalar(grep { decode_id($_)->{tick_tock} != 1 } split /\n/, $ids),
+		0, "$dbname: the named generator continues on the other side");
 	return;
 }
 
-# An id, or why there is none
+# Make an id; returns its status, the id and the error.
 sub generate
 {
 	my ($dbname) = @_;
@@ -184,8 +188,8 @@ foreach my $format (sort keys %formats)
 	check_restored($format);
 }
 
-# Over what is there already, but for the partitioned table: pg_restore tries to
-# drop the keys of its partitions, which PostgreSQL refuses.
+# Over a database that has all of this already, without the partitioned table:
+# pg_restore tries to drop the keys of its partitions, which PostgreSQL refuses.
 $target->safe_psql('custom', 'DROP TABLE log');
 restore($target, 'custom', 'custom', 'owner', '--clean', '--if-exists');
 check_restored('custom');
@@ -202,8 +206,8 @@ restore($target, 'sections', 'custom', 'owner', "--section=$_")
   foreach qw(pre-data data post-data);
 check_restored('sections');
 
-# Chosen schemas: the extension is in such a dump if it is named, and then the rows
-# of its tables are, too.
+# Chosen schemas: the extension is in such a dump if it is named, and then the
+# rows of its tables are there, too.
 sub create_without_public
 {
 	my ($dbname) = @_;
@@ -216,14 +220,14 @@ dump_as('chosen.sql', 'owner', '-n', 'public', '-n', 'ids', '-e', 'sno');
 restore($target, 'chosen', 'chosen.sql', 'owner');
 check_restored('chosen');
 
-# Not even the name of the tables' schema brings their rows, nor does it create what
-# belongs to the extension.  They can be brought by themselves.
+# If the schema of the tables is named, but not the extension, neither their
+# rows nor the extension are in the dump.  The rows can be dumped by themselves.
 create_without_public('without');
 dump_as('without.sql', 'owner', '-n', 'public', '-n', 'sno_catalog');
 dump_as('rows.sql', 'owner', '-t', 'sno_catalog.*');
 unlike(slurp_file("$dir/without.sql"),
 	qr/EXTENSION|sno_catalog/,
-	'without -e there is nothing of the extension');
+	'a dump with -n and without -e has nothing of the extension');
 $target->safe_psql(
 	'without',
 	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
@@ -234,12 +238,13 @@ is( $target->safe_psql(
 		'SELECT count(*) FROM sno_catalog.sno_lease; SELECT count(*) FROM sno_catalog.sno_generator'
 	),
 	"0\n0",
-	'no lease is known, and no named generator');
+	'without the rows, no lease and no named generator is known');
 restore($target, 'without', 'rows.sql', 'owner');
 check_restored('without');
 
-# First the one half, then the other, which brings leases of partitions that may
-# be in use by then: they are given up when their leases are written again.
+# The definitions first, then the data.  The data bring leases of partitions
+# that may be in use by then.  A session gives such a partition up when it has
+# to write the lease again.
 $target->safe_psql('postgres', 'CREATE DATABASE halves OWNER owner');
 dump_as('schema.sql', 'owner', '--schema-only');
 dump_as('data.sql',   'owner', '--data-only');
@@ -255,7 +260,7 @@ close_session($session);
 check_restored('halves');
 $notes->check('restored');
 
-# While others generate: each id that is in the dump is below a bound in it.
+# While others generate: each id in the dump lies within a lease in the dump.
 my $clients;
 {
 	local $notes->{phase} = 0;
@@ -274,11 +279,11 @@ SELECT count(*) > 800, count(*) FILTER (WHERE NOT EXISTS (
 	WHERE partition = ids.sno_partition(id) AND tick_until >= ids.sno_timestamp(id)))
 FROM t}),
 	't|0',
-	'bounds in a dump cover all ids in it');
+	'leases in a dump bound all ids in the dump');
 
 #
-# If there are no partitions but those of the first server, the clock must be
-# past its leases.
+# If there are only the partitions of the first server, ids are made when its
+# leases are over.
 #
 my @restored =
   (sort keys %formats, qw(super sections chosen without halves busy));
@@ -296,7 +301,8 @@ foreach my $dbname (@restored)
 	like(
 		$error,
 		qr/ERROR:  53400: no partition was free/,
-		"$dbname: none is free while the first server's leases last");
+		"$dbname: no partition is free while the leases of the first server last"
+	);
 }
 $target->stop;
 $clock->set_offset(7200);
@@ -305,14 +311,16 @@ $notes->next_phase;
 foreach my $dbname (@restored)
 {
 	my (undef, $id) = generate($dbname);
-	ok($leased{ (decode_id($id))[3] }, "$dbname: all are free after that");
+	ok( $leased{ decode_id($id)->{partition} },
+		"$dbname: partitions are free when the leases of the first server are over"
+	);
 	$notes->add($dbname, $id);
 }
 $target->stop;
 
 #
-# Into the first server's own database, over what was made since: its own rows,
-# restored, bound it as they did.
+# Restored in the database of the first server itself, over rows that were made
+# since.  The restored leases are its own, and bound it as before.
 #
 $source->safe_psql('app', 'DROP TABLE log');
 restore($source, 'app', 'custom', 'owner', '--clean', '--if-exists');
@@ -330,7 +338,7 @@ my (undef, undef, $error) = $source->psql('app',
 like(
 	$error,
 	qr/ERROR:  53400: no partition was free/,
-	'after a crash the restored rows keep their partitions');
+	'after a crash the restored leases keep their partitions');
 $source->stop;
 
 $notes->check('all');

@@ -1,7 +1,7 @@
 
-# pg_upgrade from an older PostgreSQL, whose installation the environment names
-# as PostgreSQL's own tests do: oldinstall=/usr/lib/postgresql/15, say.  Both
-# must have the extension.
+# pg_upgrade from an older PostgreSQL.  The environment names its installation
+# as for PostgreSQL's own tests, for example oldinstall=/usr/lib/postgresql/15.
+# Both installations must have the extension.
 
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ sub new_server
 	return $node;
 }
 
-# The owner of the database does, who is no superuser.
+# Create the extension as the owner of the database, who is not a superuser.
 sub create_extension
 {
 	my ($node, $dbname) = @_;
@@ -43,14 +43,14 @@ sub create_extension
 	return;
 }
 
-# Set the range of partitions, and wait until new sessions know it.
+# Set the range of partitions, and wait until new sessions have it.
 sub set_partitions
 {
 	my ($node, $dbname, $range) = @_;
 	$node->append_conf('postgresql.conf', "sno.partitions = '$range'");
 	$node->reload;
 	wait_until(
-		'the setting is known',
+		'the range is set',
 		sub {
 			$node->safe_psql($dbname, q{LOAD 'sno'; SHOW sno.partitions}) eq
 			  $range;
@@ -58,7 +58,7 @@ sub set_partitions
 	return;
 }
 
-# An id, or why there is none
+# Make an id; returns its status, the id and the error.
 sub generate
 {
 	my ($node, $dbname) = @_;
@@ -68,8 +68,8 @@ sub generate
 }
 
 #
-# The old server: two databases that have what can be built on ids, each with
-# its own partitions, all of them leased
+# The old server: two databases with objects of all kinds that can be built on
+# ids.  Each database has partitions of its own, and has leased all of them.
 #
 my %partitions = (app => '100-103', postgres => '104-107');
 my @databases  = sort keys %partitions;
@@ -150,9 +150,9 @@ foreach my $dbname (@databases)
 		WHERE system_identifier = (SELECT system_identifier FROM pg_control_system())}
 		),
 		0,
-		'the leases are another holder\'s');
+		"$dbname: the leases are those of another holder");
 
-	# What is on disk is read by the new server's code.
+	# The new server reads what the old one wrote to disk.
 	$new->safe_psql($dbname, 'CREATE EXTENSION amcheck');
 	is( $new->safe_psql(
 			$dbname,
@@ -160,7 +160,7 @@ foreach my $dbname (@databases)
 		FROM pg_class AS c JOIN pg_am AS a ON a.oid = relam JOIN pg_index ON indexrelid = c.oid
 		WHERE amname = 'btree' AND relkind = 'i' AND relname ~ '^(t|log_.)_pkey'}),
 		'',
-		'btrees are right');
+		"$dbname: B-trees are right");
 	my @indexes = qw(t_pkey t_hash t_gist t_minmax t_multi t_bloom);
 	foreach my $index (@indexes)
 	{
@@ -181,20 +181,21 @@ EXPLAIN $lookups;
 $lookups;
 ROLLBACK}),
 			qr/Scan (using|on) $index.*^300$/ms,
-			"ids are found by index $index");
+			"$dbname: ids are found by index $index");
 	}
 
 	my ($status, $id) = generate($new, $dbname);
-	my $partition = (decode_id($id))[3];
+	my $partition = decode_id($id)->{partition};
 	my ($first, $last) = split /-/, $partitions{$dbname};
 	ok( $partition < $first || $partition > $last,
-		'a new id is in another partition');
+		"$dbname: a new id is in another partition");
 	$notes->add($dbname, $id);
 }
 $notes->check('upgraded');
 
-# The extension is what a new database has, but for its owner, whom pg_upgrade
-# doesn't keep, and for what only the new server knows: a superuser adds that.
+# The extension is the same as in a new database, with two exceptions.
+# pg_upgrade does not keep its owner.  And functions that only the new server
+# can use are missing: a superuser adds them.
 $new->safe_psql('postgres', 'CREATE DATABASE fresh OWNER owner');
 create_extension($new, 'fresh');
 $new->safe_psql('app',
@@ -204,8 +205,11 @@ my $fresh = catalog_of($new, 'fresh');
 if ($old->pg_version < 18 && $new->pg_version >= 18)
 {
 	my $lacking = differences($fresh, catalog_of($new, 'app'));
-	like($lacking, qr/^- .*\b$_\b/m, "$_ is missing")
-	  foreach ('sno_skip_support', 'gist_translate_cmptype_common');
+	like(
+		$lacking,
+		qr/^- .*\b$_\b/m,
+		"$_ is missing after an upgrade from an older version"
+	) foreach ('sno_skip_support', 'gist_translate_cmptype_common');
 	$new->safe_psql(
 		'app', q{
 ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
@@ -213,16 +217,18 @@ ALTER OPERATOR FAMILY sno_ops USING gist ADD FUNCTION 12 ("any", "any") gist_tra
 	);
 }
 is(differences($fresh, catalog_of($new, 'app')),
-	'', 'the extension is as in a new database');
+	'', 'the upgraded extension is the same as in a new database');
 
-# If there are no partitions but the old server's, its leases must be over.
+# If there are only the partitions of the old server, ids are made when its
+# leases are over.
 foreach my $dbname (@databases)
 {
 	set_partitions($new, $dbname, $partitions{$dbname});
 	like(
 		(generate($new, $dbname))[2],
 		qr/ERROR:  53400: no partition was free/,
-		"$dbname: none is free while the old server's leases last");
+		"$dbname: no partition is free while the leases of the old server last"
+	);
 }
 $new->stop;
 done_testing();

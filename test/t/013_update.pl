@@ -1,6 +1,6 @@
 
-# The way from each version of the extension to the next: what ALTER EXTENSION
-# UPDATE leaves in the catalogs must be what CREATE EXTENSION puts there.
+# Updates of the extension: after ALTER EXTENSION UPDATE, the catalogs must be
+# the same as after CREATE EXTENSION with the new version.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ $node->init;
 $node->start;
 my $databases = 0;
 
-# The catalog of a new database in which some commands were run.
+# The entries of the extension in a new database, after some commands.
 sub catalog_after
 {
 	my (@commands) = @_;
@@ -31,7 +31,7 @@ sub catalog_after
 }
 
 #
-# Every version that was released
+# Each version that was released
 #
 my $default = $node->safe_psql('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
@@ -41,14 +41,15 @@ my $fresh = catalog_after('CREATE EXTENSION sno');
 
 ok((grep { $_ eq $default } @released),
 	"the default, $default, has a script");
-cmp_ok(scalar(split /\n/, $fresh), '>', 500, 'a catalog tells of much');
+cmp_ok(scalar(split /\n/, $fresh),
+	'>', 500, 'the extension has more than 500 entries');
 is( differences(
 		$fresh,
 		catalog_after(
 			'CREATE TABLE other (n integer)',
 			'CREATE EXTENSION sno')),
 	'',
-	'and the same in each database');
+	'the entries are the same in each database');
 foreach my $version (grep { $_ ne $default } @released)
 {
 	is( differences(
@@ -61,8 +62,8 @@ foreach my $version (grep { $_ ne $default } @released)
 }
 
 #
-# A made-up next version: of an update to it that forgets a statement, something
-# must be seen.
+# A next version, made up for this test.  If its update forgets one statement,
+# the comparison must show it.
 #
 my @statements = (
 	'CREATE FUNCTION sno_next(sno, n integer DEFAULT 1) RETURNS sno LANGUAGE sql IMMUTABLE RETURN sno_with_sequence($1, sno_sequence($1) + n)',
@@ -97,14 +98,15 @@ append_to_file("$scripts/sno--next.sql",
 write_script('next',           @statements);
 write_script("$default--next", @statements);
 my $next = catalog_after(q{CREATE EXTENSION sno VERSION 'next'});
-isnt(differences($fresh, $next), '', 'the next version differs');
+isnt(differences($fresh, $next), '',
+	'the entries of the next version differ');
 is( differences(
 		$next,
 		catalog_after(
 			'CREATE EXTENSION sno',
 			q{ALTER EXTENSION sno UPDATE TO 'next'})),
 	'',
-	'an update to it leaves what it creates');
+	'an update to the next version leaves what it creates');
 
 foreach my $n (0 .. $#statements)
 {
@@ -113,7 +115,7 @@ foreach my $n (0 .. $#statements)
 	my $forgetful = catalog_after('CREATE EXTENSION sno',
 		"ALTER EXTENSION sno UPDATE TO 'without$n'");
 	isnt(differences($next, $forgetful),
-		'', "seen if forgotten: $statements[$n]");
+		'', "the comparison shows if this is forgotten: $statements[$n]");
 }
 my $lost = catalog_after(
 	'CREATE EXTENSION sno',
@@ -122,7 +124,7 @@ my $lost = catalog_after(
 like(
 	differences($next, $lost),
 	qr/^- function public\.sno_is_zero/m,
-	'seen if it is no member any more');
+	'the comparison shows if a function is no longer a member');
 
 $node->stop;
 done_testing();

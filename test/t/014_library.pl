@@ -1,6 +1,7 @@
 
 # The library and the catalog at different versions, and a library that is
-# replaced while the server runs: normal service, or a clear error.
+# replaced while the server runs: sessions generate as before, or meet a clear
+# error.
 
 use strict;
 use warnings;
@@ -25,8 +26,8 @@ foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
 
 my ($installation, $libraries, $scripts) = copy_installation();
 
-# Put a library in the place of the one that is installed, as installing does:
-# processes that have loaded that one keep it.
+# Replace the library that is installed, as an installation does.  Processes
+# that have loaded the old one keep it.
 sub replace_library
 {
 	my ($file) = @_;
@@ -69,12 +70,12 @@ append_to_file("$scripts/sno--next--later.sql",
 
 my $notes = NotedIds->new;
 
-# Sessions go on, and none gets what another one got.
+# Check that a session generates; its ids are noted.
 sub generates
 {
 	my ($session, $what) = @_;
 	my ($noted) = $notes->add($session, $session->query_safe(ids_of(100)));
-	is($noted, 100, $what);
+	is($noted, 100, "$what generates");
 	return;
 }
 
@@ -87,36 +88,39 @@ my $foreign_memory =
 # A catalog that is newer than the library
 #
 my $old = open_session($node, 'postgres');
-generates($old, 'a session generates');
+generates($old, 'a session');
 like(error_of($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
-	$missing, 'an update needs its library');
+	$missing, 'an update without its library is an error');
 is( $old->query_safe(
 		q{SELECT extversion FROM pg_extension WHERE extname = 'sno'}),
 	$version,
-	'and changes nothing without');
+	'an update without its library changes nothing');
 
 #
 # A newer library under a running server, with the same layout of shared memory
 #
 replace_library($next);
 my $new = open_session($node, 'postgres');
-generates($new, 'a session with a newer library generates');
-generates($old, 'beside one that has the older');
+generates($new, 'a session with a newer library');
+generates($old, 'a session with the older library beside it');
 like(error_of($old, q{ALTER EXTENSION sno UPDATE TO 'next'}),
-	$missing, 'this can\'t update the extension');
+	$missing, 'a session with the older library cannot update the extension');
 $new->query_safe(q{ALTER EXTENSION sno UPDATE TO 'next'});
-is($new->query_safe('SELECT sno_next()'), 2, 'that can');
+is($new->query_safe('SELECT sno_next()'),
+	2, 'a session with the newer library can update the extension');
 like(error_of($old, 'SELECT sno_next()'),
-	$missing, 'what is new is missing in the older library');
-generates($_, 'all else works') foreach ($old, $new);
+	$missing, 'a new function is missing in the older library');
+generates($old, 'after the update, a session with the older library');
+generates($new, 'after the update, a session with the newer library');
 close_session($new);
 
-# And back
+# Back to the older library
 replace_library($released);
 $new = open_session($node, 'postgres');
 like(error_of($new, 'SELECT sno_next()'),
-	$missing, 'what was new is missing in an older library');
-generates($_, 'all else works') foreach ($old, $new);
+	$missing, 'back to the older library: the new function is missing');
+generates($old, 'back to the older library: a session from before');
+generates($new, 'back to the older library: a new session');
 close_session($new);
 
 # A table of leases that the library doesn't know
@@ -124,7 +128,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE later');
 replace_library($next);
 $new = open_session($node, 'later');
 $new->query_safe('CREATE EXTENSION sno');
-generates($new, 'another database');
+generates($new, 'a session of another database');
 $new->query_safe(q{ALTER EXTENSION sno UPDATE TO 'later'});
 $new->query_safe('VACUUM FULL sno_catalog.sno_lease');
 my $error;
@@ -133,11 +137,11 @@ wait_until('the session looks at the table',
 like(
 	$error,
 	qr/^ERROR:  55000: table "sno_lease" of extension "sno" was altered$/m,
-	'a table of another version is not written to');
+	'a table of another version is refused');
 like(
 	$error,
 	qr/^HINT:  If the extension was updated, install its library of the same version, and reconnect\./m,
-	'with a hint at versions');
+	'the error has a hint at the versions');
 close_session($new);
 
 #
@@ -148,31 +152,32 @@ $new = open_session($node, 'postgres');
 for (1 .. 3)
 {
 	$error = error_of($new, 'SELECT sno_generate()');
-	like($error, $foreign_memory, 'another layout of shared memory');
+	like($error, $foreign_memory,
+		'another layout of shared memory is refused');
 	like(
 		$error,
 		qr/^HINT:  The library was replaced while the server was running: restart the server\.$/m,
-		'with a hint');
+		'the error has a hint to restart the server');
 }
 is($new->query_safe(q{SELECT sno_meta('brpk4q72xwf2m63l')}),
-	255, 'ids can be read');
-generates($old, 'who has the older library goes on');
+	255, 'another layout of shared memory: ids can be read');
+generates($old, 'another layout of shared memory: a session from before');
 close_session($_) foreach ($old, $new);
 
 $node->restart;
 $notes->next_phase;
 $new = open_session($node, 'postgres');
-generates($new, 'after a restart all is well');
+generates($new, 'after a restart, a session with the newer layout');
 replace_library($released);
 $old = open_session($node, 'postgres');
 like(error_of($old, 'SELECT sno_generate()'),
-	$foreign_memory, 'the same the other way round');
-generates($new, 'who has the newer library goes on');
+	$foreign_memory, 'the older layout of shared memory is refused');
+generates($new, 'the older layout of shared memory: a session from before');
 close_session($_) foreach ($old, $new);
 $node->restart;
 $notes->next_phase;
 $old = open_session($node, 'postgres');
-generates($old, 'after a restart all is well');
+generates($old, 'after a restart, a session with the older layout');
 
 #
 # No library at all
@@ -182,8 +187,8 @@ like(
 	(   $node->psql(
 			'postgres', "\\set VERBOSITY verbose\nSELECT sno_generate()"))[2],
 	qr/ERROR:  58P01: could not access file "sno": No such file or directory/,
-	'a library that is gone');
-generates($old, 'who has it goes on');
+	'a library that is gone is a clear error');
+generates($old, 'a session that loaded the library before it was gone');
 close_session($old);
 
 $notes->check('all libraries');

@@ -1,6 +1,6 @@
 
-# Many clients over few connections, as a pooler that hands these on after each
-# transaction makes them: the sessions that generate are the pooler's.
+# Many clients that share few connections by way of a pooler, which gives each
+# connection to another client after each transaction.
 
 use strict;
 use warnings;
@@ -54,7 +54,7 @@ pidfile = $dir/pid
 logfile = $dir/log
 });
 
-# Since 1.21 it knows the protocol's prepared statements.
+# Since 1.21, PgBouncer knows prepared statements of the protocol.
 append_to_file("$dir/pgbouncer.ini", "max_prepared_statements = 100\n")
   if $minor >= 21;
 
@@ -62,6 +62,7 @@ my $pooler = IPC::Run::start([ $pgbouncer, '-q', "$dir/pgbouncer.ini" ],
 	'<', '/dev/null', '&>', "$dir/output");
 my $connection = "host=$dir port=$port user=$user";
 
+# The output of a query by way of the pooler, errors included.
 sub ask_pooler
 {
 	my ($query, $dbname) = @_;
@@ -89,7 +90,7 @@ my $clients = $notes->start_clients(
 	table   => 't');
 my $connections =
   "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-wait_until('the pool is full',
+wait_until('all connections are open',
 	sub { $node->safe_psql('postgres', $connections) >= $pool_size });
 is($node->safe_psql('postgres', $connections),
 	$pool_size, "24 clients share $pool_size connections");
@@ -98,9 +99,9 @@ cmp_ok(
 		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<=',
 	$pool_size + 1,
-	'and not many more partitions');
+	'24 clients lease not many more partitions than connections');
 
-# Connections are made anew under way.
+# The pooler opens new connections meanwhile.
 ask_pooler('RECONNECT', 'pgbouncer');
 my $prepared = 0;
 foreach my $n (1 .. 20)
@@ -110,12 +111,13 @@ foreach my $n (1 .. 20)
 	);
 	$prepared += $notes->add("prepared $n", $ids);
 }
-is($prepared, 40, 'statements prepared within a transaction');
+is($prepared, 40,
+	'statements that are prepared within a transaction make ids');
 my ($noted, $errors) = $notes->collect($clients);
-is($noted,  24 * 600 * 5, 'all clients got all their ids');
-is($errors, '',           'and no errors');
+is($noted,  24 * 600 * 5, 'all clients received all their ids');
+is($errors, '',           'no client met an error');
 
-# A pooler's session is no client: clients take turns in its partition.
+# Clients take turns in the partition of a session.
 $notes->check('pooler', take_turns => 1);
 $notes->check_rows($node, 'postgres', 't');
 
@@ -131,16 +133,16 @@ foreach my $protocol (@protocols)
 	command_ok(
 		[   'pgbench', '-n', '-M', $protocol, '-c', 16, '-t', 200, '-f',
 			"$dir/bench.sql", "$connection dbname=postgres" ],
-		"pgbench, protocol $protocol");
+		"pgbench runs with protocol $protocol");
 }
 is( $node->safe_psql(
 		'postgres', 'SELECT count(*), count(DISTINCT client) FROM bench'),
 	@protocols * 16 * 200 . '|16',
-	'each of its clients got all its ids');
+	'each client of pgbench received all its ids');
 is( $node->safe_psql(
 		'postgres', 'SELECT count(*) FROM bench JOIN t USING (id)'),
 	0,
-	'none of which is another\'s');
+	'no id of pgbench is one of the other clients');
 
 $pooler->signal('TERM');
 $pooler->finish;

@@ -1,6 +1,6 @@
 
-# Tables that are written anew while generators run: one that is keyed by ids,
-# by pg_repack, and the table of leases, by VACUUM FULL and CLUSTER.
+# Tables that are rewritten while clients generate: a table with ids as its key
+# by pg_repack, the table of leases by VACUUM FULL and CLUSTER.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases so short that each of them is renewed while the table is written anew.
+# Leases are so short that each of them is renewed while the table is rewritten.
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf',
@@ -51,20 +51,20 @@ foreach my $n (1 .. 6)
 		$notes->wait_for_notes($clients) if $n % 3 == 0;
 	}
 }
-is(scalar keys %files, 12, 'the leases are written anew 12 times');
+is(scalar keys %files, 12, 'the table of leases is rewritten 12 times');
 cmp_ok(
 	$node->safe_psql(
 		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	'<=', 8,
-	'four sessions go on in few partitions');
+	'four sessions use few partitions, though the table is rewritten');
 is( $node->safe_psql(
 		'postgres',
 		"SELECT count(*) FROM verify_heapam('sno_catalog.sno_lease')"),
 	0,
-	'nothing is wrong with their table');
+	'nothing is wrong with the rewritten table of leases');
 
 #
-# A table keyed by ids
+# A table with ids as its key
 #
 SKIP:
 {
@@ -76,25 +76,28 @@ SKIP:
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_repack');
 	my $file =
 	  $node->safe_psql('postgres', "SELECT pg_relation_filenode('t')");
-	$node->command_ok([ 'pg_repack', '-d', 'postgres', '-t', 't' ],
-		'pg_repack, while others insert');
+	$node->command_ok(
+		[ 'pg_repack', '-d', 'postgres', '-t', 't' ],
+		'pg_repack runs while clients insert');
 	isnt($node->safe_psql('postgres', "SELECT pg_relation_filenode('t')"),
-		$file, 'writes the table anew');
+		$file, 'pg_repack has rewritten the table');
 	$notes->wait_for_notes($clients);
-	$node->command_ok([ 'pg_repack', '-d', 'postgres', '-t', 't', '-x' ],
-		'or its indexes');
+	$node->command_ok(
+		[ 'pg_repack', '-d', 'postgres', '-t', 't', '-x' ],
+		'pg_repack rewrites indexes while clients insert');
 	$node->safe_psql('postgres', "SELECT bt_index_check('t_pkey', true)");
 	$node->command_checks_all(
 		[ 'pg_repack', '-d', 'postgres', '-t', 'sno_catalog.sno_lease' ],
 		0,
 		[qr/^$/],
 		[qr/"sno_catalog\.sno_lease" must have a primary key/],
-		'which the table of leases is not for');
+		'pg_repack refuses the table of leases');
 }
 
 my (undef, $errors) = $notes->stop_clients($node, $clients);
-unlike($errors, qr/ERROR/, 'no session met an error');
-$notes->check('written anew');
+unlike($errors, qr/ERROR/,
+	'no client met an error while tables were rewritten');
+$notes->check('rewritten');
 $notes->check_rows($node, 'postgres', 't');
 
 #
@@ -109,7 +112,7 @@ $notes->wait_for_notes($clients);
 kill_postmaster($node);
 $notes->collect($clients);
 start_again($node);
-$notes->check_leases($node, 'postgres', 'a crash after all that');
+$notes->check_leases($node, 'postgres', 'a crash after rewriting');
 $notes->next_phase;
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
 $notes->check('all');

@@ -1,12 +1,9 @@
 
-# The rights of a database's owner, whoever that is at the time.  The role that
-# created the extension may be gone: dumps can still be made and restored.
+# The rights of the owner of a database, whoever that is at the time.  If the
+# role that created the extension is gone, dumps can still be made and restored.
 
 use strict;
 use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -17,6 +14,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->start;
 
+# What everybody may call, and what only the owner may.
 my @of_everybody = (
 	'sno_generate()',       q{sno_generate(0, 'shared')},
 	'sno_generate_many(1)', q{sno_generate_many(1, 0, 'shared')},
@@ -46,7 +44,8 @@ sub sql_as
 		connstr => connection($dbname, $user));
 }
 
-# The SQLSTATEs that these calls get, each in a transaction of its own
+# The SQLSTATEs of the errors that these calls raise, each call in a transaction
+# of its own
 sub errors_of
 {
 	my ($user,   $dbname, @calls) = @_;
@@ -58,8 +57,8 @@ sub errors_of
 	return [ $err =~ /ERROR:  (\w+)/g ];
 }
 
-# Each check shares a generator in a partition of its own: when sno_reseed() was
-# called twice, the same generator would have to wait.
+# Each check has a named generator in another partition.  In the same partition,
+# it would have to wait after sno_reseed() was called twice.
 my $partition = 800;
 
 sub check_rights
@@ -68,19 +67,20 @@ sub check_rights
 	sql_as($owner, $dbname,
 		"SELECT sno_create_generator('shared', " . $partition++ . ')');
 	is_deeply(errors_of($owner, $dbname, @of_everybody, @of_owner),
-		[], "$dbname: $owner may call what an owner needs");
+		[], "$dbname: $owner, the owner, may call everything");
 	is_deeply(errors_of($other, $dbname, @of_everybody),
 		[], "$dbname: $other may generate");
 	is_deeply(
 		errors_of($other, $dbname, @of_owner),
 		[ ('42501') x @of_owner ],
-		"$dbname: $other may do nothing else");
+		"$dbname: $other may call nothing that is for the owner");
 	sql_as($owner, $dbname, q{SELECT sno_drop_generator('shared')});
 	return;
 }
 
 #
-# The first owner creates the extension, and is gone.
+# The first owner creates the extension.  Then the database gets another owner,
+# and the first one is dropped.
 #
 $node->safe_psql(
 	'postgres', q{
@@ -105,7 +105,8 @@ DROP OWNED BY old_owner;
 DROP ROLE old_owner});
 check_rights('app', 'new_owner', 'guest');
 is_deeply(errors_of('guest', 'app', 'made_at(now())'),
-	[], 'the owner\'s functions do for others what he may');
+	[],
+	'a SECURITY DEFINER function of the owner has the rights of the owner');
 
 #
 # Dumps by the new owner and by a superuser
@@ -126,14 +127,14 @@ sub check_dump
 			[   'pg_dump', '-Fc',
 				'-f',      "$dir/$dbname",
 				'-d',      connection($from, $user) ],
-			"$user dumps");
+			"$from: $user dumps it");
 		$node->command_ok(
 			[   'pg_restore', '--exit-on-error',
 				'-d',         connection($dbname, $user),
 				"$dir/$dbname" ],
-			"$user restores");
+			"$dbname: $user restores it");
 		is($node->safe_psql($dbname, $content),
-			$expected, "$dbname: all is there");
+			$expected, "$dbname: rows, definitions and leases are there");
 		check_rights($dbname, 'new_owner', 'guest');
 	}
 	return;
@@ -141,7 +142,7 @@ sub check_dump
 check_dump('app', 'new_owner', 'postgres');
 
 #
-# A role that may create the extension, but doesn't own the database
+# A role that may create the extension, but does not own the database
 #
 $node->safe_psql(
 	'postgres', q{
@@ -151,7 +152,8 @@ GRANT CREATE ON DATABASE installed TO installer});
 sql_as('installer', 'installed', 'CREATE EXTENSION sno');
 check_rights('installed', 'new_owner', 'installer');
 
-# Nobody but a superuser can make a table that would be taken for the extension's.
+# Only a superuser can make a table that would be taken for one of the
+# extension.
 foreach my $user ('new_owner', 'installer')
 {
 	my (undef, undef, $err) = $node->psql(
@@ -170,7 +172,7 @@ DROP SCHEMA sno_catalog CASCADE},
 sql_as('installer', 'installed',
 	'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
 
-# What the role owns goes to another one, and the role with it.
+# All that the role owns is given to another one, and the role is dropped.
 sql_as('installer', 'installed', 'CREATE EXTENSION sno');
 sql_as(
 	'new_owner', 'installed', q{
@@ -185,7 +187,8 @@ DROP ROLE installer});
 check_rights('installed', 'new_owner', 'guest');
 check_dump('installed', 'new_owner', 'postgres');
 
-# Or it is dropped: the extension with its schema, and nothing is left behind.
+# All that the role owns is dropped: the extension with the schema of its
+# tables.
 $node->safe_psql(
 	'postgres', q{
 CREATE ROLE installer LOGIN;
@@ -197,7 +200,7 @@ is( $node->safe_psql(
 DROP OWNED BY installer;
 SELECT count(*) FROM pg_namespace WHERE nspname = 'sno_catalog'}),
 	0,
-	'the schema goes with the extension');
+	'the schema of the tables is dropped with the extension');
 sql_as('new_owner', 'dropped', 'CREATE EXTENSION sno');
 check_rights('dropped', 'new_owner', 'guest');
 

@@ -1,8 +1,8 @@
 
-# Generators under load, each id noted outside of the server the moment it is
-# received, while one fault after the other strikes: no id twice, no timeline
-# entered twice, no acknowledged row lost, nothing beyond a lease that was on
-# disk, no hang, no crash.
+# Session generators under load, while one fault after the other strikes.
+# Clients note each id outside of the server as soon as they receive it.  No id
+# is issued twice, no committed row is lost, no id lies beyond a lease on disk,
+# no client hangs, and nothing crashes that was not killed.
 
 use strict;
 use warnings;
@@ -19,8 +19,8 @@ use Torture;
 
 my $torture = Torture->new(max_wait => '500ms');
 
-# Leases are short, so that renewals are all the time in progress; flushes are
-# for real, as they are what counts.
+# Leases are short, so renewals are always in progress.  fsync is on, because
+# this test is about what is on disk.
 my $lease  = 1;
 my $server = PostgreSQL::Test::Cluster->new('main');
 $server->init(allows_streaming => 1);
@@ -42,7 +42,7 @@ $server->safe_psql('postgres',
 	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); CREATE TABLE kept (LIKE sno_catalog.sno_lease)'
 );
 
-# Change the table by hand.  Its rows are noted before, and kept.
+# Change the table of leases by hand.  Its rows are noted and kept before.
 sub tamper
 {
 	my ($query)  = @_;
@@ -58,9 +58,9 @@ sub tamper
 	return;
 }
 
-# A fault of the clock: the rows that were taken away by hand are put back before.
-# What was issued under them is known no more, and may come again where the clock
-# is set back as well.
+# A fault of the clock.  Before it, the rows that were removed by hand are put
+# back.  Without them nobody knows what was issued under them, and a clock that
+# is set back could make it come again.
 sub with_all_rows
 {
 	my ($fault) = @_;
@@ -75,7 +75,7 @@ sub with_all_rows
 	};
 }
 
-# The processes of the server, the first one first.
+# The processes of the server, the postmaster first.
 sub processes
 {
 	my ($postmaster) =
@@ -92,7 +92,7 @@ sub processes
 	return @pids;
 }
 
-# A fault that lasts for some leases.
+# Wait for a number of leases.
 sub for_leases
 {
 	my ($count) = @_;
@@ -100,7 +100,7 @@ sub for_leases
 	return;
 }
 
-# Another life of the server, whose clock shows so many seconds after the real
+# Begin another life of the server, with its clock set in seconds after the real
 # time.
 sub relive_at
 {
@@ -113,7 +113,7 @@ sub relive_at
 	return;
 }
 
-# Another server takes its place.
+# A standby takes the place of the server.
 sub promote
 {
 	$torture->promote(@_);
@@ -128,8 +128,8 @@ my $epoch = 1262304000;
 my $end   = $epoch + 2**39 / 250;
 
 my @plan = (
-	'kill -9 of a session'       => sub { $torture->kill_session; },
-	'two of them within a lease' =>
+	'kill -9 of a session' => sub { $torture->kill_session; },
+	'kill -9 of two sessions within a lease' =>
 	  sub { $torture->kill_session for 1 .. 2; },
 	'kill -9 of the postmaster' => sub {
 		$torture->relive(sub { kill_postmaster($server) });
@@ -224,7 +224,7 @@ my @plan = (
 		tamper("DELETE FROM sno_catalog.sno_lease");
 		$torture->sql('VACUUM sno_catalog.sno_lease');
 	},
-	'a pool of four partitions' => sub {
+	'a range of four partitions' => sub {
 		my $first  = 60000 + $torture->random(5000);
 		my $before = $torture->errors;
 		$server->append_conf('postgresql.conf',
@@ -248,7 +248,7 @@ my @plan = (
 	'a standby promoted that lags'                      => sub { promote(); },
 	'promoted without the end of the WAL, clock behind' => with_all_rows(
 		sub {
-			# No session is to go on in a partition that it leased far ahead.
+			# No session may go on in a partition that it leased far ahead.
 			relive_at(0);
 			promote('behind');
 		}));
@@ -279,7 +279,7 @@ $torture->check_errors(
 	'table rewritten'              => qr/^55P03$/,
 	'table truncated'              => qr/^55P03$/,
 	'rows forged, and deleted'     => qr/^55P03$/,
-	'a pool of four partitions'    => qr/^53400$/);
+	'a range of four partitions'   => qr/^53400$/);
 $torture->check_logs;
 $server->stop;
 done_testing();

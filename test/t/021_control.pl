@@ -1,8 +1,9 @@
 
-# The control: the same clients, fault and oracle find that PostgreSQL's own
-# sequences issue values again which clients saw before a crash, in transactions
-# whose WAL was not flushed yet.  And notes made by hand show that the oracle counts
-# apart what a successor can't know.
+# The control of the torture tests.  The same clients, fault and oracle find
+# that sequences of PostgreSQL issue values again after a crash: values that
+# clients saw in transactions whose WAL was not flushed yet.  Notes made by hand
+# show that the oracle counts apart the ids of which a promoted standby, the
+# successor, cannot know.
 
 use strict;
 use warnings;
@@ -46,15 +47,16 @@ $torture->stop_clients;
 my $sequences = $torture->judge(clients => [ 0, 1 ]);
 $torture->show($sequences);
 cmp_ok($sequences->{twice}, '>', 0,
-	"$sequences->{twice} of $sequences->{ids} values of a sequence were issued twice"
+	"$sequences->{twice} of $sequences->{ids} values of a sequence are issued twice"
 );
 my $ids = $torture->judge(clients => [ 2, 3 ]);
 $torture->show($ids);
-is($ids->{twice}, 0, "none of $ids->{ids} ids was");
+is($ids->{twice}, 0, "none of $ids->{ids} ids is issued twice");
 $server->stop;
 
-# Notes of our own: unit, tick-tock, life, promotions before it, of partition 7,
-# which life 1 is known to have leased until unit 10.
+# The verdict of the oracle on notes that are made here: [unit, tick-tock bit,
+# life, promotions before it], all of partition 7.  The successor knows that
+# life 1 leased it until unit 10.
 sub verdict
 {
 	my ($named, @ids) = @_;
@@ -78,13 +80,18 @@ sub verdict
 
 my @heard   = ([ 10, 0, 1, 0 ], [ 10, 0, 2, 1 ]);
 my @unheard = ([ 11, 0, 1, 0 ], [ 11, 0, 2, 1 ]);
-is(verdict(1, @heard),   '1 0 0', 'a successor issues what it knows of');
-is(verdict(0, @unheard), '0 1 0', 'a session issues what it doesn\'t');
-is(verdict(1, @unheard), '0 0 1', 'so does a named generator');
+is(verdict(1, @heard),
+	'1 0 0', 'the successor issues an id that it knows of: issued twice');
+is(verdict(0, @unheard),
+	'0 1 0',
+	'the successor issues an unheard id of a session: counted apart');
+is( verdict(1, @unheard),
+	'0 0 1',
+	'the successor issues an unheard id of a named generator: counted apart');
 is(verdict(1, @unheard, [ 11, 1, 1, 0 ]),
-	'0 0 0', 'which can\'t know it if both timelines were used');
+	'0 0 0', 'unheard ids on both sides of a named generator: left out');
 is(verdict(0, @unheard, [ 11, 0, 3, 1 ]),
-	'1 1 0', 'the next life knows what the successor issued');
+	'1 1 0', 'the next life knows the ids of the successor: issued twice');
 is(verdict(0, [ 11, 0, 1, 0 ], [ 11, 0, 2, 0 ]),
-	'1 0 0', 'a life without a promotion knows all');
+	'1 0 0', 'a life without a promotion knows all ids: issued twice');
 done_testing();

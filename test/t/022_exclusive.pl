@@ -1,7 +1,8 @@
 
-# A partition belongs to one session as long as that lives, whatever its lease;
-# then it is handed on exactly as it is, however the session ended.  Who finds
-# none waits for a bounded time, and goes on as soon as there is one.
+# A partition belongs to one session until the session ends, even if its lease
+# is over.  Then the next session goes on in it, however the session ended.  A
+# session that finds no free partition waits for a limited time, and goes on as
+# soon as there is one.
 
 use strict;
 use warnings;
@@ -33,19 +34,16 @@ $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 my $notes = NotedIds->new;
 $notes->next_phase;
 
-# Have a session make ids, which are noted; returns the last one's fields.
+# Make ids in a session, and note them; returns the fields of the last one.
 sub generate
 {
 	my ($session, $count) = @_;
 	my $ids = $session->query_safe(ids_of($count // 100));
-	my %id;
 	$notes->add($session, $ids);
-	@id{qw(unit tick_tock meta partition sequence)} =
-	  decode_id($ids =~ s/.*\n//sr);
-	return \%id;
+	return decode_id($ids =~ s/.*\n//sr);
 }
 
-# All leases are over.
+# Wait until all leases are over.
 sub wait_for_leases
 {
 	$node->poll_query_until('postgres',
@@ -58,30 +56,31 @@ my $refused =
   qr/^ERROR:  53400: no partition was free for a sno within 10 ms$/m;
 
 #
-# No lapsed lease makes the partition of a live session free.
+# A session keeps its partition when the lease is over
 #
 my $owner    = open_session($node, 'postgres');
 my $neighbor = open_session($node, 'postgres', "sno.max_wait = '10ms'");
 generate($owner);
 wait_for_leases();
 like(error_of($neighbor, 'SELECT sno_generate()'),
-	$refused, 'an idle session keeps its partition, its lease being over');
-is(generate($owner)->{partition}, 7, 'and goes on there');
+	$refused, 'an idle session keeps its partition when its lease is over');
+is(generate($owner)->{partition},
+	7, 'the idle session goes on in its partition');
 
 #
-# Whatever a session meets, or how it ends: the next one goes on in its lease.
+# After an error, and after any end of a session, the lease is used further
 #
 configure($node, 'sno.lease_duration', '1h', $owner, $neighbor);
 generate($owner);
 my %ends = (
-	'an error in mid-call' => sub {
+	'an error within a query' => sub {
 		like(
 			error_of(
 				$owner,
 				'SELECT sno_generate(n % 257) FROM generate_series(1, 1000) AS n'
 			),
 			qr/^ERROR:  22003: /m,
-			'an error');
+			'an error within a query: it is raised');
 	},
 	'a query that is cancelled' => sub {
 		send_query($owner,
@@ -90,7 +89,10 @@ my %ends = (
 		$node->poll_query_until('postgres',
 			q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%100000000%' AND state = 'active' AND pid <> pg_backend_pid()}
 		);
-		like((receive($owner))[1], qr/^ERROR:  57014: /m, 'cancelled');
+		like(
+			(receive($owner))[1],
+			qr/^ERROR:  57014: /m,
+			'a query that is cancelled: it raises an error');
 	},
 	'a session that is terminated' => sub {
 		send_query($owner,
@@ -111,22 +113,24 @@ foreach my $what (sort keys %ends)
 	if ($what =~ /session|client/)
 	{
 		$owner = open_session($node, 'postgres');
-		wait_until('the partition is handed on',
+		wait_until('the next session has the partition',
 			sub { error_of($owner, 'SELECT sno_generate()') eq '' });
 	}
 	my $after = generate($owner);
-	is($after->{partition}, $before->{partition}, "$what: same partition");
-	is($after->{tick_tock}, $before->{tick_tock}, 'same timeline');
+	is($after->{partition}, $before->{partition},
+		"$what: the partition is the same");
+	is($after->{tick_tock}, $before->{tick_tock},
+		"$what: the side is the same");
 }
 is( $node->safe_psql(
 		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	1,
-	'all of that took one lease');
+	'all of these sessions used one lease');
 close_session($_) foreach ($owner, $neighbor);
 $notes->check('one partition');
 
 #
-# Sessions that begin at once reserve partitions before any of them has a row.
+# Sessions that begin at the same time, before any of them has a row
 #
 configure($node, 'sno.partitions', '10000-19999');
 my @many = map { open_session($node, 'postgres') } 1 .. 20;
@@ -145,15 +149,16 @@ foreach my $session (@many)
 	my ($ids) = receive($session);
 	$ids =~ s/^\n//;
 	$notes->add($session, $ids);
-	$taken{ (decode_id($_))[3] }{$session} = 1 foreach split /\n/, $ids;
+	$taken{ decode_id($_)->{partition} }{$session} = 1
+	  foreach split /\n/, $ids;
 }
 is(scalar(grep { keys %$_ > 1 } values %taken),
-	0, 'sessions that begin at once share no partition');
+	0, 'sessions that begin at the same time share no partition');
 close_session($_) foreach (@many, $gate);
 $notes->check('twenty at once');
 
 #
-# A pool of 4, and 40 sessions
+# A range of 4 partitions, and 40 sessions
 #
 configure($node, 'sno.partitions', '100-103');
 my @sessions =
@@ -164,41 +169,41 @@ my %is_owner = map  { $_ => 1 } @owners;
 my @waiting  = grep { !$is_owner{$_} } @sessions;
 my $errors   = join "\n",
   map { error_of($_, 'SELECT sno_generate()') } @waiting;
-is(scalar(() = $errors =~ /$refused/g), 36, 'the others are refused');
+is(scalar(() = $errors =~ /$refused/g), 36, 'the other sessions are refused');
 is( scalar(
 		() =
 		  $errors =~
 		  /^HINT:  Widen "sno\.partitions", or end sessions that don't generate any more\.$/mg
 	),
 	36,
-	'with a hint');
+	'the errors of the other sessions have a hint');
 generate($_) foreach @owners;
 
-# They take turns as sessions end.
+# When a session ends, one that waits goes on.
 $_->query_safe("SET sno.max_wait = '1d'") foreach @waiting;
 send_query($_, ids_of(10)) foreach @waiting;
 while (@waiting)
 {
 	close_session(shift @owners);
-	my $served;
+	my $next;
 	wait_until(
-		'one of those that wait is served',
+		'one of the waiting sessions has ids',
 		sub {
-			($served) = grep { has_answered($_) } @waiting;
-			defined $served;
+			($next) = grep { has_answered($_) } @waiting;
+			defined $next;
 		});
-	my ($ids, $err) = receive($served);
-	is($err, '', 'one that waits is served when another one ends');
-	$notes->add($served, $ids);
-	@waiting = grep { $_ != $served } @waiting;
-	push @owners, $served;
+	my ($ids, $err) = receive($next);
+	is($err, '', 'a waiting session goes on when another one ends');
+	$notes->add($next, $ids);
+	@waiting = grep { $_ != $next } @waiting;
+	push @owners, $next;
 }
 close_session($_) foreach @owners;
-$notes->check('a pool of four');
+$notes->check('a range of four partitions');
 
 #
-# Crashes within one lease use up a pool: then there is a wait, which is over
-# with the leases, and never a guess.
+# After crashes within one lease, all partitions of a small range are leased.
+# Then a session waits until the leases are over.
 #
 configure($node, 'sno.partitions', '200-203');
 for my $n (1 .. 4)
@@ -213,21 +218,21 @@ for my $n (1 .. 4)
 }
 my $session = open_session($node, 'postgres', "sno.max_wait = '10ms'");
 like(error_of($session, 'SELECT sno_generate()'),
-	$refused, 'a pool that crashes used up: refused');
+	$refused, 'after crashes no partition is free, and a session is refused');
 $session->query_safe("SET sno.max_wait = '1d'");
 send_query($session, ids_of(10));
 $torture->set_clock(3600);
 my ($ids, $err) = receive($session);
-is($err, '', 'and served when a lease is over');
+is($err, '', 'after crashes a waiting session goes on when a lease is over');
 $notes->add($session, $ids);
 is( $node->safe_psql(
 		'postgres',
 		'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition BETWEEN 200 AND 203'
 	),
 	4,
-	'in its partition');
+	'after crashes the session takes a partition whose lease is over');
 close_session($session);
-$notes->check('a pool used up by crashes');
+$notes->check('no partition free after crashes');
 
 $node->stop;
 done_testing();

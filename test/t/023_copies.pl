@@ -1,9 +1,10 @@
 
-# Copies of a server, each of which goes on: a base backup beside the original,
-# an old backup and a point in time recovered, a dump restored where the clock
-# is behind, an upgraded cluster, standbys in sync or out of it, and replicas
-# by logical replication.  Nothing of the past that they were copied with comes
-# again, and those that generate at the same time keep apart by their ranges.
+# Copies of a server that generate: a base backup beside the original, an old
+# backup and a point in time that are recovered, a dump that is restored where
+# the clock is behind, an upgraded cluster, a server whose synchronous standby
+# is down, and logical replicas.  No copy issues an id that was issued before it
+# was made.  Copies that generate at the same time have different ranges of
+# partitions.
 
 use strict;
 use warnings;
@@ -22,7 +23,7 @@ use Torture;
 my $torture = Torture->new;
 my $notes   = NotedIds->new;
 
-# Leases outlive the whole test.
+# Leases are longer than the test.
 my $settings = q{
 log_statement = none
 max_connections = 30
@@ -37,7 +38,7 @@ sub set_partitions
 	return;
 }
 
-# Generate, in a session that may not wait; some of it is inserted.
+# Make ids in a session that may not wait, and insert half of them.
 sub generate
 {
 	my ($node, $dbname) = @_;
@@ -53,7 +54,7 @@ sub generate
 	return;
 }
 
-# Which partitions were leased by this holder, and which by others?
+# The partitions that this holder has leased, and those of other holders.
 sub partitions
 {
 	my ($node, $dbname) = @_;
@@ -73,7 +74,7 @@ FROM sno_catalog.sno_lease}))
 	return \%partitions;
 }
 
-# A copy goes on in partitions that it doesn't know to be used.
+# Check that a copy generates in partitions that no other holder has leased.
 sub keeps_away
 {
 	my ($what, $node, $dbname) = @_;
@@ -81,11 +82,11 @@ sub keeps_away
 	generate($node, $dbname);
 	my $partitions = partitions($node, $dbname);
 	cmp_ok(scalar keys %{ $partitions->{others} },
-		'>', 0, "$what: the leases came along as another holder's");
+		'>', 0, "$what: the copied leases are those of another holder");
 	is( scalar(
 			grep { $partitions->{others}{$_} } keys %{ $partitions->{own} }),
 		0,
-		'whose partitions are left alone');
+		"$what: the copy uses no partition of another holder");
 	return;
 }
 
@@ -100,7 +101,7 @@ $notes->next_phase;
 generate($original);
 
 #
-# A base backup, beside the original
+# A base backup beside the original
 #
 $original->backup('first');
 generate($original);
@@ -119,18 +120,18 @@ is( scalar(
 		grep { $_ > 9999 } map { keys %$_ } values %{ partitions($original) }
 	),
 	0,
-	'the original keeps to its range');
+	'beside a copy, the original uses its own range');
 is( scalar(
-		grep { $_ < 10000 } map { (decode_id($_))[3] }
+		grep { $_ < 10000 } map { decode_id($_)->{partition} }
 		  split /\n/,
 		$beside->safe_psql('postgres', ids_of(1000))),
 	0,
-	'the copy beside it, too');
+	'beside the original, the copy uses its own range');
 $beside->stop;
 $notes->check('a backup beside the original');
 
 #
-# An old backup, and a point in time, recovered; then the original is gone
+# An old backup and a point in time, recovered
 #
 $original->safe_psql('postgres', q{SELECT pg_create_restore_point('later')});
 generate($original);
@@ -157,7 +158,7 @@ foreach my $target ('name', 'immediate')
 	$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	keeps_away("recovered until $target", $restored);
 
-	# The leases that came along being over makes no difference.
+	# The same holds when the copied leases are over.
 	$restored->stop('immediate');
 	$torture->set_clock(2 * 3600);
 	$torture->start_server($restored);
@@ -168,8 +169,8 @@ foreach my $target ('name', 'immediate')
 $notes->check('recovered');
 
 #
-# A dump, restored where the clock is ten minutes behind, by one who owns his
-# database and no more
+# A dump, restored where the clock is ten minutes behind, by the owner of a
+# database
 #
 $original->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE DATABASE dumped OWNER owner');
@@ -182,7 +183,7 @@ my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump';
 $original->command_ok(
 	[   'pg_dump', '-Fc', '-f', $dump, '-d',
 		$original->connstr('dumped') . ' user=owner' ],
-	'an owner dumps his database');
+	'the owner of a database dumps it');
 my $behind = PostgreSQL::Test::Cluster->new('behind');
 $behind->init;
 $behind->append_conf('postgresql.conf', $settings);
@@ -194,12 +195,12 @@ $behind->safe_psql('postgres',
 $behind->command_ok(
 	[   'pg_restore', '-e', '-d',
 		$behind->connstr('restored') . ' user=owner', $dump ],
-	'and restores it');
+	'the owner restores the dump');
 keeps_away('restored where the clock is behind', $behind, 'restored');
 $notes->check('a dump');
 
 #
-# An upgraded cluster, its clock behind as well
+# An upgraded cluster, whose clock is behind as well
 #
 $behind->stop;
 my $upgraded = PostgreSQL::Test::Cluster->new('upgraded');
@@ -213,7 +214,7 @@ $notes->check('an upgrade');
 $upgraded->stop;
 
 #
-# Standbys: a synchronous one that is down keeps commits waiting, not leases.
+# A synchronous standby that is down: commits wait for it, leases do not
 #
 $torture->set_clock(0);
 $torture->start_server($original);
@@ -226,9 +227,9 @@ is( $session->query_safe(
 		'SELECT count(*) > 0 FROM sno_catalog.sno_lease WHERE partition >= 5000'
 	),
 	't',
-	'a lease waits for no standby');
+	'a lease waits for no synchronous standby');
 
-# A commit that waits for one is no special case.
+# A crash while a commit waits for the standby
 send_query($session, 'INSERT INTO t (id) ' . ids_of(500) . ' RETURNING id');
 $original->poll_query_until('postgres',
 	q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'}
@@ -243,8 +244,8 @@ generate($original);
 $notes->check('a synchronous standby that is down');
 
 #
-# Logical replication of everything, either way, between two servers that both
-# have the extension and generate; an apply worker generates, too.
+# Logical replication of all tables, both ways, between two servers that
+# generate.  An apply worker generates, too.
 #
 my $one = PostgreSQL::Test::Cluster->new('one');
 my $two = PostgreSQL::Test::Cluster->new('two');
@@ -277,7 +278,7 @@ sub subscribe
 	return;
 }
 
-# Before 16, what came from the other side would go back there.
+# Before 16, a server would send back the rows that it received.
 my $both_ways = $one->pg_version >= 16;
 my $origin    = $both_ways ? 'origin = none, ' : '';
 subscribe($one, $two, "${origin}copy_data = false") if $both_ways;
@@ -287,7 +288,7 @@ generate($one);
 generate($two);
 $one->wait_for_catchup('from_one');
 is($two->safe_psql('postgres', 'SELECT count(*) FROM t'),
-	1000, 'what one generated is replicated');
+	1000, 'rows with ids are replicated');
 $notes->add('apply worker',
 	$two->safe_psql('postgres', 'SELECT id FROM applied'));
 is($two->safe_psql('postgres', 'SELECT count(DISTINCT id) FROM applied'),
@@ -299,15 +300,16 @@ is( $one->safe_psql('postgres',
 		'SELECT count(DISTINCT system_identifier) FROM sno_catalog.sno_lease'
 	  ),
 	'11',
-	'leases are not replicated');
+	'leases are not replicated to a subscriber');
 
-# What a synchronisation copies is another holder's.
+# The leases that the start of a subscription copies are those of another
+# holder.
 $one->safe_psql('postgres', 'DROP SUBSCRIPTION from_two') if $both_ways;
 $two->safe_psql('postgres', 'DROP SUBSCRIPTION from_one');
 $two->safe_psql('postgres', 'TRUNCATE t, applied');
 subscribe($two, $one, 'copy_data = true');
 $two->wait_for_subscription_sync($one, 'from_one');
-keeps_away('synchronised', $two);
+keeps_away('subscribed with a copy of the data', $two);
 $notes->check('logical replication');
 
 foreach my $node ($original, $one, $two)

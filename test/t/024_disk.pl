@@ -1,10 +1,10 @@
 
-# Disks that stall, are full, or lose what they hold: an error that says so, or
-# a wait; nothing is issued that is not on disk; and when the disk is mended,
-# generators go on by themselves.
+# Disks that stall, are full, or damage their data.  A session waits, or meets
+# an error that names the cause.  No id is issued before its lease is on disk.
+# When the disk is good again, sessions go on by themselves.
 #
-# Small disks are file systems in memory that this test alone sees: it runs in
-# namespaces of its own, under the user that it has outside of them.
+# The small disks are file systems in memory that only this test sees: it runs
+# in namespaces of its own, as the same user as outside of them.
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ BEGIN
 
 	if ($ENV{SNO_SMALL_DISKS})
 	{
-		# Here we are.
+		# This is the process in the namespaces.
 	}
 	elsif (system("@enter true 2>/dev/null") != 0)
 	{
@@ -52,7 +52,7 @@ my $notes   = NotedIds->new;
 my $node    = PostgreSQL::Test::Cluster->new('main');
 my @options = ('--waldir', "$wal_disk/wal", '--wal-segsize', '1');
 
-# With checksums, all damage to a page is one error.
+# With checksums, all kinds of damage to a page would raise the same error.
 push @options, '--no-data-checksums' if $node->pg_version >= 18;
 $node->init(extra => \@options);
 $node->append_conf(
@@ -77,8 +77,8 @@ sub generate
 	return $notes->add($session, $session->query_safe(ids_of(100)));
 }
 
-# A session that generates for the first time must lease a partition, as long
-# as nobody else gives one back.
+# A new session has to lease a partition, because the sessions before it keep
+# theirs.
 my @busy;
 
 sub busy_session
@@ -91,6 +91,8 @@ sub busy_session
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
+# Crash the server if it still runs, start it, and check that what was noted
+# lies within leases on disk.
 sub crash
 {
 	my ($what) = @_;
@@ -103,7 +105,7 @@ sub crash
 	return;
 }
 
-# So many sessions wait for a flush.
+# Wait until this number of sessions wait for a flush.
 sub wait_for_flushes
 {
 	my ($count) = @_;
@@ -114,7 +116,7 @@ sub wait_for_flushes
 }
 
 #
-# Flushes that stall: what is under a lease goes on, a new lease waits.
+# Flushes that stall: a session with a lease goes on, a new lease waits
 #
 my $leased = busy_session();
 my @new    = map { open_session($node, 'postgres') } 1 .. 3;
@@ -124,13 +126,16 @@ $torture->stall_flushes(1);
 send_query($_, ids_of(10)) foreach @new;
 wait_for_flushes(3);
 generate($leased);
-pass('a session goes on under its lease while flushes stall');
+pass('a session with a lease goes on while flushes stall');
 sql("SELECT pg_cancel_backend($pids[1]), pg_terminate_backend($pids[2])");
 $torture->stall_flushes(0);
 my ($ids, $err) = receive($new[0]);
-is($err, '', 'one that waits for a flush is served after it');
+is($err, '', 'a session that waits for a flush goes on after it');
 $notes->add($new[0], $ids);
-like((receive($new[1]))[1], qr/^ERROR:  57014: /m, 'one is cancelled');
+like(
+	(receive($new[1]))[1],
+	qr/^ERROR:  57014: /m,
+	'a session that waits for a flush can be cancelled');
 generate($new[1]);
 drop_session($new[2]);
 my $next = open_session($node, 'postgres');
@@ -138,10 +143,10 @@ $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pids[2]");
 generate($next);
 is(sql('SELECT count(*) FROM sno_catalog.sno_lease') - $leases,
-	3, 'no partition is lost to those that are cancelled or terminated');
+	3, 'no partition is lost by a session that was cancelled or terminated');
 push @busy, $next, @new[ 0, 1 ];
 
-# A crash while the flush of a new lease is awaited
+# A crash while a session waits for the flush of a new lease
 my $unlucky = open_session($node, 'postgres');
 push @busy, $unlucky;
 $torture->stall_flushes(1);
@@ -155,7 +160,8 @@ busy_session();
 $notes->check('stalled flushes');
 
 #
-# A disk that is full: the table's page is, too, so that a new row needs more.
+# A full disk.  The page of the table is full, too, so a new row needs another
+# page.
 #
 sql('ALTER TABLE sno_catalog.sno_lease SET TABLESPACE small');
 sql('CREATE TABLE filler (line text) TABLESPACE small');
@@ -167,12 +173,12 @@ FROM generate_series(1, 100)});
 sql('DELETE FROM sno_catalog.sno_lease WHERE ctid >= \'(1,1)\'; VACUUM sno_catalog.sno_lease'
 );
 is(sql(q{SELECT pg_relation_size('sno_catalog.sno_lease')}),
-	8192, 'one page of leases');
+	8192, 'the table of leases has one page');
 
 my ($status, $out, $error) = $node->psql('postgres',
 	q{INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 10000)}
 );
-like($error, qr/No space left on device/, 'the disk is full');
+like($error, qr/No space left on device/, 'a table fills the disk');
 my $hungry = open_session($node, 'postgres', 'sno.max_wait = 0');
 push @busy, $hungry;
 foreach (1, 2)
@@ -181,22 +187,25 @@ foreach (1, 2)
 	like(
 		$error,
 		qr/^ERROR:  53100: could not extend file .*No space left on device/m,
-		'a full disk is an error');
-	like($error, qr/^HINT:  Check free disk space\.$/m, 'with a hint');
+		'a new lease on a full disk is an error');
+	like(
+		$error,
+		qr/^HINT:  Check free disk space\.$/m,
+		'the error has a hint to the disk');
 }
 generate($leased);
-pass('a session goes on under its lease while the disk is full');
+pass('a session with a lease goes on while the disk is full');
 my $rows = sql('SELECT count(*) FROM sno_catalog.sno_lease');
 sql('DROP TABLE filler');
 sql('CHECKPOINT');
 generate($hungry);
 is(sql('SELECT count(*) FROM sno_catalog.sno_lease') - $rows,
-	1, 'with space again, it generates under a lease');
+	1, 'when the disk has space again, the session has a lease');
 crash('a full disk');
 $notes->check('a full disk');
 
 #
-# WAL's disk that is full
+# A full disk of WAL
 #
 busy_session();
 sql('CREATE TABLE t (id sno NOT NULL)');
@@ -208,12 +217,13 @@ my $clients = $notes->start_clients(
 	clients => 4,
 	table   => 't',
 	batch   => 1000);
-my (undef, $complaints) = $notes->collect($clients);
-unlike($complaints, qr/ERROR/, 'clients lose their connection, no more');
+my (undef, $errors) = $notes->collect($clients);
+unlike($errors, qr/ERROR/,
+	'when WAL cannot be written, clients lose their connection');
 like(
 	slurp_file($node->logfile),
 	qr/PANIC:  could not write to file "pg_wal.*": No space left on device/,
-	'WAL that can not be written is the end of the server');
+	'when WAL cannot be written, the server ends with a PANIC');
 unlink "$wal_disk/filler";
 $node->_update_pid(-1);
 crash('a full disk of WAL');
@@ -222,8 +232,11 @@ busy_session();
 $notes->check('a full disk of WAL');
 
 #
-# Pages that are damaged
+# Damaged pages
 #
+
+# Stop the server, overwrite bytes of the table, and start the server; returns a
+# session.
 sub damage
 {
 	my ($offset, $bytes) = @_;
@@ -245,24 +258,27 @@ sql(q{DELETE FROM sno_catalog.sno_lease WHERE partition = 30000; VACUUM FULL sno
 sql('CREATE EXTENSION amcheck');
 generate($busy[0]);
 
-# The first line pointer, which says where a row is, makes it 30 bytes long.
+# The first line pointer, which tells where a row is, gets a length of 30 bytes.
 my $session = damage(24 + 2, pack('C', 30 << 1));
 $error = error_of($session, 'SELECT sno_generate()');
 like(
 	$error,
 	qr/^ERROR:  XX001: a row of table "sno_lease" of extension "sno" is damaged$/m,
 	'a damaged row is an error');
-like($error, qr/^HINT:  Find it with verify_heapam\(\)/m, 'with a hint');
+like(
+	$error,
+	qr/^HINT:  Find it with verify_heapam\(\)/m,
+	'the error has a hint to verify_heapam()');
 is( sql(q{SELECT DISTINCT blkno || ',' || offnum FROM verify_heapam('sno_catalog.sno_lease')}
 	),
 	'0,1',
-	'it is found');
+	'verify_heapam() finds the damaged row');
 sql(q{DELETE FROM sno_catalog.sno_lease WHERE ctid = '(0,1)'});
 sql('VACUUM sno_catalog.sno_lease');
 generate($session);
-pass('and mended as the hint says');
+pass('after that row was deleted, the session generates');
 
-# The page's header
+# A damaged page header
 $session = damage(12, "\xff\xff");
 $error   = error_of($session, 'SELECT sno_generate()');
 like(
@@ -271,7 +287,7 @@ like(
 	'a damaged page is an error');
 sql('TRUNCATE sno_catalog.sno_lease');
 generate($session);
-pass('and gone when the table is truncated');
+pass('after TRUNCATE, the session generates');
 crash('damaged pages');
 $notes->check('damaged pages');
 
@@ -279,5 +295,5 @@ $node->stop;
 unlike(
 	slurp_file($node->logfile),
 	qr/TRAP|was terminated by signal (?!6\b)/,
-	'nothing crashed but where it must');
+	'nothing crashed but the server with the full disk of WAL');
 done_testing();

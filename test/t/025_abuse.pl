@@ -1,7 +1,7 @@
 
-# Those who mean harm, or are careless: whoever may generate can neither see nor
-# change what that leaves, nothing that is planted is ever run, and a library
-# that was replaced under a running server says so.
+# Users who mean harm, or are careless.  A user who may generate can neither see
+# nor change the leases.  No function that such a user made is ever run.  A
+# library that was replaced while the server runs raises an error that says so.
 
 use strict;
 use warnings;
@@ -26,6 +26,7 @@ $notes->next_phase;
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
+# Open a session of a user.
 sub connect_as
 {
 	my ($user, @settings) = @_;
@@ -33,7 +34,7 @@ sub connect_as
 	return open_session($node, 'postgres', @settings);
 }
 
-# A user gets these errors, each one a query and the SQLSTATE.
+# Check that queries of a user are refused: pairs of a query and the SQLSTATE.
 sub is_refused
 {
 	my ($who, $session, @refused) = @_;
@@ -48,7 +49,7 @@ sub is_refused
 }
 
 #
-# The schema of the extension is another user's, who has planted what he may.
+# The schema of the extension belongs to another user, who has set traps there
 #
 sql(q{
 CREATE ROLE mallory LOGIN;
@@ -58,7 +59,7 @@ GRANT USAGE ON SCHEMA ids TO PUBLIC});
 
 my $mallory = connect_as('mallory', 'search_path = ids');
 
-# How many objects there are
+# The numbers of objects in the catalogs
 my $objects = join ' UNION ALL ',
   map { "SELECT count(*) FROM $_" }
   qw(pg_namespace pg_class pg_type pg_proc pg_operator pg_extension pg_depend pg_description pg_init_privs);
@@ -70,12 +71,12 @@ my ($status, $out, $err) = $node->psql('postgres',
 like(
 	$err,
 	qr/^.*ERROR:  42P06: schema "sno_catalog" already exists$/m,
-	'a schema and table that were planted are not taken for ours');
-is(sql($objects), $before, 'and nothing is left behind');
+	'a schema and a table of another user are not taken for ours');
+is(sql($objects), $before, 'a failed CREATE EXTENSION leaves nothing behind');
 $mallory->query_safe(
 	'DROP TABLE sno_catalog.sno_lease; DROP SCHEMA sno_catalog');
 
-# Whoever runs one of these would run it as a superuser.
+# The traps: if the script ran one of these, it would run as a superuser.
 my $trap = q{LANGUAGE plpgsql AS $$BEGIN RAISE 'trapped'; END$$};
 $mallory->query_safe(
 	qq{
@@ -89,7 +90,7 @@ CREATE OPERATOR >= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement
 CREATE OPERATOR <= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement)}
 );
 sql('CREATE EXTENSION sno SCHEMA ids');
-pass('the script of the extension runs nothing that was planted');
+pass('the script of the extension runs none of the traps');
 
 is_refused(
 	'owner of the schema', $mallory,
@@ -140,7 +141,8 @@ is( $alice->query_safe('SELECT count(*) FROM traps.sno_lease')
 	  . $alice->query_safe('SELECT count(*) FROM pg_temp.sno_lease'),
 	'00',
 	'leases go to the table of the extension, whatever the search path');
-is(sql('SELECT count(*) FROM sno_catalog.sno_lease'), 2, 'and are there');
+is(sql('SELECT count(*) FROM sno_catalog.sno_lease'),
+	2, 'both leases are in the table of the extension');
 is_refused(
 	'anybody', $alice,
 	'SELECT * FROM sno_catalog.sno_lease'        => '42501',
@@ -158,15 +160,15 @@ is( $alice->query_safe(
 		'SELECT pg_stats.tablename FROM pg_stats WHERE tablename = \'sno_lease\''
 	),
 	'',
-	'nor are there statistics to be seen');
+	'anybody: no statistics of the table can be seen');
 sql('REVOKE EXECUTE ON FUNCTION ids.sno_generate(integer) FROM PUBLIC');
-is_refused('who may not execute it',
+is_refused('a user without EXECUTE',
 	$alice, 'SELECT ids.sno_generate()' => '42501');
 $notes->check('abuse');
 
 #
-# The library is replaced, under a running server, by one with another layout of
-# shared memory.
+# The library is replaced, while the server runs, by one with another layout of
+# shared memory
 #
 my $library = build_library(other_layout());
 sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$library', 'sno_generate'}
@@ -176,11 +178,11 @@ my $error =
 like(
 	$error,
 	qr/ERROR:  55000: shared memory of extension "sno" belongs to another version of its library/,
-	'another library refuses to share memory');
+	'a library with another layout is refused');
 like(
 	$error,
 	qr/HINT:  The library was replaced while the server was running: restart the server\./,
-	'with a hint');
+	'the error has a hint to restart the server');
 $notes->add(
 	$mallory,
 	$node->safe_psql(

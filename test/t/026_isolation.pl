@@ -1,5 +1,5 @@
 
-# What the owner of one database does stops nobody in another one: each database
+# The owner of one database can stop nobody in another database: each database
 # has partitions, named generators and leases of its own.
 
 use strict;
@@ -24,8 +24,8 @@ $node->safe_psql($_, 'CREATE EXTENSION sno')       foreach qw(mallory alice);
 
 my $notes = NotedIds->new;
 
-# New sessions of a database make ids, by their own generators, of given times, and
-# by a named one; returns the errors that they meet.
+# Make ids in new sessions of a database: of a session generator, of given
+# times, and of a named generator.  Returns the errors.
 sub try_all
 {
 	my ($dbname) = @_;
@@ -45,10 +45,10 @@ sub try_all
 
 $node->safe_psql($_, "SELECT sno_create_generator('orders', 70)")
   foreach qw(mallory alice);
-is(try_all('alice'), '', 'before');
+is(try_all('alice'), '', 'alice generates before mallory does anything');
 
 #
-# All partitions get a definition, of which snapshots are taken
+# Mallory defines a generator for each partition, and takes snapshots of them
 #
 my $mallory = open_session($node, 'mallory');
 $mallory->query_safe('BEGIN');
@@ -59,11 +59,12 @@ $mallory->query_safe(
 	"SELECT count(sno_take_snapshot('g' || i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
 $mallory->query_safe('ROLLBACK');
-is(try_all('alice'),   '', 'definitions that are rolled back');
-is(try_all('mallory'), '', 'a snapshot leaves no trace');
+is(try_all('alice'), '', 'definitions that are rolled back: alice generates');
+is(try_all('mallory'), '',
+	'definitions that are rolled back: mallory generates');
 
 #
-# All partitions have a named generator that is in use
+# Mallory uses a named generator in each partition
 #
 $mallory->query_safe(
 	"SELECT count(sno_create_generator('g' || i, i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
@@ -77,18 +78,20 @@ BEGIN
 		BEGIN
 			PERFORM sno_generate(0, 'g' || i);
 		EXCEPTION WHEN object_not_in_prerequisite_state THEN
-			-- That partition went to given times.
+			-- This partition is used for ids of given times.
 		END;
 	END LOOP;
 END $$});
 like(
 	error_of($mallory, 'SET sno.max_wait = 0; SELECT sno_generate()'),
 	qr/^ERROR:  53400: no partition was free/m,
-	'who gives all partitions away has none');
-is(try_all('alice'), '', 'but others have theirs');
+	'named generators in all partitions: mallory has no free partition');
+is(try_all('alice'), '',
+	'named generators in all partitions: alice generates');
 
 #
-# A snapshot of the far future is restored on another database's partition
+# Mallory restores a snapshot of the far future, in a partition of alice's
+# generator
 #
 my $until = $node->safe_psql('alice',
 	'SELECT ' . unit_of("clock_timestamp() + interval '10 years'"));
@@ -100,18 +103,18 @@ $mallory->query_safe(
 like(
 	error_of($mallory, "SET sno.max_wait = 0; SELECT sno_generate(0, 'x')"),
 	qr/^ERROR:  53400: generator "x" could not issue/m,
-	'its own generator is behind now');
-is(try_all('alice'), '', 'others are not');
+	'a snapshot of the future: the restored generator must wait');
+is(try_all('alice'), '', 'a snapshot of the future: alice generates');
 is( $node->safe_psql(
 		'alice',
 		q{SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = 70
 			AND greatest(tick_until, tock_until) > clock_timestamp() + interval '1 day'}
 	),
 	0,
-	'nor are their rows');
+	'a snapshot of the future: no row of alice has a later lease');
 
 #
-# Given times and sno_reseed() use partitions up
+# Eve has no partition free for ids of given times, after calls of sno_reseed()
 #
 $node->safe_psql('postgres', 'CREATE DATABASE eve');
 $node->safe_psql('eve',      'CREATE EXTENSION sno');
@@ -126,11 +129,11 @@ for (1 .. 200)
 like(
 	$error,
 	qr/^ERROR:  53400: no partition is left for a sno of a given time/m,
-	'one database has used its partitions up');
-is(try_all('alice'), '', 'others have not');
+	'many calls of sno_reseed(): eve has no partition for given times');
+is(try_all('alice'), '', 'many calls of sno_reseed(): alice generates');
 
 #
-# Databases avoid each other's partitions while they can
+# A partition that no other database uses is preferred
 #
 $node->append_conf('postgresql.conf', "sno.partitions = '1000-1039'");
 $node->restart;
@@ -139,18 +142,18 @@ foreach my $n (1 .. 40)
 {
 	my $session = open_session($node, $n % 2 ? 'alice' : 'eve');
 	push @sessions, $session;
-	$partitions{ (decode_id($session->query_safe('SELECT sno_generate()')))[3]
-	}++;
+	$partitions{ decode_id($session->query_safe('SELECT sno_generate()'))
+		  ->{partition} }++;
 }
 is(scalar keys %partitions,
-	40, 'forty sessions of two databases have a partition each');
+	40, 'forty sessions of two databases have forty partitions');
 my $more = open_session($node, 'alice');
 is(error_of($more, 'SELECT sno_generate()'),
-	'', 'when all are used, databases use the same');
+	'', 'when all partitions are in use, two databases use the same one');
 close_session($_) foreach $more, @sessions;
 
 #
-# A database is dropped, and made again with the same OID and the same files
+# A database is dropped, and created again with the same OID and the same files
 #
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model',    'CREATE EXTENSION sno');
@@ -161,15 +164,15 @@ $node->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE model');
 my $oid = $node->safe_psql('postgres',
 	"SELECT oid FROM pg_database WHERE datname = 'again'");
 
+# Make ids by a session generator and a named one; returns their partitions.
 sub make_ids
 {
 	my ($generator) = @_;
 	my $session     = open_session($node, 'again');
 	my $ids         = join "\n", map { $session->query_safe($_) } ids_of(100),
 	  ids_of(100, $generator);
-	my %partitions = map { (decode_id($_))[3] => 1 } split /\n/, $ids;
 	close_session($session);
-	return join ', ', sort keys %partitions;
+	return join ', ', partitions_of($ids);
 }
 make_ids('first');
 $node->safe_psql('postgres', 'DROP DATABASE again');
@@ -182,15 +185,18 @@ is( $node->safe_psql(
 			WHERE partition IN ($used) AND database = $oid}
 	),
 	2,
-	'what it issues is within leases of its own');
+	'the new database with the old OID issues under leases of its own');
 
-# The same database remains the same, whatever is altered.
+# ALTER DATABASE does not make it a new database.
 my $session = open_session($node, 'again');
-my $before  = (decode_id($session->query_safe('SELECT sno_generate()')))[3];
+my $before =
+  decode_id($session->query_safe('SELECT sno_generate()'))->{partition};
 $node->safe_psql('postgres', 'ALTER DATABASE again CONNECTION LIMIT 50');
 my $other = open_session($node, 'again');
-isnt((decode_id($other->query_safe('SELECT sno_generate()')))[3],
-	$before, 'a partition that a session owns is nobody else\'s');
+isnt(
+	decode_id($other->query_safe('SELECT sno_generate()'))->{partition},
+	$before,
+	'after ALTER DATABASE no session takes the partition of another one');
 close_session($_) foreach $session, $other;
 $node->safe_psql('postgres', 'ALTER DATABASE again CONNECTION LIMIT 51');
 $used = make_ids('second');
@@ -200,7 +206,7 @@ is( $node->safe_psql(
 			WHERE partition IN ($used) AND database = $oid}
 	),
 	2,
-	'and leases stay');
+	'after ALTER DATABASE the leases are there');
 
 close_session($_) foreach $mallory, $eve;
 check_log($node);

@@ -1,7 +1,7 @@
 
-# Named generators, which can't move to another partition: whatever ends the
-# server, and wherever their rows get to, they go on at once where that is safe,
-# wait where it isn't, and no id comes twice.
+# Named generators, which cannot move to another partition.  After any end of
+# the server, and on copies of it, they go on at once where that is safe, and
+# wait where it is not.  No id is issued twice.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases outlive the whole test.
+# Leases are longer than the test.
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
 $node->append_conf(
@@ -30,6 +30,7 @@ $node->safe_psql('postgres',
 
 my $notes = NotedIds->new;
 
+# Create a named generator.
 sub create
 {
 	my ($name, $partition, @bounds) = @_;
@@ -40,7 +41,7 @@ sub create
 	return;
 }
 
-# What a generator's snapshot says, of a server that needn't be ours.
+# Some keys of the snapshot of a generator; the server may be another one.
 sub snapshot
 {
 	my ($name, $server) = @_;
@@ -54,7 +55,7 @@ sub snapshot
 	return \%snapshot;
 }
 
-# Ids from a generator that may not wait for long; all are noted.
+# Make ids that may wait for half a second, and note them; returns them.
 sub generate
 {
 	my ($name, $server) = @_;
@@ -66,8 +67,8 @@ sub generate
 	return split /\n/, $ids;
 }
 
-# The same where that can't be: what it complains of.
-sub complaint
+# The error of a generator that may not wait.
+sub refusal
 {
 	my ($name, $server) = @_;
 	my ($status, $out, $err) =
@@ -77,7 +78,7 @@ sub complaint
 	return $err;
 }
 
-# Clients on one generator, until the server is brought down under them.
+# Let clients use a generator until a sub brings the server down.
 sub load
 {
 	my ($name, $down) = @_;
@@ -89,12 +90,13 @@ sub load
 	$notes->wait_for_notes($clients);
 	$down->();
 	my ($noted, $errors) = $notes->collect($clients);
-	unlike($errors, qr/ERROR/, "$name: no client met an error before");
+	unlike($errors, qr/ERROR/,
+		"$name: no client met an error before the end of the server");
 	return;
 }
 
-# A clean restart, with nobody left and under load: the same timeline, with the
-# next sequence where its unit isn't over.
+# A clean restart, without sessions and under load.  The generator continues on
+# the same side, with the next sequence if the unit is not over.
 create('restart', 1000);
 for my $round (1 .. 2)
 {
@@ -112,29 +114,30 @@ for my $round (1 .. 2)
 			'postgres',
 			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = 1000"
 		),
-		'the last session leaves the exact state behind');
+		'the last session writes the exact state to the row');
 	$node->restart if $round == 1;
 	is(snapshot('restart')->{wall_hi},
-		$before->{wall_hi}, 'a clean restart knows it');
+		$before->{wall_hi}, 'the exact state is known after a clean restart');
 	generate('restart');
 	is(snapshot('restart')->{drifts},
-		0, 'after a clean restart, it is the same timeline');
+		0, 'after a clean restart, the side is the same');
 }
 
-# Crashes: the first one within a lease changes the timeline, at once; after the
-# second one both are used up.  Sessions that see that their postmaster is gone
-# may leave the exact state behind when they end: that is no crash.
+# Crashes.  After the first one within a lease, the generator goes on at once on
+# the other side.  After the second one, it must wait for both sides.  A session
+# that notices the end of the postmaster may write the exact state when it ends:
+# then it is not a crash for the generator.
 my $partition = 1001;
 foreach my $crash (crashes($node))
 {
-	my ($what, $make, $mend) = @$crash;
+	my ($what, $crash_server, $bring_up) = @$crash;
 	my $crashed = 0;
 
 	create($what, $partition);
 	for my $round (1 .. 50)
 	{
-		load($what, $make);
-		$mend->();
+		load($what, $crash_server);
+		$bring_up->();
 		next
 		  if $node->safe_psql('postgres',
 			"SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE partition = $partition"
@@ -142,13 +145,13 @@ foreach my $crash (crashes($node))
 		last if ++$crashed == 2;
 
 		my ($first) = generate($what);
-		my ($unit, $tick_tock) = decode_id($first);
-		is($tick_tock, 1, "$what: it goes on at once in the other timeline");
+		is(decode_id($first)->{tick_tock},
+			1, "$what: the generator goes on at once on the other side");
 	}
 	like(
-		complaint($what),
+		refusal($what),
 		qr/could not issue a sno within 0 ms.*behind what the generator issued/s,
-		"$what: a second one within the lease makes it wait");
+		"$what: after a second crash within the lease the generator waits");
 	create("$what again", $partition++ + 100);
 	generate("$what again");
 }
@@ -160,44 +163,45 @@ generate('both');
 $node->restart;
 load('both', sub { $node->stop('immediate') });
 $node->start;
-is((decode_id((generate('both'))[0]))[1],
-	1, 'a crash after a clean restart changes the timeline');
+is(decode_id((generate('both'))[0])->{tick_tock},
+	1,
+	'after a crash that follows a clean restart, the side is the other one');
 
-# Dropped, and created again under another name and with other bounds: what was
-# issued is remembered, here and after a crash.
+# Dropped, and created again with another name and other bounds.  What was
+# issued is known, also after a crash.
 $node->safe_psql('postgres', "SELECT sno_drop_generator('both')");
 create('narrow', 1300, 12, 20);
 load('narrow', sub { $node->stop('immediate') });
 $node->start;
 like(
-	complaint('narrow'),
+	refusal('narrow'),
 	qr/behind what the generator issued/,
-	'a pool that overlaps one that was dropped waits for both leases');
+	'a generator whose range overlaps a dropped one waits for both leases');
 create('beside', 1300, 21, 24);
 generate('beside');
-$notes->check_unique('pools that overlap');
+$notes->check_unique('ranges of sequences that overlap');
 
-# An anonymous generator and a definition in its partition: it moves away.
+# A generator is defined in the partition of a session, which moves away.
 my $session = open_session($node, 'postgres');
 $partition = $session->query_safe('SELECT sno_partition(sno_generate())');
 create('taken', $partition);
 like(
-	complaint('taken'),
+	refusal('taken'),
 	qr/partition $partition of generator "taken" was in use for 0 ms/,
-	'a generator waits for the session that has its partition');
-$notes->add('anonymous', $session->query_safe(ids_of(100_000)));
+	'a named generator waits for the session that has its partition');
+$notes->add('session', $session->query_safe(ids_of(100_000)));
 isnt($session->query_safe('SELECT sno_partition(sno_generate())'),
-	$partition, 'which moves away');
+	$partition, 'the session moves to another partition');
 generate('taken');
-my ($mine) = $session->query_safe('SELECT sno_partition(sno_generate())');
-$session->query_safe("SELECT sno_create_generator('own', $mine)");
-$notes->add('anonymous', $session->query_safe(ids_of(1000, 'own')));
-$notes->add('anonymous', $session->query_safe(ids_of(1000)));
+my ($other) = $session->query_safe('SELECT sno_partition(sno_generate())');
+$session->query_safe("SELECT sno_create_generator('own', $other)");
+$notes->add('session', $session->query_safe(ids_of(1000, 'own')));
+$notes->add('session', $session->query_safe(ids_of(1000)));
 close_session($session);
 generate('own');
 $notes->check_unique('definitions in partitions in use');
 
-# A standby that is promoted is another holder, and as after a crash.
+# A promoted standby is another holder.  For it, it is as after a crash.
 create('moved',  1500);
 create('closed', 1501);
 generate('closed');
@@ -210,7 +214,7 @@ my ($status, $out, $err) =
 like(
 	$err,
 	qr/cannot execute sno_generate\(\) during recovery/,
-	'a standby generates nothing');
+	'a named generator issues nothing on a standby');
 load(
 	'moved',
 	sub {
@@ -218,10 +222,11 @@ load(
 		$node->stop('immediate');
 	});
 $standby->promote;
-is((decode_id((generate('moved', $standby))[0]))[1],
-	1, 'a promoted standby goes on at once in the other timeline');
-is((decode_id((generate('closed', $standby))[0]))[1],
-	1, 'also where the generator was closed, as far as it knows');
+is(decode_id((generate('moved', $standby))[0])->{tick_tock},
+	1,
+	'on a promoted standby, a generator in use continues on the other side');
+is(decode_id((generate('closed', $standby))[0])->{tick_tock},
+	1, 'on a promoted standby, so does a generator whose row is exact');
 $notes->check_unique('a promoted standby');
 $standby->stop;
 

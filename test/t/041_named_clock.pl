@@ -1,8 +1,8 @@
 
-# Named generators and a clock that is stepped, either way, while the server runs
-# and while it is down, and that of another server, to which a dump is taken: the
-# other timeline goes on at once, a third visit to a stretch of time waits, and no
-# id comes twice.
+# Named generators and a clock that steps back and forward: while the server
+# runs, while it is down, and from a server to another one where a dump is
+# restored.  After a step back, the other side goes on at once.  After a second
+# step back into the same time, generators wait.  No id is issued twice.
 
 use strict;
 use warnings;
@@ -50,27 +50,24 @@ sub create
 	return;
 }
 
-# Have a generator that may not wait for long make ids, which are noted; what is
-# returned is of the last one.
+# Make ids, and note them; returns the fields of the last one.
 sub generate
 {
 	my ($name, $session) = @_;
 	my $ids = $session->query_safe(ids_of(100, $name));
-	my ($last) = $ids =~ /(\w+)$/;
-	my %id;
-
 	$notes->add($session, $ids);
-	@id{qw(unit tick_tock meta partition sequence)} = decode_id($last);
-	return \%id;
+	return decode_id($ids =~ s/.*\n//sr);
 }
 
+# A session that may wait for half a second.
 sub session
 {
 	my ($server) = @_;
 	return open_session($server // $node, 'postgres', 'sno.max_wait = 500');
 }
 
-sub complaint
+# The error of a generator that may not wait for long.
+sub refusal
 {
 	my ($name, $session) = @_;
 	return error_of($session, "SELECT sno_generate(1, '$name')");
@@ -86,7 +83,7 @@ sub drifts
 }
 
 #
-# Stepped while the server runs
+# Steps while the server runs
 #
 
 my $partition = 2000;
@@ -103,39 +100,41 @@ foreach my $size (60, 3600, 365 * 86400)
 	my $back  = generate($name, $one);
 	my $other = generate($name, $two);
 	is($before->{tick_tock} . $back->{tick_tock} . $other->{tick_tock},
-		'011', "$name: the other timeline, for both sessions");
+		'011', "$name: both sessions are on the other side");
 	cmp_ok(
 		$back->{unit}, '<',
 		$before->{unit} - 250 * $size + 250 * 30,
-		'at the time that the clock shows');
-	is(drifts($name), 1, 'it is one drift');
+		"$name: ids have the time of the clock");
+	is(drifts($name), 1, "$name: that is one drift");
 
 	$clock->set_offset(-2 * $size);
-	like(complaint($name, $one), $behind, 'once more: it waits');
+	like(refusal($name, $one), $behind, "$name again: the generator waits");
 
 	$clock->set_offset(30);
 	my $forward = generate($name, $two);
-	cmp_ok($forward->{unit}, '>', $before->{unit}, 'forward: it goes on');
-	is(drifts($name), 1, 'without a drift');
+	cmp_ok($forward->{unit}, '>', $before->{unit},
+		"$name, then forward: the generator goes on");
+	is(drifts($name), 1, "$name, then forward: that is no drift");
 
 	$clock->set_offset(0);
 	generate($name, $one);
-	is(drifts($name), 2, 'back once it is made up: it is a drift again');
+	is(drifts($name), 2,
+		"$name, forward, and back again: that is a second drift");
 
-	# What the steps left behind is no obstacle to a clean restart.
+	# After steps, a clean restart is no drift.
 	close_session($_) foreach ($one, $two);
 	$clock->set_offset(60);
 	$node->stop;
 	$clock->start_server($node);
 	$one = session();
 	generate($name, $one);
-	is(drifts($name), 2, 'a clean restart is no drift');
+	is(drifts($name), 2, "$name: a clean restart is no drift");
 	close_session($one);
 }
 $notes->check_unique('steps');
 
 #
-# Stepped while the server is down
+# Steps while the server is down
 #
 
 foreach my $mode ('fast', 'immediate')
@@ -152,18 +151,19 @@ foreach my $mode ('fast', 'immediate')
 	$clock->start_server($node);
 	$session = session();
 	my $back = generate($name, $session);
-	is($back->{tick_tock}, 1, "$name: the other timeline");
+	is($back->{tick_tock}, 1, "$name: the side is the other one");
 	cmp_ok(
 		$back->{unit}, '<',
 		$before->{unit} - 250 * 3000,
-		'at the time that the clock shows');
+		"$name: ids have the time of the clock");
 	close_session($session);
 
 	$node->stop;
 	$clock->set_offset(-7200);
 	$clock->start_server($node);
 	$session = session();
-	like(complaint($name, $session), $behind, 'once more: it waits');
+	like(refusal($name, $session),
+		$behind, "$name again: the generator waits");
 	close_session($session);
 	$node->stop;
 	$clock->set_offset(3600);
@@ -175,8 +175,9 @@ foreach my $mode ('fast', 'immediate')
 $notes->check_unique('steps while it is down');
 
 #
-# A year ahead for a moment: afterwards there is one timeline to go on in.  Where
-# that isn't enough, another partition helps, and the old one isn't forgotten.
+# A clock that is a year ahead for a moment.  Then the generator has one side
+# left.  Where that is not enough, another partition helps.  What was issued in
+# the old partition stays known.
 #
 {
 	my $elsewhere = $partition + 100;
@@ -187,35 +188,38 @@ $notes->check_unique('steps while it is down');
 	generate('ahead', $session);
 	$clock->set_offset(365 * 86400);
 	is(generate('ahead', $session)->{tick_tock},
-		0, 'a year ahead: it goes on');
+		0, 'a year ahead: the generator goes on');
 	$clock->set_offset(0);
 	is(generate('ahead', $session)->{tick_tock},
-		1, 'and back: it goes on in the other timeline');
+		1,
+		'back from a year ahead: the generator continues on the other side');
 	$clock->set_offset(-3600);
-	like(complaint('ahead', $session), $behind, 'further back: it waits');
+	like(refusal('ahead', $session),
+		$behind, 'further back: the generator waits');
 
 	foreach my $try ('dropped and created again', 'with other bounds')
 	{
 		$session->query_safe("SELECT sno_drop_generator('ahead')");
 		create('ahead', $partition, $try =~ /bounds/ ? 5000 : 9999);
-		like(complaint('ahead', $session), $behind, "$try: it waits still");
+		like(refusal('ahead', $session),
+			$behind, "$try: the generator waits as before");
 	}
 	$session->query_safe("SELECT sno_drop_generator('ahead')");
 	create('ahead', $elsewhere);
 	is(generate('ahead', $session)->{partition},
-		$elsewhere, 'in another partition: it goes on');
+		$elsewhere, 'in another partition: the generator goes on');
 
 	$session->query_safe("SELECT sno_drop_generator('ahead')");
 	create('ahead', $partition++);
 	$clock->set_offset(1);
 	is(generate('ahead', $session)->{tick_tock},
-		1, 'when the step is made up: it goes on where it was');
+		1, 'back in the old partition, when the clock is right: it goes on');
 	close_session($session);
 }
 $notes->check_unique('a year ahead');
 
 #
-# Dumped while it generates, and restored where the clock is behind
+# Dumped while clients generate, and restored where the clock is behind
 #
 
 $clock->set_offset(0);
@@ -230,38 +234,39 @@ my $clients = $notes->start_clients(
 	max_wait  => 10_000);
 $notes->wait_for_notes($clients);
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
-$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
-	'dumped');
+$node->command_ok(
+	[ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
+	'a database is dumped while clients generate');
 $notes->stop_clients($node, $clients);
 
 $clock->set_offset(-300);
 my $restored = server('restored');
 $clock->start_server($restored);
-$restored->command_ok(
-	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$restored->connstr('postgres') ],
-	'restored');
+restore_dump($restored, $dump,
+	'the dump is restored where the clock is behind');
 $session = session($restored);
 is(generate('dumped', $session)->{tick_tock},
-	1, 'what was generating goes on in the other timeline');
+	1, 'restored: a generator that was in use continues on the other side');
 is(generate('idle', $session)->{tick_tock},
-	1, 'so does what was not, where the clock is behind it');
+	1, 'restored: so does a generator that was not in use');
 $clock->set_offset(-600);
-like(complaint('dumped', $session), $behind, 'further back: it waits');
+like(refusal('dumped', $session),
+	$behind, 'restored, further back: the generator waits');
 close_session($session);
 $notes->check_unique('a dump');
 $restored->stop;
 
 #
-# A reader without a lock, as COPY and pg_dump are, sees a row half as it was
-# before a step back and half as it is after it: still a bound of what was issued
-# by the time that it began to read.
+# COPY and pg_dump read rows without a lock.  They may see the first columns of
+# a row as before a step back and the others as after it.  Such a row still
+# bounds the ids that were issued before the read began.
 #
 
 $clock->set_offset(0);
 create('torn', $partition);
 $session = session();
 
+# The columns of the row of that generator.
 sub row
 {
 	my ($text) = $node->safe_psql('postgres',
@@ -285,13 +290,14 @@ foreach my $columns (0 .. @old)
 			  . " >= $left->{unit} FROM (SELECT '($torn)'::sno_catalog.sno_lease AS r) AS s"
 		),
 		't',
-		"a row with $columns columns from before bounds what was left");
+		"a row with $columns columns from before the step bounds the ids before it"
+	);
 }
 close_session($session);
 $partition++;
 
 #
-# A clock that is stepped all the time
+# A clock that steps all the time
 #
 
 $clock->set_offset(0);
@@ -315,7 +321,7 @@ unlike(
 		grep { !/terminat|connection|behind|within 20 ms/ }
 		  $errors =~ /ERROR.*/g),
 	qr/ERROR/,
-	'strobing: nothing worse than a wait comes of it');
+	'strobing: clients meet no error but that of a wait');
 $notes->check_unique('strobing');
 
 $node->stop;

@@ -1,7 +1,7 @@
 
-# Named generators among many: sessions that share a small one get equal shares
-# of it, a steady clock makes no drift, and sessions, databases and servers don't
-# get into each other's way.
+# Named generators that many sessions share.  Sessions that share a small range
+# of sequences get equal shares of it.  With a steady clock there is no drift.
+# Sessions, databases and servers don't disturb each other.
 
 use strict;
 use warnings;
@@ -37,7 +37,8 @@ SELECT sno_create_generator('large', 3001);
 SELECT sno_create_generator('p' || n, 3002, 4 * n, 4 * n + 3) FROM generate_series(0, 199) AS n;
 });
 
-# Eight sessions at once, for so many seconds; returns how many ids each got.
+# Let eight sessions generate for some seconds; returns how many ids each of
+# them made.
 my $notes = NotedIds->new;
 
 sub share
@@ -61,7 +62,7 @@ END \$\$}) foreach @sessions;
 	foreach my $session (@sessions)
 	{
 		my ($out, $err) = receive($session);
-		is($err, '', "$name: no session met an error");
+		is($err, '', "$name: a session meets no error");
 		my $ids = $session->query_safe('TABLE made');
 		$notes->add($session, $ids);
 		push @counts, scalar split /\n/, $ids;
@@ -70,22 +71,22 @@ END \$\$}) foreach @sessions;
 	is( $node->safe_psql(
 			'postgres', "SELECT sno_take_snapshot('$name')->'drifts'"),
 		0,
-		"$name: a steady clock makes no drift");
+		"$name: with a steady clock there is no drift");
 	return @counts;
 }
 
-# Leases are renewed meanwhile.
+# Leases of 2 s are renewed meanwhile.
 share('large', 3);
-$notes->check_unique('sharing a large one');
+$notes->check_unique('sharing a large range');
 $notes = NotedIds->new;
 my @counts = share('small', 5);
 cmp_ok(
 	min(@counts), '>',
 	sum(@counts) / @counts / 2,
-	"small: each got at least half the mean (@counts)");
-$notes->check_unique('sharing a small one');
+	"small: each session made more than half of the mean (@counts)");
+$notes->check_unique('sharing a small range');
 
-# Many pools in a partition, in one statement and with a name that varies
+# Many generators of one partition, in one statement
 my $session = open_session($node, 'postgres', 'sno.max_wait = 10000');
 $notes->add(
 	$session,
@@ -95,9 +96,9 @@ $notes->add(
 is( $session->query_safe(
 		'SELECT count(*) FROM sno_catalog.sno_lease WHERE named'),
 	202,
-	'each pool has its row');
+	'each named generator has its own row');
 close_session($session);
-$notes->check_unique('many pools');
+$notes->check_unique('many generators of one partition');
 
 # In a query with parallel workers
 is( $node->safe_psql(
@@ -111,10 +112,10 @@ CREATE TABLE workers AS
 SELECT sno_generate(1, 'large') AS id, n FROM numbers;
 SELECT count(DISTINCT id) FROM workers}),
 	20000,
-	'parallel workers share it');
+	'parallel workers share a named generator');
 
-# Generators that come and go, with bounds that overlap: of many, few are kept in
-# memory, but what they issued is.
+# Generators that are created and dropped, with bounds that overlap.  Few of
+# them are kept in memory, but what they issued stays known.
 my $churn = open_session($node, 'postgres', 'sno.max_wait = 10000');
 foreach my $round (0 .. 2)
 {
@@ -128,14 +129,14 @@ foreach my $round (0 .. 2)
 	}
 }
 close_session($churn);
-$notes->check_unique('generators that come and go');
+$notes->check_unique('generators that are created and dropped');
 
-# Two sessions, each of which owns the partition of the generator that the other
-# one asks for
+# Two sessions: each owns the partition of the generator that the other one uses
 my @pair = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1,
   2;
 my @owned =
-  map { (decode_id($_->query_safe('SELECT sno_generate()')))[3] } @pair;
+  map { decode_id($_->query_safe('SELECT sno_generate()'))->{partition} }
+  @pair;
 $node->safe_psql('postgres',
 	"SELECT sno_create_generator('of $_', $owned[$_])")
   foreach 0, 1;
@@ -143,12 +144,13 @@ send_query($pair[$_], ids_of(10, 'of ' . (1 - $_))) foreach 0, 1;
 foreach my $n (0, 1)
 {
 	my ($ids, $error) = receive($pair[$n]);
-	is($error, '', 'a session that waits gives up what others wait for');
+	is($error, '',
+		'a session that waits gives up a partition that others wait for');
 	$notes->add($pair[$n], $ids);
 }
 close_session($_) foreach @pair;
 
-# Another database with the same definition has nothing to do with this one.
+# Another database with a generator in the same partition
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',
 	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)"
@@ -166,8 +168,8 @@ for (1 .. 20)
 close_session($_)                 foreach ($here,  $there);
 $_->check_unique('two databases') foreach ($notes, $elsewhere);
 
-# A definition is the server's own: logical replication leaves those of the
-# subscriber alone, and isn't held up by them.
+# Definitions belong to a server: logical replication neither changes those of
+# the subscriber nor stops because of them.
 my $subscriber = server('subscriber');
 $subscriber->safe_psql(
 	'postgres', q{
@@ -199,11 +201,11 @@ INSERT INTO item VALUES (sno_generate(7, 'late'));
 });
 $node->wait_for_catchup('everything');
 is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM item'),
-	3, 'rows are replicated');
+	3, 'rows with ids of named generators are replicated');
 is( $subscriber->safe_psql(
 		'postgres', 'SELECT name, partition FROM sno_catalog.sno_generator'),
 	'small|4000',
-	'definitions are not');
+	'definitions are not replicated');
 $notes->add('subscriber',
 	$subscriber->safe_psql('postgres', ids_of(100, 'small')));
 $notes->check_unique('two servers');

@@ -1,12 +1,12 @@
 
-# Generators of the Go package muyo/sno that go on here: whatever the server's
-# clock says when their snapshots are restored, the ids that come are none of
-# those that the Go generators issued before or may have issued until then.
+# Generators of the Go package muyo/sno that go on in PostgreSQL.  Their
+# snapshots are restored at several times of the server's clock.  No id is
+# issued again that a Go generator issued before, or may have issued until then.
 #
-# test/vectors/go_snapshots.tsv is what three of them did, in turn: a line has the
-# first and the last one of ids that differ in their sequences alone, or it is a
-# snapshot, taken in mid-unit, in a unit that is used up, and 36 ms after the
-# clock was stepped back by 120 ms.
+# test/vectors/go_snapshots.tsv has what three Go generators did.  A line has
+# the first and the last one of ids that differ only in their sequences, or it
+# is a snapshot.  The three snapshots were taken within a unit, in an exhausted
+# unit, and 36 ms after the clock stepped back by 120 ms.
 
 use strict;
 use warnings;
@@ -26,7 +26,7 @@ use Torture;
 # The time at which a unit begins
 sub time_of { return 1262304000 + $_[0] / 250; }
 
-# What each of them did, by partition
+# What each Go generator did, by partition
 my %go;
 foreach (split /\n/,
 	slurp_file("$FindBin::RealBin/../vectors/go_snapshots.tsv"))
@@ -40,16 +40,17 @@ foreach (split /\n/,
 		($generator->{drifted}) = /"drifts":(\d+)/;
 		next;
 	}
-	my ($first, $last) = map { [ decode_id($_) ] } split /\t/;
-	my $generator = $go{ $first->[3] } //= {};
-	push @{ $generator->{runs} }, [ @$first[ 0, 1, 4 ], $last->[4] ];
-	$generator->{end} = $first->[0];
+	my ($first, $last) = map { decode_id($_) } split /\t/;
+	my $generator = $go{ $first->{partition} } //= {};
+	push @{ $generator->{runs} },
+	  [ @{$first}{qw(unit tick_tock sequence)}, $last->{sequence} ];
+	$generator->{end} = $first->{unit};
 }
 
 my $torture = Torture->new;
 
-# Restore the snapshot of a generator at a unit of the server's clock, and go on,
-# with an id that may be waited for so many ms.  Returns that one.
+# Restore the snapshot of a generator when the server's clock is at a unit, and
+# make ids.  The first one may wait for $max_wait ms; returns its fields.
 sub go_on
 {
 	my ($node, $partition, $unit, $max_wait) = @_;
@@ -72,7 +73,7 @@ sub go_on
 		$session->query_safe(ids_of($count, "p$partition")));
 	close_session($session);
 
-	# What Go issued before the snapshot and until it was restored
+	# The ids that Go issued until the snapshot was restored
 	my $until = max($restored, $generator->{taken});
 	my %issued;
 	foreach my $run (@{ $generator->{runs} })
@@ -81,24 +82,29 @@ sub go_on
 		next if $at > $until;
 		$issued{"$at/$tick_tock/$_"} = 1 foreach $first .. $last;
 	}
-	cmp_ok(scalar keys %issued, '>', 2000, 'Go had issued ids by then');
+	cmp_ok(scalar keys %issued,
+		'>', 2000, "generator of partition $partition: Go issued ids before");
 	my ($again, $elsewhere) = (0, 0);
 	foreach my $note (@{ $notes->{notes} })
 	{
-		my ($at, $tick_tock, undef, $in, $sequence) = decode_id($note->[0]);
+		my ($at, $tick_tock, $in, $sequence) =
+		  @{ decode_id($note->[0]) }{qw(unit tick_tock partition sequence)};
 		$again++ if $issued{"$at/$tick_tock/$sequence"};
 		$elsewhere++
 		  if $in != $partition
 		  || $sequence < $generator->{min}
 		  || $sequence > $generator->{max};
 	}
-	is($again,     0, 'none of them comes again');
-	is($elsewhere, 0, 'all are within its partition and bounds');
+	is($again, 0,
+		"generator of partition $partition: no id of Go is issued again");
+	is($elsewhere, 0,
+		"generator of partition $partition: all ids are within its bounds");
 	$notes->check_unique("generator of partition $partition");
 	return decode_id($notes->{notes}[0][0]);
 }
 
-# The clock is 100 ms behind the snapshot, at it, where Go went on, where it ended.
+# The clock is 100 ms before the snapshot, at the snapshot, between it and the
+# last unit of Go, and just before that unit.
 my @clocks = (
 	sub { $_[0]{taken} - 25 },
 	sub { $_[0]{taken} },
@@ -118,19 +124,20 @@ for my $n (0 .. $#clocks)
 	{
 		my $generator = $go{$partition};
 
-		# Amid its ids there is only the other timeline, if that is unused: it
-		# doesn't wait for them to be over.
+		# Before the snapshot, an unused other side can issue at once.
 		my $at_once = $n == 0 && !$generator->{drifted};
-		my ($unit, $tick_tock) = go_on(
+		my $id      = go_on(
 			$node, $partition,
 			$clocks[$n]->($generator),
 			$at_once ? 50 : 10000);
-		cmp_ok($unit, '>', $generator->{taken},
-			'it goes on after the snapshot')
-		  if !$at_once;
-		is( $tick_tock,
-			$generator->{drifted} || $unit <= $generator->{taken} ? 1 : 0,
-			'it goes on in the timeline that is free');
+		cmp_ok($id->{unit}, '>', $generator->{taken},
+			"generator of partition $partition: it goes on after the snapshot"
+		) if !$at_once;
+		is( $id->{tick_tock},
+			$generator->{drifted}
+			  || $id->{unit} <= $generator->{taken} ? 1 : 0,
+			"generator of partition $partition: it continues on the unused side"
+		);
 	}
 	$node->stop;
 }

@@ -1,7 +1,6 @@
 
 # Named generators under load, shared by all clients, while one fault after the
-# other strikes: no id twice, no acknowledged row lost, nothing beyond what was on
-# disk, no hang, no crash.  As 020_torture.pl does for sessions' own generators.
+# other strikes: as 020_torture.pl for session generators.
 
 use strict;
 use warnings;
@@ -15,7 +14,7 @@ use Test::More;
 use TestHelpers;
 use Torture;
 
-# After two crashes within a lease callers wait until it is over.
+# After two crashes within a lease, clients wait until it is over.
 my $torture = Torture->new(max_wait => '10s');
 my $server  = PostgreSQL::Test::Cluster->new('main');
 $server->init(allows_streaming => 1);
@@ -39,8 +38,8 @@ SELECT sno_create_generator('full', 1000), sno_create_generator('small', 2000, 5
 
 my $unit = 0.004;
 my @plan = (
-	'kill -9 of a session'       => sub { $torture->kill_session; },
-	'two of them within a lease' =>
+	'kill -9 of a session' => sub { $torture->kill_session; },
+	'kill -9 of two sessions within a lease' =>
 	  sub { $torture->kill_session for 1 .. 2; },
 	'kill -9 of the postmaster' => sub {
 		$torture->relive(sub { kill_postmaster($server) });

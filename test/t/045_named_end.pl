@@ -1,6 +1,7 @@
 
-# What a session with named generators leaves behind when it ends: nothing of the
-# transaction that it was in, and the exact state of what nobody else uses.
+# The end of a session that used named generators.  Its transaction is not
+# committed.  It writes the exact state of each generator that no other session
+# uses.
 
 use strict;
 use warnings;
@@ -21,17 +22,17 @@ $node->safe_psql(
 	q{CREATE EXTENSION sno; CREATE TABLE t (n integer);
 	  SELECT sno_create_generator('g', 1)});
 
-# The statement is a transaction of its own, which ends with it.
+# A statement that is a transaction of its own
 my $insert = q{WITH i AS (INSERT INTO t VALUES (1) RETURNING n)
 	SELECT pg_sleep(3600) FROM i};
 
-# The session has issued, or has only got to know the generator.
+# The session has used the generator, or has only looked it up.
 foreach ([ 0, qr/^$/ ], [ 256, qr/22003/ ])
 {
 	my ($meta, $error) = @$_;
 	my $session = open_session($node, 'postgres');
 	like(error_of($session, "SELECT sno_generate($meta, 'g')"),
-		$error, "metabyte $meta");
+		$error, "metabyte $meta: an id, or an error");
 
 	my $pid = $session->{pid};
 	send_query($session, $insert);
@@ -43,10 +44,10 @@ foreach ([ 0, qr/^$/ ], [ 256, qr/22003/ ])
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 	drop_session($session);
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'),
-		0, 'a session that is ended commits nothing');
+		0, "metabyte $meta: a session that is terminated commits nothing");
 }
 
-# Generate, and end the session after something was done.
+# Make an id, do something, and end the session.
 sub end_after
 {
 	my ($what) = @_;
@@ -57,7 +58,7 @@ sub end_after
 	return;
 }
 
-# The same, and is the row exact then?
+# The same; returns whether the row has the exact state then.
 sub exact_after_session
 {
 	my ($what) = @_;
@@ -66,7 +67,7 @@ sub exact_after_session
 		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE named'
 	);
 }
-is(exact_after_session(), 't', 'the last one to use it leaves an exact row');
+is(exact_after_session(), 't', 'the last session writes the exact state');
 my $log = -s $node->logfile;
 is( exact_after_session(
 		sub {
@@ -74,15 +75,16 @@ is( exact_after_session(
 				'ALTER TABLE sno_catalog.sno_lease ADD x integer');
 		}),
 	'f',
-	'but not into a table that was altered');
+	'the last session writes nothing to a table that was altered');
 like(
 	slurp_file($node->logfile, $log),
 	qr/FATAL:  table "sno_lease".* was altered/,
-	'which is logged');
+	'a table that was altered is logged at the end of the session');
 $node->safe_psql('postgres', 'ALTER TABLE sno_catalog.sno_lease DROP x');
-is(exact_after_session(), 't', 'that session is not counted any more');
+is(exact_after_session(), 't',
+	'the session that failed is not counted any more');
 
-# What the end must not wait for
+# The end of a session does not wait for locks.
 my $locker = open_session($node, 'postgres');
 end_after(
 	sub {
@@ -91,10 +93,10 @@ end_after(
 		$locker->query_safe(
 			'BEGIN; LOCK pg_constraint IN ACCESS EXCLUSIVE MODE');
 	});
-pass('a session ends whatever is locked');
+pass('a session ends though pg_constraint is locked');
 $locker->query_safe('ROLLBACK');
 
-# Snapshots wait for the table, but not for ever.
+# Snapshots wait for a lock on the table for a limited time.
 $locker->query_safe('BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
 foreach my $call (q{sno_take_snapshot('g')},
 	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')}
@@ -102,7 +104,7 @@ foreach my $call (q{sno_take_snapshot('g')},
 {
 	my $session = open_session($node, 'postgres');
 	like(error_of($session, "SET sno.max_wait = 10; SELECT $call"),
-		qr/55P03/, "table locked: $call");
+		qr/55P03/, "with a locked table, $call is refused");
 	close_session($session);
 }
 close_session($locker);

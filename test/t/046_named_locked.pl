@@ -1,6 +1,7 @@
 
-# Named generators while somebody waits for a lock on their definitions: calls that
-# look one up wait as long as sno.max_wait allows, and can be cancelled.
+# Named generators while a session waits for a lock on the table of definitions.
+# Calls that look up a definition wait for sno.max_wait at most, and can be
+# cancelled.
 
 use strict;
 use warnings;
@@ -19,14 +20,14 @@ $node->start;
 $node->safe_psql('postgres',
 	q{CREATE EXTENSION sno; SELECT sno_create_generator('g', 1)});
 
-# A server that waited for the lock would wait until the statement is cancelled.
+# If a call ignored sno.max_wait, it would meet the statement_timeout.
 my @hasty   = ('sno.max_wait = 100', "statement_timeout = '30s'");
 my @patient = ("sno.max_wait = '1d'");
 
 my $holder = open_session($node, 'postgres');
 my $locker = open_session($node, 'postgres');
 
-# Queue for a lock behind another session's transaction.
+# Wait for a lock behind the transaction of another session.
 sub queue_lock
 {
 	$locker->query_safe('BEGIN');
@@ -38,7 +39,7 @@ sub queue_lock
 	return;
 }
 
-# That transaction ends, and then the locker's.
+# End that transaction, and then the one of the locker.
 sub end_locks
 {
 	my ($session) = @_;
@@ -48,6 +49,7 @@ sub end_locks
 	return;
 }
 
+# Wait until a session waits for a definition or an id.
 sub wait_until_waiting
 {
 	my ($session) = @_;
@@ -58,7 +60,7 @@ sub wait_until_waiting
 }
 
 #
-# The wait has an end.
+# The wait is limited
 #
 $holder->query_safe('BEGIN; SELECT count(*) FROM sno_catalog.sno_generator');
 queue_lock();
@@ -73,7 +75,7 @@ foreach my $call (
 		error_of($session, "SELECT $call"),
 		qr/^ERROR:  55P03: could not lock table "sno_generator" of extension "sno" within 100 ms
 DETAIL:  Another session holds, or waits for, a lock on it that conflicts with ACCESS SHARE\./,
-		$call);
+		"$call waits for sno.max_wait, and is refused");
 	close_session($session);
 }
 
@@ -82,10 +84,10 @@ is( $node->safe_psql(
 		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators()}
 	),
 	0,
-	'who looks at generators does not wait, and sees no definitions');
+	'sno_generators() does not wait, and shows no definitions');
 
 #
-# It is seen, can be cancelled, and is over when the lock is.
+# The wait is notified, can be cancelled, and ends with the lock
 #
 my $listener = open_session($node, 'postgres');
 $listener->query_safe('LISTEN sno_overflow');
@@ -100,28 +102,31 @@ wait_until(
 		  /\{"generator": "g", "partition": null,/;
 	});
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($waiting->{pid})");
-like((receive($waiting))[1], qr/^ERROR:  57014/, 'a wait is cancelled');
+like(
+	(receive($waiting))[1],
+	qr/^ERROR:  57014/,
+	'a wait for a definition can be cancelled');
 send_query($waiting, q{SELECT sno_partition(sno_generate(0, 'g'))});
 wait_until_waiting($waiting);
 end_locks($holder);
-is((receive($waiting))[0], 1, 'a wait is over');
+is((receive($waiting))[0], 1, 'a wait for a definition ends with the lock');
 
 #
-# A definition that the transaction made itself
+# A definition that was made in the same transaction
 #
 my $user = open_session($node, 'postgres', @hasty);
 $user->query_safe(q{BEGIN; SELECT sno_create_generator('mine', 2)});
 queue_lock();
 is($user->query_safe(q{SELECT sno_partition(sno_generate(0, 'mine'))}),
-	2, 'a transaction uses its own definition');
+	2, 'a transaction uses its own definition while a lock is waited for');
 $user->query_safe(q{SELECT sno_create_generator('more', 3)});
 is($user->query_safe(q{SELECT sno_partition(sno_generate(0, 'more'))}),
-	3, 'and another one');
+	3, 'a transaction makes and uses another definition');
 end_locks($user);
 
 #
-# A session that waits for something else when the definition changes: the new
-# one is looked up as soon as there is no lock.
+# A definition that changes while a session waits for something else: the
+# session uses the new one as soon as there is no lock
 #
 my $other = open_session($node, 'postgres');
 $other->query_safe(
@@ -137,7 +142,8 @@ $holder->query_safe('COMMIT');
 receive($locker);
 $other->query_safe('COMMIT');
 $locker->query_safe('COMMIT');
-is((receive($waiting))[0], 5, 'the definition of the moment');
+is((receive($waiting))[0], 5,
+	'a session that waited uses the new definition');
 
 $node->stop;
 done_testing();

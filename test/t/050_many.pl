@@ -1,5 +1,5 @@
 
-# Many ids from one call, when a unit has too few of them in one partition.
+# Many ids of one call, when one partition has too few of them in a unit.
 
 use strict;
 use warnings;
@@ -28,34 +28,35 @@ SELECT count(*), count(DISTINCT id), count(DISTINCT sno_timestamp(id)), count(DI
 FROM (SELECT sno_generate_many(%d) AS id) AS s};
 
 #
-# A unit that never ends: a partition has 65,536 ids in it
+# A clock that stands still: a partition has 65,536 ids in the unit
 #
 $clock->stop_at('2030-01-01 00:00:00');
 is($session->query_safe(sprintf($summary, 140_000)),
-	'140000|140000|1|3', 'further partitions are taken within a unit');
+	'140000|140000|1|3', '140,000 ids within a unit are of three partitions');
 is( $session->query_safe(
 		q{
 SELECT count(*) FROM (SELECT id, lag(id) OVER () AS previous FROM sno_generate_many(10000) AS id) AS s
 WHERE id <= previous AND sno_partition(id) = sno_partition(previous)}),
 	0,
-	'ids ascend within each of them');
+	'ids ascend within each partition');
 
 #
-# The next unit: all of them can issue again
+# A later unit: all these partitions can issue again
 #
 my $leased =
   $node->safe_psql('postgres', 'SELECT count(*) FROM sno_catalog.sno_lease');
 $clock->stop_at('2030-01-01 00:00:01');
 is($session->query_safe(sprintf($summary, 190_000)),
-	'190000|190000|1|3', 'in the next unit they take their turn again');
+	'190000|190000|1|3',
+	'in a later unit the same number of partitions is used');
 is( $node->safe_psql(
 		'postgres', 'SELECT count(*) FROM sno_catalog.sno_lease'),
 	$leased,
-	'without new leases');
+	'in a later unit there are no new leases');
 
 #
-# A clock that runs.  Each partition renews its lease once in a half-life,
-# however often the session comes back to it.
+# A clock that runs.  The lease of each partition is renewed when half of it is
+# over, however often the session comes back to the partition.
 #
 close_session($session);
 $node->stop;
@@ -63,7 +64,7 @@ $node->append_conf('postgresql.conf', "sno.lease_duration = 1s\n");
 $node->start;
 $session = open_session($node, 'postgres');
 is($session->query_safe('SELECT count(sno_generate())'),
-	1, 'a lease is taken');
+	1, 'a session has a lease');
 $session->query_safe("SELECT pg_stat_reset_shared('wal')");
 my $start = time;
 $session->query_safe(
@@ -81,12 +82,12 @@ cmp_ok(
 		'SELECT issued FROM sno_generators() WHERE pid = pg_backend_pid()'),
 	'>',
 	1_000_000,
-	'millions are made');
+	'millions of ids are made in 4 s');
 $session->query_safe('SELECT pg_stat_force_next_flush()');
 cmp_ok(
 	$session->query_safe('SELECT wal_records FROM pg_stat_wal') /
 	  (time - $start),
-	'<', 30, 'and next to nothing is written');
+	'<', 30, 'less than 30 WAL records a second are written meanwhile');
 
 close_session($session);
 check_log($node);

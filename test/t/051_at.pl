@@ -1,6 +1,6 @@
 
-# Ids for given times: no other session, database, restarted server, promoted
-# standby or restored dump ever makes one of them again.
+# Ids of given times: no other session, database, restarted server, promoted
+# standby or restored dump makes one of them again.
 
 use strict;
 use warnings;
@@ -22,8 +22,8 @@ $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $notes = NotedIds->new;
 
-# Have a session make ids for times that are the same in each call, ascending or
-# in any order, which are noted; returns the partitions they are of.
+# Make ids of given times in a session, and note them; returns their partitions.
+# The times are the same in each call, ascending or in another order.
 sub generate_at
 {
 	my ($session, $count, $order) = @_;
@@ -32,12 +32,11 @@ sub generate_at
 		  . ($order // 'n')
 		  . ")::float8 * interval '4 ms', (n % 256)::int) FROM generate_series(1::bigint, $count) AS n"
 	);
-	my %partitions;
 	$notes->add($session, $ids);
-	$partitions{ (decode_id($_))[3] } = 1 foreach split /\n/, $ids;
-	return sort { $a <=> $b } keys %partitions;
+	return partitions_of($ids);
 }
 
+# The same in a new session.
 sub in_session
 {
 	my ($server, $dbname, @arguments) = @_;
@@ -56,25 +55,25 @@ for (1 .. 3)
 {
 	$used{"@{[generate_at($_, 1000)]}"} = 1 foreach @sessions;
 }
-is(scalar keys %used, 3, 'each of three sessions has a partition of its own');
+is(scalar keys %used, 3, 'three sessions have a partition each');
 close_session($_) foreach @sessions;
 wait_until(
-	'the partitions are handed on',
+	'a new session has one of the partitions',
 	sub {
 		my ($partition) = in_session($node, 'postgres', 10);
 		return exists $used{$partition};
 	});
-pass('which others go on with');
+pass('a new session goes on in a partition of one that ended');
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
 my ($other) = in_session($node, 'other', 1000);
-ok(!exists $used{$other}, 'another database takes another one');
+ok(!exists $used{$other}, 'another database takes another partition');
 cmp_ok(scalar(in_session($node, 'postgres', 100_000, 'n * 7919 % 100003')),
-	'>', 1, 'one is not enough for times in any order');
+	'>', 1, 'for 100,000 times in any order, one partition is not enough');
 $notes->check('one server');
 
-# With ids of the clock's at the same time
+# While other sessions make ids of the present
 my $clients = $notes->start_clients($node, 'postgres', clients => 2);
 $notes->wait_for_notes($clients);
 in_session($node, 'postgres', 10_000);
@@ -82,8 +81,9 @@ $notes->stop_clients($node, $clients);
 $notes->check('beside live generators');
 
 #
-# Whoever goes on with the database takes other partitions.
+# A successor of the database takes other partitions
 #
+# The partitions that have a row.
 sub partitions_known
 {
 	my ($server, $dbname) = @_;
@@ -92,6 +92,7 @@ sub partitions_known
 		'SELECT partition FROM sno_catalog.sno_lease');
 }
 
+# Check that a successor takes none of the partitions that were known before.
 sub others_are_taken
 {
 	my ($what, $server, $dbname, %known) = @_;
@@ -99,7 +100,7 @@ sub others_are_taken
 	$notes->next_phase;
 	my @partitions = in_session($server, $dbname, 1000);
 	is(scalar(grep { exists $known{$_} } @partitions),
-		0, "$what takes others");
+		0, "$what takes other partitions");
 	$notes->add($what, $server->safe_psql($dbname, ids_of(1000)));
 	return;
 }
@@ -108,8 +109,7 @@ foreach my $mode ('fast', 'immediate')
 {
 	$node->stop($mode);
 	start_again($node);
-	others_are_taken("a server after a stop that was $mode",
-		$node, 'postgres');
+	others_are_taken("a server after a stop (mode $mode)", $node, 'postgres');
 }
 
 $node->backup('copy');
@@ -123,7 +123,7 @@ my $session = open_session($standby, 'postgres');
 like(
 	error_of($session, "SELECT sno_generate_at('2020-01-01')"),
 	qr/^ERROR:  25006: cannot execute sno_generate_at\(\) during recovery$/m,
-	'a standby does not generate');
+	'a standby makes no ids of given times');
 close_session($session);
 $node->stop('immediate');
 $standby->promote;
@@ -136,38 +136,40 @@ $standby->command_ok(
 $standby->safe_psql('postgres', 'CREATE DATABASE restored');
 $standby->command_ok(
 	[ 'pg_restore', '-e', '-d', $standby->connstr('restored'), $file ],
-	'and restored');
+	'the dump is restored');
 others_are_taken('a restored database', $standby, 'restored');
 $notes->check('successors');
 
 #
-# Half of the range is for others.
+# Half of the range is for ids of given times
 #
 $standby->append_conf('postgresql.conf', "sno.partitions = '60000-60007'");
 $standby->reload;
 $session = open_session($standby, 'postgres');
 is($session->query_safe('SHOW sno.partitions'),
-	'60000-60007', 'a session in a small range');
+	'60000-60007', 'a session has a small range');
 my @half = generate_at($session, 200_000, '-n');
-is(scalar @half, 4, 'half of it is for given times');
+is(scalar @half, 4, 'half of a small range is for ids of given times');
 my $error = error_of($session,
 	"SELECT count(sno_generate_at('2019-01-01')) FROM generate_series(1, 100000)"
 );
-like($error,
+like(
+	$error,
 	qr/^ERROR:  53400: no partition is left for a sno of a given time$/m,
-	'and no more');
-like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'with a hint');
+	'no more partitions are for ids of given times');
+like($error, qr/^HINT:  Widen "sno\.partitions"/m, 'the error has a hint');
 is($session->query_safe('SELECT count(sno_generate())'),
-	1, 'the others are for live ids');
+	1, 'the other half of a small range is for ids of the present');
 
 #
-# Partitions that were used since the server started, and have no row
+# Partitions that were used since the start of the server, and have no row
 #
 configure($standby, 'sno.partitions', '60100-60101', $session);
 my $at   = "SELECT sno_generate_at('2020-01-01')";
-my %both = map { (decode_id($session->query_safe($_)))[3] => 1 }
+my %both = map { decode_id($session->query_safe($_))->{partition} => 1 }
   ($at, 'SELECT sno_generate()');
-is(join(' ', sort keys %both), '60100 60101', 'both partitions are in use');
+is(join(' ', sort keys %both),
+	'60100 60101', 'both partitions of a range are in use');
 $session->query_safe('SELECT sno_reseed()');
 close_session($session);
 $standby->safe_psql('postgres', 'DROP EXTENSION sno; CREATE EXTENSION sno');
@@ -175,7 +177,7 @@ $session = open_session($standby, 'postgres');
 like(
 	error_of($session, $at),
 	qr/^ERROR:  53400: no partition is left/m,
-	'none of them is for given times');
+	'without rows, no used partition is free for ids of given times');
 close_session($session);
 $notes->check('all');
 

@@ -1,5 +1,5 @@
 
-# A server that is started from a copy of another one's files, beside it.
+# A server that is started beside another one, from a copy of its files.
 
 use strict;
 use warnings;
@@ -39,15 +39,14 @@ $original->backup_fs_cold('copy');
 my $clone = PostgreSQL::Test::Cluster->new('clone');
 $clone->init_from_backup($original, 'copy');
 
-# A crash may leave a page that was added to the table and isn't in use yet.
+# A crash may leave a page that was added to the table and is not in use yet.
 $file = $clone->data_dir . "/$file";
 append_to_file($file, "\0" x 8192);
 my $size = -s $file;
 $original->start;
 $clone->start;
 
-sub partition_of { return (decode_id($_[0]))[3]; }
-
+# The partitions of the rows that meet a condition.
 sub in_partitions
 {
 	my ($server, $condition) = @_;
@@ -57,14 +56,14 @@ sub in_partitions
 }
 
 #
-# What it is good for: these two ids aren't noted.
+# What sno_reseed() is for.  These two ids are not noted
 #
-is( partition_of($clone->safe_psql('postgres', $at)),
-	partition_of($original->safe_psql('postgres', $at)),
-	'a copy does what the original does');
+is( decode_id($clone->safe_psql('postgres', $at))->{partition},
+	decode_id($original->safe_psql('postgres', $at))->{partition},
+	'without sno_reseed(), a copy uses the partition of the original');
 
 #
-# Sessions that generate, or could any moment, when it happens
+# sno_reseed() while sessions generate, or could generate at any moment
 #
 my $idle    = open_session($clone, 'postgres');
 my $at_idle = open_session($clone, 'postgres');
@@ -91,32 +90,34 @@ my @ids = (
 	$at_idle->query_safe($at),
 	$fetches->query_safe('FETCH 100000 FROM c'));
 $notes->add('idle sessions', join("\n", @ids));
-my %after = map { partition_of($_) => 1 } map { split /\n/ } @ids;
+my %after = map { $_ => 1 } partitions_of(join "\n", @ids);
 is(join(',', grep { exists $before{$_} } keys %after),
-	'', 'no session that waited goes on in a partition that had a row');
+	'', 'no idle session goes on in a partition that had a row');
 
-# The busy ones: their ids of units that began after it had returned
+# The busy sessions: their ids of units after sno_reseed() returned
 $notes->wait_for_notes($busy);
 $notes->stop_clients($clone, $busy);
 my ($late, $known) = (0, 0);
 foreach my $note (@{ $notes->{notes} })
 {
-	my ($unit, undef, undef, $partition) = decode_id($note->[0]);
-	next if $note->[1] !~ /client/ || $unit <= $reseeded;
+	my $id = decode_id($note->[0]);
+	next if $note->[1] !~ /client/ || $id->{unit} <= $reseeded;
 	$late++;
-	$known++ if exists $before{$partition};
+	$known++ if exists $before{ $id->{partition} };
 }
-cmp_ok($late, '>', 0, 'busy sessions go on');
-is($known, 0, 'and in no partition that had a row');
+cmp_ok($late, '>', 0, 'busy sessions generate after sno_reseed()');
+is($known, 0, 'no busy session goes on in a partition that had a row');
 my %own = in_partitions($clone, 'system_identifier <> 0');
 is(join(',', grep { !exists $own{$_} } keys %after),
-	'', 'but where there are rows of the new holder');
+	'', 'idle sessions go on in partitions that have rows of the new holder');
 close_session($_) foreach ($idle, $at_idle, $fetches);
 
 #
-# Both at the same time, and after a restart of the copy
+# The original and the copy at the same time, also after a crash of the copy
 #
-# The clone's ids from before the change may meet the original's: forget them.
+
+# Forget the ids of the clone from before sno_reseed(): the original may issue
+# them.
 $notes = NotedIds->new;
 my %phase = (original => 1, clone => 2);
 
@@ -137,9 +138,10 @@ sub both_generate
 	foreach my $server ($original, $clone)
 	{
 		$notes->{phase} = $phase{ $server->name };
-		my (undef, $complaints) =
+		my (undef, $errors) =
 		  $notes->stop_clients($server, $running{ $server->name });
-		unlike($complaints, qr/ERROR/, $server->name . ' generates');
+		unlike($errors, qr/ERROR/,
+			$server->name . ' generates without an error');
 	}
 	return;
 }
@@ -149,16 +151,16 @@ $clone->stop('immediate');
 start_again($clone);
 $phase{clone} = 3;
 both_generate();
-is(-s $file, $size, 'a page that was never used is still there');
+is(-s $file, $size, 'the page that was never used is still there');
 $notes->check('the original and a copy beside it');
 is( $clone->safe_psql(
 		'postgres',
 		'SELECT count(DISTINCT holder) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	1,
-	'the copy is one other holder');
+	'the copy is one new holder');
 
-# A standby can't become another holder without being promoted.
+# A standby cannot become another holder before it is promoted.
 $clone->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($clone, 'base', has_streaming => 1);
@@ -167,7 +169,7 @@ my $session = open_session($standby, 'postgres');
 like(
 	error_of($session, 'SELECT sno_reseed()'),
 	qr/^ERROR:  25006: cannot execute sno_reseed\(\) /m,
-	'a standby is refused');
+	'sno_reseed() is refused on a standby');
 close_session($session);
 
 foreach my $server ($original, $clone)

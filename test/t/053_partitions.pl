@@ -1,5 +1,5 @@
 
-# sno.partitions, changed by reload under sessions that generate.
+# sno.partitions, changed by a reload while sessions generate.
 
 use strict;
 use warnings;
@@ -26,14 +26,13 @@ $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $notes = NotedIds->new;
 
-# The partition of a session's ids, which are noted.
+# Make ids in a session, and note them; returns their partitions.
 sub generate
 {
 	my ($session, $query) = @_;
 	my $ids = $session->query_safe($query // ids_of(100));
 	$notes->add($session, $ids);
-	my %partitions = map { (decode_id($_))[3] => 1 } split /\n/, $ids;
-	return join ',', sort { $a <=> $b } keys %partitions;
+	return join ',', partitions_of($ids);
 }
 
 sub leases
@@ -46,12 +45,17 @@ my $at       = "SELECT sno_generate_at('2020-01-01')";
 my $session  = open_session($node, 'postgres');
 my $at_first = generate($session, $at);
 my $first    = generate($session);
-like("$first $at_first", qr/^10[0-7] 10[0-7]$/, 'a session in its range');
+like(
+	"$first $at_first",
+	qr/^10[0-7] 10[0-7]$/,
+	'a session uses its range, also for ids of given times');
 
 #
-# Narrowed, so that what the session owns is outside: it moves with its next id
+# A narrower range, without the partitions of the session: it moves with its
+# next id
 #
-# Those of the partitions that aren't in a range.
+
+# The partitions that are not in a range.
 sub outside
 {
 	my ($range, @partitions) = @_;
@@ -64,25 +68,29 @@ my ($narrow) =
   ('100-101', '102-103', '104-105', '106-107');
 configure($node, 'sno.partitions', $narrow, $session);
 is(scalar(outside($narrow, generate($session))),
-	0, 'it moves into a narrower range with its next id');
-is(scalar(outside($narrow, generate($session, $at))),
-	0, 'and with its next one of a given time');
+	0, 'a session moves into a narrower range with its next id');
+is( scalar(outside($narrow, generate($session, $at))),
+	0,
+	'a session moves into a narrower range with its next id of a given time');
 
-# What it gave back can be had by others, with its state: no lease is written.
+# The partitions that it gave back are free for others, with their leases.
 configure($node, 'sno.partitions', '100-107', $session);
 my $leases = leases();
 my $other  = open_session($node, 'postgres');
-is(generate($other), $first, 'widened: the partition given back is taken');
-is(generate($other, $at), $at_first, 'and the one for given times');
-is(leases(),              $leases,   'with their leases');
+is(generate($other), $first,
+	'a wider range: another session takes the partition given back');
+is(generate($other, $at),
+	$at_first, 'a wider range: and the one for ids of given times');
+is(leases(), $leases, 'a wider range: no lease is written for them');
 
-# A range that shares none with the one before, while others generate
+# A range apart from the one before, while clients generate
 my $clients = $notes->start_clients($node, 'postgres', max_wait => 1000);
 $notes->wait_for_notes($clients);
 configure($node, 'sno.partitions', '200-207', $session, $other);
-like(generate($_), qr/^20[0-7]$/, 'a disjoint range')
+like(generate($_), qr/^20[0-7]$/, 'a range apart: a session moves')
   foreach $session, $other;
-like(generate($session, $at), qr/^20[0-7]$/, 'for given times, too');
+like(generate($session, $at),
+	qr/^20[0-7]$/, 'a range apart: a session moves for ids of given times');
 $notes->wait_for_notes($clients);
 $notes->stop_clients($node, $clients);
 my (%moved, %back);
@@ -91,14 +99,15 @@ foreach my $note (@{ $notes->{notes} })
 {
 	my ($id, $client) = @$note;
 	next if $client !~ /client/;
-	if    ((decode_id($id))[3] >= 200) { $moved{$client} = 1; }
-	elsif ($moved{$client})            { $back{$client}  = 1; }
+	if    (decode_id($id)->{partition} >= 200) { $moved{$client} = 1; }
+	elsif ($moved{$client})                    { $back{$client}  = 1; }
 }
-is(scalar keys %moved, 4, 'all clients have moved');
-is(scalar keys %back,  0, 'none of them back');
+is(scalar keys %moved, 4, 'a range apart: all clients have moved');
+is(scalar keys %back,  0, 'a range apart: no client has moved back');
 
 #
-# An invalid range: who has a valid one goes on, nobody falls back on all
+# An invalid range: a session with a valid one goes on, no session uses all
+# partitions
 #
 $node->append_conf('postgresql.conf', "sno.partitions = '7-3'");
 configure($node, 'work_mem', '1234kB', $session);
@@ -107,20 +116,22 @@ is( $session->query_safe(
 	),
 	'f|setting could not be applied',
 	'an invalid range is refused');
-like(generate($session), qr/^20[0-7]$/, 'a session goes on in its range');
+like(generate($session), qr/^20[0-7]$/,
+	'an invalid range: a session goes on in its former range');
 my $late = open_session($node, 'postgres');
 foreach my $query ('SELECT sno_generate()', $at, 'SELECT sno_reseed()')
 {
 	like(
 		error_of($late, $query),
 		qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "7-3"$/m,
-		'one that begins now has none');
+		"an invalid range: a new session is refused: $query");
 }
 configure($node, 'sno.partitions', '300-303', $session, $late);
-like(generate($_), qr/^30[0-3]$/, 'corrected: all go on')
+like(generate($_), qr/^30[0-3]$/, 'a valid range again: a session generates')
   foreach $session, $late;
 
-# A superuser may give a database, or a role, a range of its own; nobody else may.
+# A superuser may give a database or a role a range of its own.  No other user
+# may.
 $node->safe_psql('postgres', 'CREATE DATABASE apart');
 $node->safe_psql(
 	'postgres', q{
@@ -137,17 +148,17 @@ sub as_owner
 	return $out . $error;
 }
 like(as_owner('SELECT sno_partition(sno_generate())'),
-	qr/^[56]$/, 'a database with a range of its own');
+	qr/^[56]$/, 'a database uses the range of its own');
 like(
 	as_owner("SELECT sno_generate(); SET sno.partitions = '7-8'"),
 	qr/ERROR:  permission denied to set parameter "sno.partitions"/,
-	'which its owner can not change');
+	'the owner of the database cannot change its range');
 like(
 	as_owner("SET sno.partitions = '7-8'; SELECT sno_generate()"),
 	qr/ERROR:  parameter "sno.partitions" cannot be set to "7-8"$/m,
-	'not even before the library is loaded');
+	'the owner cannot change it before the library is loaded');
 
-# So it is when the server is started with it.
+# A server that is started with an invalid range.
 $node->append_conf('postgresql.conf', "sno.partitions = '70000'");
 $node->restart;
 $notes->next_phase;
@@ -155,11 +166,11 @@ $late = open_session($node, 'postgres');
 like(
 	error_of($late, 'SELECT sno_generate_many(1)'),
 	qr/^ERROR:  22023: parameter "sno.partitions" cannot be set to "70000"$/m,
-	'a server that starts with an invalid range makes no ids');
+	'a server that was started with an invalid range makes no ids');
 configure($node, 'sno.partitions', '0-65535', $late);
 wait_until('ids are made',
 	sub { error_of($late, 'SELECT sno_generate_many(1)') eq '' });
-pass('until it is corrected');
+pass('with a valid range, the server makes ids');
 
 close_session($late);
 $notes->check('sno.partitions changed');

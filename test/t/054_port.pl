@@ -1,5 +1,5 @@
 
-# The recipe of doc/port.md, word for word, on tables with rows.
+# The recipe of doc/port.md, word for word, on tables that have rows.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ $node->init;
 $node->append_conf('postgresql.conf', "log_statement = none\n");
 $node->start;
 
-# Rows aren't in the order of time, and some share one.
+# The rows are not in the order of their times, and some have the same time.
 $node->safe_psql('postgres', "CREATE EXTENSION sno; $create");
 $node->safe_psql(
 	'postgres', q{
@@ -42,7 +42,7 @@ $notes->stop_clients($node, $clients);
 $notes->add('moved',
 	$node->safe_psql('postgres', "SELECT id FROM $_ ORDER BY id"))
   foreach 'person', 'message';
-$notes->check('live ids and moved ones');
+$notes->check('ids of the present and those of the recipe');
 
 is( $node->safe_psql('postgres', $look),
 	"20000|20000\n"
@@ -50,26 +50,26 @@ is( $node->safe_psql('postgres', $look),
 		'postgres',
 		"SELECT count(*) FROM before WHERE created_at >= '2024-01-01 00:00+00' AND created_at < '2024-02-01 00:00+00'"
 	  ),
-	'what the recipe looks at after it');
+	'the last query of the recipe finds all rows');
 is( $node->safe_psql(
 		'postgres', q{
 SELECT count(*), count(*) FILTER (WHERE (p.old_id, p.name, m.body) = (b.person_id, b.name, b.body))
 FROM before AS b JOIN message AS m ON m.old_id = b.message_id JOIN person AS p ON p.id = m.person_id}
 	),
 	'20000|20000',
-	'each message has its person');
+	'each message still has its person');
 is( $node->safe_psql(
 		'postgres', q{
 SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY created_at, old_id) AS previous FROM message) AS s
 WHERE id <= previous}),
 	0,
-	'keys sort as the rows were made');
+	'the new keys have the order of the times');
 is( $node->safe_psql(
 		'postgres',
 		'SELECT count(DISTINCT sno_partition(id)) FROM (SELECT id FROM person UNION ALL SELECT id FROM message) AS s'
 	),
 	1,
-	'one partition is enough');
+	'all new keys are of one partition');
 is( $node->safe_psql(
 		'postgres', q{
 INSERT INTO person (name) VALUES ('new') RETURNING id \gset
@@ -79,7 +79,7 @@ FROM message AS m JOIN person AS p ON p.id = m.person_id WHERE m.old_id IS NULL 
 DELETE FROM person WHERE id = :'id';
 SELECT count(*) FROM message WHERE old_id IS NULL}),
 	"1|2|2|t\n0",
-	'new rows have keys of the clock\'s, and are deleted along');
+	'new rows have keys of the present, and are deleted with their person');
 isnt(
 	$node->psql(
 		'postgres',

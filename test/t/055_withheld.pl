@@ -1,7 +1,7 @@
 
-# What must be on disk is there when the call returns, even if nobody but the
-# caller flushes WAL: the processes that write for others are stopped, and then
-# killed, which crashes the server.
+# When a call returns, all that must be on disk is there, even if no other
+# process flushes WAL.  The processes that write for others are stopped, and
+# then killed, which crashes the server.
 
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ SELECT sno_create_generator('first', 1), sno_create_generator('renewed', 2),
 
 my $notes = NotedIds->new;
 
-# The processes that write for others, or those of them that are idle.
+# The processes that write for others, if they meet a condition.
 sub writers
 {
 	my ($condition) = @_;
@@ -45,7 +45,7 @@ sub writers
 		  . $condition);
 }
 
-# Stop them while they are idle: otherwise they might hold a lock that others need.
+# Stop them while they are idle.  Else they might hold a lock that others need.
 sub stop_writers
 {
 	my @writers = writers('true');
@@ -60,9 +60,9 @@ sub stop_writers
 	return @writers;
 }
 
-# A session does something while nobody else flushes WAL, and then the server
-# crashes.  A row that was committed without a flush is lost, which shows that
-# nobody did.
+# Let a session do something while no other process flushes WAL, and crash the
+# server.  A row that was committed without a flush is lost: so nobody flushed
+# WAL.
 sub crash_after
 {
 	my ($what, $do, $session) = @_;
@@ -82,11 +82,12 @@ sub crash_after
 			'postgres',
 			"SELECT count(*) FROM lost WHERE what = \$\$$what\$\$"),
 		0,
-		"$what: what nobody flushed is lost");
+		"$what: a commit that nobody flushed is lost");
 	return;
 }
 
-# The same, where the session makes ids: they lie within leases on disk.
+# The same where the session makes ids; check that they lie within leases on
+# disk.
 sub leased_after
 {
 	my ($what, $generate, $session) = @_;
@@ -114,7 +115,7 @@ leased_after('a named generator',
 	sub { $_[0]->query_safe("SELECT sno_generate(0, 'first')") });
 
 #
-# A renewal: ids of a later unit than the first lease has
+# A renewal: an id of a later unit than those of the first lease
 #
 foreach
   my $query ('SELECT sno_generate()', "SELECT sno_generate(0, 'renewed')")
@@ -122,9 +123,8 @@ foreach
 	my $session = open_session($node, 'postgres');
 
 	configure($node, 'sno.lease_duration', '1s', $session);
-	my ($unit, undef, undef, $partition) =
-	  decode_id($session->query_safe($query));
-	my $until = $node->safe_psql('postgres',
+	my $partition = decode_id($session->query_safe($query))->{partition};
+	my $until     = $node->safe_psql('postgres',
 			'SELECT max('
 		  . unit_of('greatest(tick_until, tock_until)')
 		  . ") FROM sno_catalog.sno_lease WHERE partition = $partition");
@@ -136,7 +136,7 @@ foreach
 				'the first lease is over',
 				sub {
 					$id = $session->query_safe($query);
-					(decode_id($id))[0] > $until;
+					decode_id($id)->{unit} > $until;
 				});
 			return $id;
 		},
@@ -144,7 +144,7 @@ foreach
 }
 
 #
-# What a restored generator may have issued: until an hour from now
+# A restored generator, which may have issued ids until an hour from now
 #
 my $until = $node->safe_psql('postgres',
 	'SELECT ' . unit_of("clock_timestamp() + interval '1 hour'"));
@@ -173,14 +173,14 @@ cmp_ok(
 		'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	'>', 0,
-	'there are rows of the server');
+	'before sno_reseed() there are rows of the holder');
 crash_after('sno_reseed()', sub { $_[0]->query_safe('SELECT sno_reseed()') });
 is( $node->safe_psql(
 		'postgres',
 		'SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0'
 	),
 	0,
-	'sno_reseed(): none of them is on disk');
+	'sno_reseed(): no row of the former holder is on disk');
 
 $node->stop;
 done_testing();

@@ -1,11 +1,11 @@
 
-# A server dies, and the end of its WAL is lost.  What it issued under that is not
-# issued again by its successor, a standby that is promoted or a dump that is
-# restored, even if the successor's clock is behind.
+# A server dies, and the end of its WAL is lost.  Its successor is a promoted
+# standby or a restored dump.  It issues none of the ids whose leases were lost
+# with that WAL, even if its clock is behind.
 #
-# For given times that rests on chance: where the successor has no other partition
-# than the one that was used, it begins with the same sequence in the same timeline
-# in one of 131,072 cases.
+# For ids of given times that rests on chance.  If the successor has only the
+# partition that was used, it begins with the same sequence on the same side in
+# one of 131,072 cases.
 
 use strict;
 use warnings;
@@ -33,7 +33,7 @@ sub start
 	return;
 }
 
-# One of two partitions may be for given times.
+# One of the two partitions may be used for ids of given times.
 my $settings = q{
 autovacuum = off
 log_statement = none
@@ -41,11 +41,11 @@ sno.lease_duration = 1h
 sno.partitions = '100-101'
 };
 
-# Ids for given times, the same in each call
+# Ids of given times, which are the same in each call
 my $at =
   q{SELECT sno_generate_at(timestamptz '2020-01-01' + n * interval '4 ms') FROM generate_series(1, 5000) AS n};
 
-# Ids of a generator, one each millisecond
+# SQL that makes one id of a generator each millisecond
 sub slowly
 {
 	my ($generator, $count) = @_;
@@ -53,15 +53,16 @@ sub slowly
 	  "SELECT sno_generate(1, '$generator') FROM generate_series(1, $count) AS n, LATERAL (SELECT pg_sleep(0.001 + n * 0)) AS s";
 }
 
+# The units of ids.
 sub units
 {
 	my ($ids) = @_;
-	return map { (decode_id($_))[0] } split /\n/, $ids;
+	return map { decode_id($_)->{unit} } split /\n/, $ids;
 }
 
 #
-# What the successors know of: a lease for live ids, a generator that was closed,
-# and one that wasn't used yet
+# What the successors know: a lease of a session generator, a named generator
+# whose row is exact, and generators that were not used yet
 #
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
@@ -84,20 +85,21 @@ close_session($session);
 
 my $rows =
   'SELECT named, partition, wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease ORDER BY named';
-wait_until('the generator is closed',
+wait_until('the row of the generator is exact',
 	sub { $primary->safe_psql('postgres', $rows) =~ /^t\|1\|t$/m });
 $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->wait_for_catchup($standby);
 like($standby->safe_psql('postgres', $rows),
-	qr/^f\|10[01]\|f\nt\|1\|t$/, 'the standby has both rows');
+	qr/^f\|10[01]\|f\nt\|1\|t$/,
+	'the standby has the rows of both generators');
 $standby->stop;
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
 $primary->command_ok(
 	[ 'pg_dump', '-f', $dump, $primary->connstr('postgres') ],
-	'a dump has them, too');
+	'a dump is made, with the rows of both generators');
 
 #
-# What they don't know of
+# What the successors do not know
 #
 my %lost;
 $session = open_session($primary, 'postgres');
@@ -108,8 +110,9 @@ kill_postmaster($primary);
 drop_session($session);
 
 #
-# They issue, from just before the lost ids' time until it is over.
+# Successors issue, from just before the time of the lost ids until it is over
 #
+
 sub check_successor
 {
 	my ($successor) = @_;
@@ -121,7 +124,8 @@ sub check_successor
 	$notes->add($name,     $session->query_safe($at));
 	$notes->check_unique("$name: given times");
 
-	# Neither is a reason to forget that another server may have used them.
+	# After these calls it is still known that another server may have used the
+	# partition.
 	my %before = (
 		restored => [
 			q{SELECT sno_restore_generator('restored', '{"partition": [0, 3], "sequenceMax": 65535}')}
@@ -138,7 +142,7 @@ sub check_successor
 		$torture{$name}->set_clock($epoch + $units[0] / 250 - 0.01 - time);
 		$session->query_safe($_) foreach @{ $before{$generator} // [] };
 		wait_until(
-			'that time is over',
+			'the time of the lost ids is over',
 			sub {
 				my $ids = $session->query_safe(slowly($generator, 100));
 				$notes->add($name, $ids);
@@ -158,10 +162,7 @@ my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init;
 $restored->append_conf('postgresql.conf', $settings);
 start($restored);
-$restored->command_ok(
-	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$restored->connstr('postgres') ],
-	'the dump is restored');
+restore_dump($restored, $dump, 'the dump is restored');
 check_successor($restored);
 
 $_->stop foreach ($standby, $restored);

@@ -1,6 +1,7 @@
 
-# A row that was deleted by hand bounds what is issued for as long as it is on its
-# page: while its deletion is in progress, and when that is rolled back or committed.
+# A row that was deleted by hand bounds what is issued as long as it is on its
+# page: while the deletion is in progress, and after it is rolled back or
+# committed.
 
 use strict;
 use warnings;
@@ -32,7 +33,7 @@ $node->safe_psql('postgres',
 my $notes = NotedIds->new;
 my $session;
 
-# Make ids; returns the last one's fields.
+# Make ids, and note them; returns the fields of the last one.
 sub generate
 {
 	my ($generator) = @_;
@@ -41,6 +42,7 @@ sub generate
 	return decode_id($ids =~ s/.*\n//sr);
 }
 
+# Check that no partition is free.
 sub is_refused
 {
 	my ($what) = @_;
@@ -49,7 +51,8 @@ sub is_refused
 	return;
 }
 
-# A session of a server that knows of former ids by rows alone, and may not wait.
+# Crash the server, so that it knows former ids only by the rows, and open a
+# session that may not wait.
 sub begin
 {
 	$node->stop('immediate');
@@ -61,21 +64,22 @@ sub begin
 }
 
 #
-# While the lease lasts
+# While the lease is active
 #
 begin();
 generate();
 begin();
 my $deleter = open_session($node, 'postgres');
 $deleter->query_safe('BEGIN; DELETE FROM sno_catalog.sno_lease');
-is_refused('a row that is being deleted counts');
+is_refused('a row bounds ids while its deletion is in progress');
 $deleter->query_safe('ROLLBACK');
-is_refused('so it does when that is rolled back');
+is_refused('a row bounds ids after its deletion is rolled back');
 $deleter->query_safe('DELETE FROM sno_catalog.sno_lease');
-is_refused('or committed');
+is_refused('a row bounds ids after its deletion is committed');
 $deleter->query_safe('VACUUM sno_catalog.sno_lease');
 close_session($deleter);
-is((generate())[3], 7, 'the partition is free when the row is gone');
+is(generate()->{partition},
+	7, 'a partition is free when VACUUM has removed the row');
 
 #
 # When the lease is over
@@ -83,19 +87,21 @@ is((generate())[3], 7, 'the partition is free when the row is gone');
 begin();
 $torture->set_clock(2 * 3600);
 $node->safe_psql('postgres', 'DELETE FROM sno_catalog.sno_lease');
-is((generate())[3], 7, 'the partition of a lease that is over is free');
+is(generate()->{partition},
+	7, 'the partition of a lease that is over is free');
 $torture->set_clock(0);
-is_refused('but not where the clock is set back into it');
+is_refused('no partition is free when the clock is set back into the lease');
 $notes->check('deleted rows');
 
 #
-# A named generator, which goes on in the other timeline
+# A named generator
 #
 $notes = NotedIds->new;
-is((generate('g'))[1], 0, 'a named generator in one timeline');
+is(generate('g')->{tick_tock}, 0, 'a named generator begins on one side');
 begin();
 $node->safe_psql('postgres', 'DELETE FROM sno_catalog.sno_lease');
-is((generate('g'))[1], 1, 'goes on in the other one');
+is(generate('g')->{tick_tock},
+	1, 'a named generator whose row was deleted continues on the other side');
 $notes->check_unique('a named generator');
 
 $node->stop;

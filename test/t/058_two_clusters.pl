@@ -1,6 +1,6 @@
 
-# Two clusters whose databases differ by nothing but the system identifier: rows of
-# the one that are restored in the other are another holder's there.
+# Two clusters whose databases differ only by the system identifier.  Rows of
+# the one that are restored in the other have another holder there.
 
 use strict;
 use warnings;
@@ -29,14 +29,14 @@ sub cluster
 	return $node;
 }
 
-# Make ids, which are noted; returns their partition.
+# Make ids, and note them; returns the partition of the first one.
 sub generate
 {
 	my ($node) = @_;
 	my $ids = $node->safe_psql('postgres', ids_of(100));
 	$notes->next_phase;
 	$notes->add($node->name, $ids);
-	return (decode_id($ids =~ s/\n.*//sr))[3];
+	return decode_id($ids =~ s/\n.*//sr)->{partition};
 }
 
 sub item_holders
@@ -50,29 +50,26 @@ my $one = cluster('one');
 my $two = cluster('two');
 $one->safe_psql('postgres', 'CREATE EXTENSION sno');
 my $partition = generate($one);
-like(item_holders($one), qr/^t\|/, 'all leases are its own');
+like(item_holders($one), qr/^t\|/, 'a cluster has only leases of its own');
 
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
 $one->command_ok([ 'pg_dump', '-f', $dump, $one->connstr('postgres') ],
 	'a cluster is dumped');
-$two->command_ok(
-	[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump,
-		$two->connstr('postgres') ],
-	'and restored in another one');
+restore_dump($two, $dump, 'the dump is restored in another cluster');
 
 like(
 	item_holders($two),
 	qr/^f\|Leases of other holders that are active: 1,/,
-	'which tells of the other holder');
+	'sno_check() in the other cluster tells of the other holder');
 $torture->set_clock(2 * 3600);
 isnt(generate($two), $partition,
-	'and leaves its partition alone, though the lease is over');
+	'the other cluster uses another partition, though the lease is over');
 is( $two->safe_psql(
 		'postgres', q{
 SELECT count(DISTINCT holder), count(DISTINCT system_identifier),
 	count(DISTINCT (timeline, database)) FROM sno_catalog.sno_lease}),
 	'2|2|1',
-	'nothing else tells them apart');
+	'only the system identifier differs between the holders');
 $notes->check('two clusters');
 
 $_->stop foreach ($one, $two);

@@ -1,7 +1,8 @@
 
-# sno_reseed() while another session is on its way to a lease, and is stopped where
-# it matters: it has opened the table, it has reserved a partition, it flushes its
-# row.  The new holder doesn't lease that partition.
+# sno_reseed() while another session is about to lease a partition, and is
+# stopped at three points: when it has opened the table, when it has reserved a
+# partition, and while it flushes its row.  The new holder does not lease that
+# partition.
 
 use strict;
 use warnings;
@@ -27,11 +28,11 @@ log_statement = none
 $torture->start_server($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-# A session on its way to a lease, one that calls sno_reseed(), one with a lock that
-# stops the first, and one that watches.
+# The session that leases, one that calls sno_reseed(), one whose lock stops the
+# first one, and one that watches.
 my ($session, $reseeder, $locker, $watcher);
 
-# The table that a session waits for, or what else it waits for.
+# The table whose lock a session waits for, or its wait event.
 sub wait_of
 {
 	my ($who) = @_;
@@ -42,7 +43,7 @@ SELECT coalesce((SELECT relname FROM pg_locks JOIN pg_class ON pg_class.oid = re
 FROM pg_stat_activity WHERE pid = $who->{pid}});
 }
 
-# A session begins something, and is stopped by that.
+# Send a query to a session, and wait until it is stopped at the expected point.
 sub begin
 {
 	my ($who, $query, $wait) = @_;
@@ -51,9 +52,9 @@ sub begin
 	return;
 }
 
-# The session is stopped when it has opened the table, whose definition it must read
-# again.  Meanwhile another one comes to wait for the table, and gets it as soon as
-# the session closes it.
+# Stop the session when it has opened the table, whose definition it must read
+# again.  Meanwhile another session begins to wait for the table, and has it as
+# soon as the session closes it.
 sub come_between
 {
 	my ($query, $wait_for_table) = @_;
@@ -75,15 +76,18 @@ my %points = (
 	'it has reserved a partition' => sub {
 		my ($query) = @_;
 
-		# It can't lease the partition yet, for the table is locked.
+		# It can't lease the partition yet, because the table is locked.
 		$session->query_safe('SET sno.max_wait = 0');
 		come_between($query, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
-		like((receive($session))[1], qr/^ERROR:  55P03: /m, 'no lease yet');
+		like(
+			(receive($session))[1],
+			qr/^ERROR:  55P03: /m,
+			"$query: no lease while the table is locked");
 		receive($reseeder);
 		$reseeder->query_safe('COMMIT');
 
 		# It tries again, and is stopped before it opens the table: it must read
-		# anew which schema that is in.
+		# again which schema the table is in.
 		$reseeder->query_safe(
 			'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
 		$reseeder->query_safe('BEGIN; LOCK TABLE pg_namespace');
@@ -98,8 +102,9 @@ my %points = (
 		$torture->stall_flushes(0);
 	});
 
-# A server with a range of two partitions, one whose lease is over, which is taken
-# next for live ids, and one that was never leased, for given times.
+# Restart the server with a range of two partitions.  The lease of the first one
+# is over: it is taken next for ids of the present.  The second one was never
+# leased: it is taken for ids of given times.
 sub restart_with_range
 {
 	my ($first) = @_;
@@ -107,8 +112,8 @@ sub restart_with_range
 	$node->append_conf('postgresql.conf',
 		"sno.partitions = '$first-@{[$first + 1]}'");
 	$torture->start_server($node);
-	my (undef, undef, undef, $leased) =
-	  decode_id($node->safe_psql('postgres', 'SELECT sno_generate()'));
+	my ($leased) =
+	  partitions_of($node->safe_psql('postgres', 'SELECT sno_generate()'));
 	$node->stop;
 	$torture->set_clock(3600 * $first);
 	$torture->start_server($node);
@@ -125,7 +130,7 @@ foreach my $point (sort keys %points)
 		  [$n];
 		my $partition = (restart_with_range($first += 2))[$n];
 
-		# All but that definition is known before the catalog is locked.
+		# Read all other catalogs before one is locked.
 		($session, $reseeder, $locker, $watcher) =
 		  map { open_session($node, 'postgres') } 1 .. 4;
 		$_->query_safe('SELECT * FROM sno_check()')
@@ -133,17 +138,18 @@ foreach my $point (sort keys %points)
 		wait_of($watcher);
 
 		$points{$point}->($query);
-		is((receive($reseeder))[1], '', "$query: $point");
+		is((receive($reseeder))[1],
+			'', "$query: $point: sno_reseed() meets no error");
 		receive($session);
 		is( $watcher->query_safe(
 				"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = $partition AND system_identifier <> 0"
 			),
 			0,
-			'no row of the new holder has its partition');
+			"$query: $point: no row of the new holder has its partition");
 		send_query($session, $query);
 		my ($id) = receive($session);
-		ok($id eq '' || (decode_id($id))[3] != $partition,
-			'nor has its next id');
+		ok( $id eq '' || decode_id($id)->{partition} != $partition,
+			"$query: $point: its next id is of another partition");
 		close_session($_) foreach ($session, $reseeder, $locker, $watcher);
 	}
 }

@@ -1,6 +1,7 @@
 
-# Notifications that callers have to wait: who listens hears of it while they
-# wait inside their transactions, at most once a second, and when it is over.
+# Notifications of overflows: sessions wait for an id.  A session that listens
+# is notified while they wait within their transactions, at most once a second,
+# and when the wait is over.
 
 use strict;
 use warnings;
@@ -27,7 +28,7 @@ sno.partitions = '100-103'
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-# A session that listens, and the payloads that it has heard.
+# A session that listens; {heard} has the payloads that it received.
 sub listener
 {
 	my ($dbname) = @_;
@@ -39,8 +40,8 @@ sub listener
 
 my $listener;
 
-# Wait until a notification is heard of which the condition, a sub, is true;
-# returns its payload.
+# Wait for a notification whose count meets a condition, a sub; returns its
+# payload.
 sub wait_for_notification
 {
 	my ($what, $condition, $who) = @_;
@@ -61,6 +62,7 @@ sub wait_for_notification
 	return $found;
 }
 
+# The count in a payload: how many sessions wait.
 sub count_of
 {
 	my ($payload) = @_;
@@ -69,19 +71,20 @@ sub count_of
 	return $count;
 }
 
+# Wait for the notification that nobody waits any more.
 sub over
 {
 	my ($who) = @_;
 	return wait_for_notification('it is over', sub { $_[0] == 0 }, $who);
 }
 
-# A session that has the setting, and one that has a partition.
 sub session
 {
 	my ($dbname, @settings) = @_;
 	return open_session($node, $dbname, @settings);
 }
 
+# A session that has a partition.
 sub owner
 {
 	my $session = session($_[0] // 'postgres', "sno.max_wait = '1d'");
@@ -89,7 +92,7 @@ sub owner
 	return $session;
 }
 
-# Sessions that wait for an id, inside a transaction.
+# Start sessions that wait for an id within a transaction.
 sub start_waiters
 {
 	my ($count) = @_;
@@ -100,6 +103,7 @@ sub start_waiters
 	return @waiters;
 }
 
+# The background workers that notify.
 sub notifiers
 {
 	return $node->safe_psql('postgres',
@@ -114,16 +118,16 @@ sub wait_until_gone
 }
 
 #
-# Eight sessions wait for a pool of four partitions
+# Eight sessions wait for one of four partitions
 #
 $listener = listener('postgres');
 my @owners = map { owner() } 1 .. 4;
-is(notifiers(), '', 'nothing runs while nobody waits');
+is(notifiers(), '', 'no notifier runs while no session waits');
 my @waiters = start_waiters(8);
-wait_for_notification('all of them are counted', sub { $_[0] == 8 });
+wait_for_notification('all eight sessions are counted', sub { $_[0] == 8 });
 my ($notifier) = notifiers();
 wait_until(
-	'one worker notifies, and holds nothing back while it sleeps',
+	'one notifier sleeps, without a snapshot or a lock',
 	sub {
 		$node->safe_psql(
 			'postgres',
@@ -132,9 +136,10 @@ wait_until(
 		) eq '|Extension||0';
 	});
 close_session($_) foreach @owners;
-wait_for_notification('four of them go on', sub { $_[0] == 4 });
+wait_for_notification('four sessions go on', sub { $_[0] == 4 });
 
-# Those who go on have the partitions now: they leave one after the other.
+# The sessions that go on have the partitions now.  They end one after the
+# other.
 my %gone;
 wait_until(
 	'all sessions have an id',
@@ -154,8 +159,9 @@ over();
 
 my @heard  = @{ $listener->{heard} };
 my @counts = map { count_of($_) } @heard;
-is(scalar(grep { $_ == 0 } @counts), 1, 'the end is notified once');
-is($counts[-1],                      0, 'and last');
+is(scalar(grep { $_ == 0 } @counts),
+	1, 'the end of the wait is notified once');
+is($counts[-1], 0, 'the end of the wait is the last notification');
 my $heard = join(',', map { "'$_'" } @heard);
 is( $node->safe_psql(
 		'postgres', qq{
@@ -169,26 +175,28 @@ FROM (
     FROM unnest(ARRAY[$heard]::jsonb[]) WITH ORDINALITY AS n (payload, n)
     WINDOW w AS (ORDER BY n)) AS n}),
 	@heard . '|t|0|0|t|t',
-	'each payload is JSON, and a second lies between any two');
-like($heard[0], qr/"ticks": 1\}/, 'ticks begin at one');
+	'each payload is JSON, and a second lies between two notifications');
+like($heard[0], qr/"ticks": 1\}/,
+	'the ticks of the first notification are 1');
 wait_until_gone();
 
 #
-# Again, with a notifier that is terminated, and one that is killed
+# A notifier that is terminated, and one that is killed
 #
 @owners  = map { owner() } 1 .. 4;
 @waiters = start_waiters(2);
-wait_for_notification('it begins again', sub { $_[0] == 2 });
+wait_for_notification('a second wait is notified', sub { $_[0] == 2 });
 $notifier = notifiers();
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($notifier)");
-wait_until('another one takes its place',
+wait_until('another notifier takes the place of the terminated one',
 	sub { notifiers() !~ /^($notifier)?$/ });
 $listener->{heard} = [];
-wait_for_notification('and notifies', sub { $_[0] == 2 });
+wait_for_notification('the new notifier notifies', sub { $_[0] == 2 });
 
 $notifier = notifiers();
-is(kill(9, $notifier), 1, 'a notifier is killed');
-wait_until('the server has noticed', sub { !kill 0, $listener->{pid} });
+is(kill(9, $notifier), 1, 'a notifier is killed with -9');
+wait_until('the server has ended all sessions',
+	sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
 	sub { defined query_if_up($node, 'SELECT') });
 drop_session($_) foreach (@owners, @waiters, $listener);
@@ -198,22 +206,24 @@ $listener = listener('postgres');
 wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
 
 #
-# No synchronous standby is waited for
+# A notifier does not wait for a synchronous standby
 #
 configure($node, 'synchronous_standby_names', 'nobody', $listener);
 $listener->{heard} = [];
-wait_for_notification('no standby is waited for', sub { $_[0] == 1 });
+wait_for_notification('a notification comes without a synchronous standby',
+	sub { $_[0] == 1 });
 configure($node, 'synchronous_standby_names', '', $listener);
 close_session($_) foreach @owners, @waiters;
 
 #
-# Switched off, and on again
+# Notifications switched off, and on again
 #
 over();
 wait_until_gone();
 @owners  = map { owner() } 1 .. 4;
 @waiters = start_waiters(1);
-wait_for_notification('it is switched on', sub { $_[0] == 1 });
+wait_for_notification('a wait is notified while notifications are on',
+	sub { $_[0] == 1 });
 my $offset = -s $node->logfile;
 $node->append_conf('postgresql.conf',
 	"sno.notify_overflow = off\nlog_min_messages = debug1");
@@ -224,25 +234,26 @@ my $late = session('postgres', "sno.max_wait = '300ms'");
 like(
 	error_of($late, 'SELECT sno_generate()'),
 	qr/^ERROR:  53400: /m,
-	'another session waits in vain');
+	'with notifications off, another session waits without success');
 is($listener->query_safe('SELECT 1'),
-	'1', 'nothing is notified when it is switched off');
+	'1', 'with notifications off, nothing is notified');
 my @started = slurp_file($node->logfile, $offset) =~
   /(starting background worker process "sno overflow notifier")/g;
-cmp_ok(scalar @started,
-	'<=', 1,
-	'nor does a session that waits since before ask for it again and again');
+cmp_ok(scalar @started, '<=', 1,
+	'with notifications off, a waiting session does not start notifiers all the time'
+);
 $node->append_conf('postgresql.conf',
 	"sno.notify_overflow = on\nlog_min_messages = warning");
 $node->reload;
-wait_until('the setting is known',
+wait_until('the setting is on',
 	sub { $late->query_safe('SHOW sno.notify_overflow') eq 'on' });
 $late->query_safe("SET sno.max_wait = '1d'");
 send_query($late, 'SELECT sno_generate()');
-wait_for_notification('it is switched on again', sub { $_[0] >= 1 });
+wait_for_notification('a wait is notified when notifications are on again',
+	sub { $_[0] >= 1 });
 
 #
-# A database can be dropped, or copied, right after sessions had to wait there
+# A database can be dropped, or copied, right after sessions waited there
 #
 close_session($_) foreach @owners, @waiters, $late;
 over();
@@ -262,21 +273,21 @@ foreach my $statement (
 	my $owner  = owner($dbname);
 	my $waiter = session($dbname, "sno.max_wait = '1d'");
 	send_query($waiter, 'SELECT sno_generate()');
-	wait_until('it is being notified', sub { notifiers() ne '' });
+	wait_until('a notifier runs', sub { notifiers() ne '' });
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($waiter->{pid})");
 	like(
 		(receive($waiter))[1],
 		qr/^ERROR:  57014: /m,
-		"$dbname: a session waits in vain");
+		"$statement: before it, a session waits in $dbname");
 	close_session($_) foreach $waiter, $owner;
 	$node->safe_psql('postgres', $statement);
-	pass($statement);
+	pass("$statement: it succeeds");
 	wait_until_gone();
 }
 
 #
-# Several databases at once, with one slot for a worker.  The name is in the
-# encoding of its database.
+# Several databases at the same time, with one slot for a worker.  The name of a
+# generator is in the encoding of its database.
 #
 $node->append_conf('postgresql.conf', 'max_worker_processes = 2');
 $node->restart;
@@ -309,7 +320,7 @@ sub end_wait
 	return;
 }
 
-wait_for_notification("$_ hears of it", sub { $_[0] == 1 }, $there{$_})
+wait_for_notification("$_ is notified", sub { $_[0] == 1 }, $there{$_})
   foreach keys %there;
 $notifier = notifiers();
 like($notifier, qr/^\d+$/, 'one worker notifies several databases');
@@ -317,7 +328,7 @@ is( $node->safe_psql(
 		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'notifications'}
 	),
 	't',
-	'no other one was asked for');
+	'no other notifier was asked for');
 
 end_wait('dropped');
 close_session($there{dropped});
@@ -325,17 +336,18 @@ is( $node->safe_psql(
 		'postgres',
 		q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'dropped'}),
 	0,
-	'it is connected to none of them');
+	'the notifier is not connected to a database');
 $node->safe_psql('postgres', 'DROP DATABASE dropped');
 
 foreach my $dbname ('latin', 'unicode')
 {
 	my $who  = $there{$dbname};
 	my $soon = @{ $who->{heard} } + 3;
-	wait_for_notification("$dbname hears more",
+	wait_for_notification("$dbname is notified again",
 		sub { @{ $who->{heard} } > $soon }, $who);
 }
-is(notifiers(), $notifier, 'it goes on when a database was dropped');
+is(notifiers(), $notifier,
+	'the notifier goes on when a database was dropped');
 foreach my $dbname ('latin', 'unicode')
 {
 	end_wait($dbname);
@@ -345,13 +357,13 @@ foreach my $dbname ('latin', 'unicode')
 				!/"generator": "gr\xc3\xb6\xc3\x9fe", "partition": $partition{$dbname},/
 			} @{ $there{$dbname}{heard} }),
 		0,
-		"$dbname has heard of its own generator alone");
+		"$dbname is notified of its own generator only");
 	close_session($there{$dbname});
 }
 wait_until_gone();
 
 #
-# No slot for a worker: callers don't notice
+# No slot for a worker: sessions wait as usual
 #
 $node->append_conf('postgresql.conf', 'max_worker_processes = 1');
 $node->restart;
@@ -365,18 +377,19 @@ for (1 .. 2)
 	like(
 		error_of($waiter, 'SELECT sno_generate()'),
 		qr/^ERROR:  53400: no partition was free/m,
-		'a session waits without a notifier');
+		'without a slot for a worker, a session waits as usual');
 	close_session($waiter);
 }
-is($listener->query_safe('SELECT 1'), '1', 'nothing is notified');
-my @complaints = slurp_file($node->logfile, $offset) =~
+is($listener->query_safe('SELECT 1'),
+	'1', 'without a slot for a worker, nothing is notified');
+my @refusals = slurp_file($node->logfile, $offset) =~
   /(LOG:  could not start a background worker to notify of sno overflows)/g;
-is(scalar @complaints, 1, 'that is logged once');
+is(scalar @refusals, 1, 'a missing slot for a worker is logged once');
 is( $node->safe_psql(
 		'postgres',
 		"SELECT ok, hint FROM sno_check() WHERE item = 'notifications'"),
 	'f|Increase "max_worker_processes". sno_generators_reset() forgets the refusals.',
-	'and told by sno_check()');
+	'sno_check() tells of the missing slot for a worker');
 close_session($_) foreach $listener, $owner;
 
 $node->stop;

@@ -1,7 +1,7 @@
 
-# What sno_generators() and sno_check() show of sessions that generate at the same
-# time, of a pool that is used up, of clocks that are stepped, of leases that
-# can't be renewed, and on a standby.
+# What sno_generators() and sno_check() show: of sessions that generate at the
+# same time, when no partition is free, when a lease can't be renewed, on a
+# standby, and when the clock steps.
 
 use strict;
 use warnings;
@@ -26,6 +26,7 @@ max_connections = 50
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
+# Columns of sno_generators(), of the rows that meet a condition.
 sub show
 {
 	my ($columns, $condition) = @_;
@@ -33,6 +34,7 @@ sub show
 		"SELECT $columns FROM sno_generators() WHERE $condition");
 }
 
+# The result of an item of sno_check().
 sub check_of
 {
 	my ($item) = @_;
@@ -41,7 +43,7 @@ sub check_of
 }
 
 #
-# Sessions that generate at the same time, of two databases
+# Sessions of two databases that generate at the same time
 #
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',    'CREATE EXTENSION sno');
@@ -55,17 +57,17 @@ send_query($sessions[$_],
 foreach my $n (0 .. $#sessions)
 {
 	my ($id) = receive($sessions[$n]);
-	$seen{ (decode_id($id))[3] } = 1;
+	$seen{ decode_id($id)->{partition} } = 1;
 	is( show(
 			"database, issued, partition = sno_partition('$id'), wall_hi = sno_timestamp('$id')",
 			"pid = $pids[$n]"),
 		($n % 2 ? 'other' : 'postgres') . '|'
 		  . (100000 * (1 + $n) + 1) . '|t|t',
-		"session $n: its ids and its generator");
+		"session $n: it is shown with its ids and its generator");
 }
-is(scalar keys %seen, scalar @sessions, 'each in a partition of its own');
+is(scalar keys %seen, scalar @sessions, 'each session has another partition');
 
-# A unit may be over just when its last id was made; then nobody saw it exhausted.
+# If a unit ends just after its last id was made, nobody saw it exhausted.
 is( $sessions[0]->query_safe(
 		q{SELECT count(*) FILTER (WHERE n = 65536) - max(exhausted) IN (0, 1)
 		FROM sno_generators(),
@@ -76,9 +78,9 @@ is( $sessions[0]->query_safe(
 
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 is(show('sum(issued), sum(exhausted), sum(waits)', 'true'),
-	'0|0|0', 'a reset is one of all sessions');
+	'0|0|0', 'a reset clears the counters of all sessions');
 $sessions[1]->query_safe('SELECT sno_generate() FROM generate_series(1, 5)');
-is(show('sum(issued)', 'true'), 5, 'which then count from zero');
+is(show('sum(issued)', 'true'), 5, 'after a reset, sessions count from zero');
 
 close_session($_) foreach @sessions[ 0, 1 ];
 wait_until(
@@ -87,7 +89,7 @@ wait_until(
 close_session($_) foreach @sessions[ 2 .. 5 ];
 
 #
-# A pool that is used up
+# No partition free
 #
 $node->append_conf('postgresql.conf', "sno.partitions = '100-103'");
 $node->restart;
@@ -97,7 +99,7 @@ $_->query_safe('SELECT sno_generate()') foreach @sessions[ 0 .. 3 ];
 like(
 	check_of('partitions'),
 	qr/^f\|Of partitions 100 to 103, sessions own 4 and gave back 0; 0 rest .* 0 are free/,
-	'sno_check() tells that the pool is used up');
+	'sno_check() tells that no partition is free');
 my @waiting = @sessions[ 4 .. 6 ];
 @pids = map { $_->{pid} } @waiting;
 my $these = 'pid IN (' . join(',', @pids) . ')';
@@ -105,12 +107,12 @@ send_query($_, 'SELECT sno_generate()') foreach @waiting;
 wait_until('three sessions wait',
 	sub { show('count(*)', "$these AND waits = 1") == 3 });
 is(show('count(partition), sum(issued)', $these),
-	'0|0', 'without a partition or an id');
+	'0|0', 'waiting sessions are shown without a partition or an id');
 my $longest = show('min(longest_wait)', $these);
-wait_until('waits that last are shown to last',
+wait_until('the wait is shown to last longer',
 	sub { show("min(longest_wait) > '$longest'", $these) eq 't' });
 wait_until(
-	'all of them show a wait event, between two looks for a partition',
+	'all waiting sessions have a wait event',
 	sub {
 		$node->safe_psql('postgres',
 			"SELECT count(*) FROM pg_stat_activity WHERE $these AND wait_event IN ('Extension', 'SnoPartition')"
@@ -119,13 +121,13 @@ wait_until(
 close_session($_) foreach @sessions[ 0 .. 3 ];
 receive($_)       foreach @waiting;
 is(show('count(partition), sum(issued), sum(waits)', $these),
-	'3|3|3', 'they go on, and each has waited once');
+	'3|3|3', 'waiting sessions go on, and each is shown to have waited once');
 like(
 	$waiting[0]->query_safe(
 		q{SET sno.max_wait = 0; SELECT sno_generate();
 		SELECT waits FROM sno_generators() WHERE pid = pg_backend_pid()}),
 	qr/\n1$/,
-	'who gets an id at once has not waited');
+	'an id that comes at once is no wait');
 close_session($_) foreach @waiting;
 
 #
@@ -138,13 +140,13 @@ my $session = open_session($node, 'postgres');
 $session->query_safe('SELECT sno_generate()');
 is( check_of('leases'),
 	't|Leases can be written, and none has failed to be renewed.',
-	'leases are renewed');
+	'sno_check() tells that leases are renewed');
 $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
 $node->append_conf('postgresql.conf', "sno.lease_duration = '1h'");
 $node->reload;
 wait_until(
-	'it is to be renewed at once, and that fails',
+	'an early renewal fails',
 	sub {
 		$session->query_safe('SELECT sno_generate()');
 		slurp_file($node->logfile) =~
@@ -153,20 +155,21 @@ wait_until(
 like(
 	check_of('leases'),
 	qr/^f\|Leases can't be written: table "sno_lease" of extension "sno" was altered$/,
-	'sno_check() tells what is wrong now');
+	'sno_check() tells what is wrong with the table');
 $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
 like(
 	check_of('leases'),
 	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
-	'and what was wrong');
+	'sno_check() tells what was wrong at the last renewal that failed');
 like(
 	$node->safe_psql(
 		'other', "SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
 	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres"\.$/,
-	'another database learns less of it');
+	'sno_check() of another database does not tell the cause');
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
-like(check_of('leases'), qr/^t\|/, 'a reset forgets it');
+like(check_of('leases'), qr/^t\|/,
+	'after a reset, sno_check() has forgotten the failed renewal');
 
 # Nothing that sno_check() does waits for a lock.
 $session->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
@@ -175,9 +178,9 @@ is( check_of('leases'),
 	'sno_check() tells that the table is locked');
 $session->query_safe('COMMIT');
 
-# What a standby is to know of
+# A lease that the standby will see
 wait_until(
-	'there is a lease that outlives the test',
+	'there is a lease that is longer than the test',
 	sub {
 		$session->query_safe('SELECT sno_generate()');
 		$session->query_safe(
@@ -196,10 +199,10 @@ $standby->start;
 is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
 	'7|t',
-	'a standby has nothing to worry about');
+	'sno_check() finds nothing wrong on a standby');
 is( $standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
 	0,
-	'and nothing to show');
+	'sno_generators() shows nothing on a standby');
 $standby->promote;
 $standby->safe_psql('postgres', 'SELECT sno_generate()');
 like(
@@ -207,50 +210,50 @@ like(
 		'postgres',
 		"SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
 	qr/^f\|Leases of other holders that are active: [1-9]\d*, the last one until /,
-	'when it is promoted, the leases of the primary are another holder\'s');
+	'on a promoted standby, sno_check() tells of the leases of the primary');
 $standby->stop;
 $node->stop;
 
 #
-# A clock that is stepped
+# A clock that steps
 #
 SKIP:
 {
 	my $clock = FakeClock->new;
 	skip 'libfaketime is not installed', 5 unless defined $clock;
 
-	# One that was never leased issues at any time.
+	# A partition that was never leased can issue at any time.
 	$node->append_conf('postgresql.conf', "sno.partitions = '2000-2999'");
 	$clock->start_server($node);
 	$session = open_session($node, 'postgres');
 	$session->query_safe('SELECT sno_generate()');
 	is( check_of('clock'),
 		't|No step of the system clock was seen.',
-		'a clock that goes steadily');
+		'sno_check() finds nothing wrong with a steady clock');
 	$clock->set_offset(-3600);
 	$session->query_safe('SELECT sno_generate()');
 	like(
 		check_of('clock'),
 		qr/^f\|.*so often: 1\. The last time by -(3600\.0|3599\.9)\d\d s, to /,
-		'a step back');
+		'sno_check() tells of a step back');
 	$clock->set_offset(-3000);
 	$session->query_safe('SELECT sno_generate()');
 	like(
 		check_of('clock'),
 		qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
-		'a step forward');
+		'sno_check() tells of a step forward');
 	is( $session->query_safe(
 			'SELECT drifts % 2 FROM sno_generators() WHERE pid = pg_backend_pid()'
 		),
 		1,
-		'the other timeline is shown');
+		'sno_generators() shows the drift to the other side');
 	$clock->set_offset(60 * 365 * 86400);
 	like(
 		$node->safe_psql(
 			'postgres',
 			"SELECT ok, hint FROM sno_check() WHERE item = 'epoch'"),
 		qr/^f\|Set the system clock right\.$/,
-		'a clock outside the epoch');
+		'sno_check() tells of a clock outside the epoch');
 	close_session($session);
 	$node->stop;
 }

@@ -1,6 +1,6 @@
 
 # Named generators in sno_generators() and in notifications: sessions that share
-# one whose pool is small.
+# one with a small range of sequences.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ CREATE EXTENSION sno;
 SELECT sno_create_generator('$name', 7, 10, 13), sno_create_generator('idle', 8)}
 );
 
-# Of generators that are in use
+# Columns of sno_generators(), of the generators in use
 sub show
 {
 	my ($columns) = @_;
@@ -36,7 +36,7 @@ sub show
 		"SELECT $columns FROM sno_generators() WHERE issued IS NOT NULL");
 }
 
-# The names of those that are only defined
+# The names of the generators that are defined, but not in use
 sub unused
 {
 	return $node->safe_psql('postgres',
@@ -44,8 +44,8 @@ sub unused
 	);
 }
 
-is(show('count(*)'), 0,             'nothing is in use');
-is(unused(),         "idle, $name", 'what was never used is listed');
+is(show('count(*)'), 0,     'no generator is in use');
+is(unused(), "idle, $name", 'generators that were never used are listed');
 
 my $listener = open_session($node, 'postgres');
 $listener->query_safe('LISTEN sno_overflow');
@@ -60,20 +60,22 @@ foreach my $session (@sessions)
 	my ($out) = receive($session);
 	$received += $notes->add('all', join("\n", sort split /\n/, $out));
 }
-is($received, 800, 'all sessions have their ids');
+is($received, 800, 'all sessions have received their ids');
 my %seen;
 $seen{$_}++ foreach map { $_->[0] } @{ $notes->{notes} };
-is(scalar keys %seen, 800, 'none of them twice');
+is(scalar keys %seen, 800, 'no id was issued twice');
 
 is( show(
 		q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}
 	),
 	"|postgres|$name|7|10|13|4|800",
-	'a generator that is shared is shown once, with the ids of all');
-is(unused(), 'idle', 'and only once');
-cmp_ok(show('exhausted'), '>',  0,   'its units are exhausted');
-cmp_ok(show('exhausted'), '<=', 200, 'no oftener than there are ids for');
-cmp_ok(show('waits'),     '>',  0,   'callers had to wait');
+	'a shared generator is shown once, with the ids of all sessions');
+is(unused(), 'idle', 'a generator in use is not listed as unused');
+cmp_ok(show('exhausted'), '>', 0,
+	'exhausted units of the shared generator are counted');
+cmp_ok(show('exhausted'), '<=', 200,
+	'no more exhausted units are counted than the ids can fill');
+cmp_ok(show('waits'), '>', 0, 'waits for the shared generator are counted');
 
 my $heard = '';
 wait_until('it is over',
@@ -85,21 +87,21 @@ is( $node->safe_psql(
 		"SELECT DISTINCT p->>'generator', p->>'partition' FROM unnest(ARRAY[$list]::jsonb[]) AS p"
 	),
 	"$name|7",
-	'notifications tell which generator it is');
+	'notifications have the name and the partition of the generator');
 
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 is(show('issued, exhausted, waits, longest_wait'),
-	'0|0|0|00:00:00', 'its counters are reset');
+	'0|0|0|00:00:00', 'a reset clears the counters of the generator');
 $sessions[0]->query_safe("SELECT $call FROM generate_series(1, 5)");
-is(show('issued'), 5, 'and count from zero');
+is(show('issued'), 5, 'after a reset, the generator counts from zero');
 
-# A session's own generator is another row.
+# A session generator has a row of its own.
 $sessions[0]->query_safe('SELECT sno_generate()');
 is( show(
-		"string_agg(coalesce(name, '(own)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"
+		"string_agg(coalesce(name, '(session)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"
 	),
-	"(own) 1, $name 5",
-	'and so is its own one, counted apart');
+	"(session) 1, $name 5",
+	'a session generator is shown apart from the named one');
 $node->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
 $node->safe_psql('other', 'CREATE EXTENSION sno');
@@ -108,20 +110,22 @@ is( $node->safe_psql(
 		'SELECT database, count(name), count(*) FROM sno_generators() GROUP BY database'
 	),
 	'postgres|0|2',
-	'another database sees it without its name');
+	'another database sees the generators without their names');
 my $owner = open_session($node, 'other');
 $owner->query_safe('SET SESSION AUTHORIZATION owner; SELECT sno_generate()');
 my $seen =
   'SELECT database, count(*) FROM sno_generators() GROUP BY database ORDER BY database';
-is($owner->query_safe($seen), 'other|1', 'its owner sees that database only');
+is($owner->query_safe($seen),
+	'other|1', 'the owner of a database sees only that database');
 $node->safe_psql('postgres', 'GRANT pg_monitor TO owner');
 is($owner->query_safe($seen),
-	"other|1\npostgres|2", 'unless he is a member of pg_monitor');
+	"other|1\npostgres|2", 'a member of pg_monitor sees all databases');
 close_session($owner);
 close_session($_) foreach @sessions, $listener;
-wait_until('a generator that is closed is not in use',
+wait_until('the generator is not in use any more',
 	sub { show('count(*)') == 0 });
-is(unused(), "idle, $name", 'it is listed as one that is not used');
+is(unused(), "idle, $name",
+	'a generator that is no longer in use is listed as unused');
 
 $node->stop;
 done_testing();

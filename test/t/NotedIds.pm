@@ -1,10 +1,10 @@
 
-# Ids that clients noted outside of the server as soon as they received them, and
-# the checks of all these notes.
+# Ids that clients noted outside of the server as soon as they received them,
+# and the checks of all these notes.
 #
-# A note has the id, the session that received it, and the phase: one life of one
-# server.  Over all notes of all phases, whether their transactions were committed
-# or not, check() demands:
+# A note has the id, the session that received it, and the phase: one life of
+# one server.  Over all notes of all phases, whether their transactions were
+# committed or not, check() demands:
 #
 # - No id was issued twice, not even with another metabyte.
 # - No two phases used a partition at overlapping times, on whatever side.
@@ -53,10 +53,11 @@ sub add
 	return scalar @ids;
 }
 
-# Start client processes.  Each of them repeats one transaction: it receives some
-# ids, and inserts them into a table if one is given.  Every other client commits,
-# the others roll back.  A client ends when it loses its connection, after its last
-# round, or at an error, unless it has to bear errors.  Parameters:
+# Start client processes.  Each of them repeats one transaction: it receives
+# some ids, and inserts them into a table if one is given.  Every other client
+# commits, the others roll back.  A client ends when it loses its connection,
+# after its last round, or at an error, unless it has to bear errors.
+# Parameters:
 #
 #	clients		number of clients, 4
 #	connstr		where they connect to
@@ -124,8 +125,8 @@ sub wait_for_notes
 	return;
 }
 
-# Wait until the clients have ended, and collect their notes.  Returns the number
-# of notes, and the errors of the clients.
+# Wait until the clients have ended, and collect their notes.  Returns the
+# number of notes, and the errors of the clients.
 sub collect
 {
 	my ($self,  $clients) = @_;
@@ -169,8 +170,8 @@ sub stop_clients
 	return $self->collect($clients);
 }
 
-# Check ids of named generators: phases and sessions share their partition, so no
-# id twice is all that holds.
+# Check ids of named generators: phases and sessions share their partition, so
+# no id twice is all that holds.
 sub check_unique
 {
 	my ($self, $what) = @_;
@@ -178,8 +179,8 @@ sub check_unique
 
 	foreach my $note (@{ $self->{notes} })
 	{
-		my ($unit, $tick_tock, $meta, $partition, $sequence) =
-		  decode_id($note->[0]);
+		my ($unit, $tick_tock, $partition, $sequence) =
+		  @{ decode_id($note->[0]) }{qw(unit tick_tock partition sequence)};
 		$twice++ if $seen{"$partition/$unit/$tick_tock/$sequence"}++;
 	}
 	my $noted = @{ $self->{notes} };
@@ -200,7 +201,8 @@ sub check
 	foreach my $note (@{ $self->{notes} })
 	{
 		my ($id, $session, $phase) = @$note;
-		my ($unit, $tick_tock, $meta, $partition, $sequence) = decode_id($id);
+		my ($unit, $tick_tock, $partition, $sequence) =
+		  @{ decode_id($id) }{qw(unit tick_tock partition sequence)};
 		my $side = "$partition/$unit/$tick_tock";
 
 		if ($seen{"$side/$sequence"}++)
@@ -249,8 +251,8 @@ sub overlapping
 	  scalar grep { $ranges[ $_ - 1 ][1] >= $ranges[$_][0] } 1 .. $#ranges;
 }
 
-# Check that the table has each row whose commit a client saw, and no row that was
-# rolled back.
+# Check that the table has each row whose commit a client saw, and no row that
+# was rolled back.
 sub check_rows
 {
 	my ($self, $node, $dbname, $table) = @_;
@@ -275,8 +277,8 @@ FROM noted LEFT JOIN $table AS t USING (id);}),
 	return;
 }
 
-# Check that all ids of this phase lie within leases on disk.  This is called after
-# a crash and a restart, before anything is generated.
+# Check that all ids of this phase lie within leases on disk.  This is called
+# after a crash and a restart, before anything is generated.
 sub check_leases
 {
 	my ($self, $node, $dbname, $what) = @_;
@@ -290,9 +292,9 @@ sub check_leases
 	foreach my $note (@{ $self->{notes} })
 	{
 		next if $note->[2] != $self->{phase};
-		my ($unit, undef, undef, $partition) = decode_id($note->[0]);
+		my $id = decode_id($note->[0]);
 		$noted++;
-		$outside++ if $unit > ($until{$partition} // -1);
+		$outside++ if $id->{unit} > ($until{ $id->{partition} } // -1);
 	}
 	cmp_ok($noted, '>', 0, "$what: ids were noted");
 	is($outside, 0, "$what: all of them lie within leases on disk");

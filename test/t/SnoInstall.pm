@@ -40,10 +40,11 @@ sub take_files
 	return;
 }
 
-# Make another installation of that server.  Its programs are copied, because they
-# find all other files relative to their own place.  The other files are linked, in
-# folders of ours, so each of them can be replaced.  Returns the install_path for a
-# node, the folder of the libraries, and the folder of the extensions.
+# Make another installation of that server.  Its programs are copied, because
+# they find all other files relative to their own place.  The other files are
+# linked, in folders of ours, so each of them can be replaced.  Returns the
+# install_path for a node, the folder of the libraries, and the folder of the
+# extensions.
 sub copy_installation
 {
 	my $root   = PostgreSQL::Test::Utils::tempdir('installation');
@@ -67,15 +68,16 @@ sub copy_installation
 	return (dirname($to{bindir}), $to{pkglibdir}, "$to{sharedir}/extension");
 }
 
-# Build the library with one of its source files changed, by a sub that takes the
-# old text and returns the new one; returns the path of the library.
+# Build the library with one of its source files changed, by a sub that takes
+# the old text and returns the new one; returns the path of the library.
 sub build_library
 {
 	my ($file, $change) = @_;
 	my $top = "$FindBin::RealBin/../..";
 	my $dir = PostgreSQL::Test::Utils::tempdir('library');
 
-	# Objects that are there already, and not older than their sources, are used.
+	# Objects that are there already, and not older than their sources, are
+	# used.
 	system_or_bail('cp', '-pR',
 		(map { "$top/$_" } 'Makefile', 'sno.control', 'sql', 'src'), $dir);
 	my $text = slurp_file("$dir/$file");
@@ -85,8 +87,8 @@ sub build_library
 	return "$dir/sno.so";
 }
 
-# The file that defines the layout of shared memory, and a sub that changes it to
-# another layout: arguments of build_library().
+# The file that defines the layout of shared memory, and a sub that changes it
+# to another layout: arguments of build_library().
 sub other_layout
 {
 	return (
@@ -191,7 +193,8 @@ sub catalog_of
 	return $entries;
 }
 
-# The lines that only one of two catalogs has: "-" marks the first, "+" the second.
+# The lines that only one of two catalogs has: "-" marks the first, "+" the
+# second.
 sub differences
 {
 	my ($before, $after) = @_;

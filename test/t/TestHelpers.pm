@@ -13,11 +13,12 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-our @EXPORT = qw(decode_id unit_of ids_of wait_until kill_postmaster
-  start_again query_if_up crashes check_log configure open_session close_session
-  drop_session send_query has_answered receive error_of);
+our @EXPORT = qw(decode_id partitions_of unit_of ids_of
+  wait_until kill_postmaster start_again query_if_up crashes check_log configure
+  restore_dump open_session close_session drop_session send_query has_answered
+  receive error_of);
 
-# The fields of an id: unit, tick-tock bit, metabyte, partition, sequence.
+# The fields of an id, by name.
 sub decode_id
 {
 	my ($text) = @_;
@@ -28,11 +29,20 @@ sub decode_id
 	my ($time, $rest) = (0, 0);
 	$time = $time << 5 | $_ foreach unpack('C8',   $digits);
 	$rest = $rest << 5 | $_ foreach unpack('x8C8', $digits);
-	return (
-		$time >> 1, $time & 1,
-		$rest >> 32,
-		$rest >> 16 & 0xffff,
-		$rest & 0xffff);
+	return {
+		unit      => $time >> 1,
+		tick_tock => $time & 1,
+		meta      => $rest >> 32,
+		partition => $rest >> 16 & 0xffff,
+		sequence  => $rest & 0xffff };
+}
+
+# The partitions of ids, one id a line, in ascending order.
+sub partitions_of
+{
+	my ($ids)      = @_;
+	my %partitions = map { decode_id($_)->{partition} => 1 } split /\n/, $ids;
+	return sort { $a <=> $b } keys %partitions;
 }
 
 # SQL for the unit of a timestamptz.
@@ -95,8 +105,8 @@ sub query_if_up
 		'<', '/dev/null', '>', \$out, '2>', \$err) ? $out : undef;
 }
 
-# The ways in which a server crashes under clients, each as [name, sub that makes
-# it crash, sub that brings it up again].
+# The ways in which a server crashes under clients, each as [name, sub that
+# makes it crash, sub that brings it up again].
 sub crashes
 {
 	my ($node) = @_;
@@ -121,6 +131,18 @@ sub crashes
 			sub { start_again($node) } ]);
 }
 
+# Check that psql restores a dump.
+sub restore_dump
+{
+	my ($node, $file, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$node->command_ok(
+		[   'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file,
+			$node->connstr('postgres') ],
+		$name);
+	return;
+}
+
 # Check that the log of a server tells of no crash.
 sub check_log
 {
@@ -132,7 +154,8 @@ sub check_log
 	return;
 }
 
-# Change a setting of a server, and wait until these sessions have the new value.
+# Change a setting of a server, and wait until these sessions have the new
+# value.
 sub configure
 {
 	my ($node, $name, $value, @sessions) = @_;
@@ -158,9 +181,9 @@ sub configure
 	  sub { print substr(join('', '# ', @_), 0, 500), "\n"; };
 }
 
-# Open a session that survives errors, and shows their SQLSTATEs.  The library is
-# loaded first, if the user may load it, so that its settings are known.  It may
-# warn of an invalid one.
+# Open a session that survives errors, and shows their SQLSTATEs.  The library
+# is loaded first, if the user may load it, so that its settings are known.  It
+# may warn of an invalid one.
 sub open_session
 {
 	my ($node, $dbname, @settings) = @_;
@@ -217,7 +240,8 @@ sub has_answered
 	return "$session->{stdout}$session->{stderr}" ne '';
 }
 
-# Wait for the end of the query that was sent; returns its output and its errors.
+# Wait for the end of the query that was sent; returns its output and its
+# errors.
 sub receive
 {
 	my ($session) = @_;
@@ -233,7 +257,8 @@ sub error_of
 	return take_errors($session);
 }
 
-# The errors of a session since the last call, without the place that psql names.
+# The errors of a session since the last call, without the place that psql
+# names.
 sub take_errors
 {
 	my ($session) = @_;

@@ -1,11 +1,11 @@
 
-# A server that is tortured, the clients that generate there meanwhile, and the
-# oracle over what they noted.  The programs are in test/torture: they are built
-# in a temporary folder.
+# A server that is struck by faults, the clients that generate there meanwhile,
+# and the oracle, which checks all their notes.  The programs are in
+# test/torture: they are built in a temporary folder.
 #
-# All that is left to chance is drawn from a seed, in one order.  By default each
-# fault of a plan strikes once.  TORTURE_MINUTES makes it go on, in an order that
-# TORTURE_SEED gives, for that long (script/torture).
+# All random numbers come from one seed.  By default each fault of a plan
+# strikes once.  With TORTURE_MINUTES, faults strike for that time, in an order
+# that TORTURE_SEED gives (script/torture).
 
 package Torture;
 
@@ -30,7 +30,7 @@ my $progress_size = 2 * 8 * $max_faults;
 my $progress_from = 3 * 8;
 my $no_partition  = ~0;
 
-# Build a program, or a library if it is named so; returns its path.
+# Build a program, or a library if the name ends in .so; returns its path.
 my %built;
 
 sub build
@@ -51,7 +51,7 @@ sub build
 	return $built{$name} = $path;
 }
 
-# Clients may wait for an id as long as max_wait tells.
+# max_wait is sno.max_wait of the clients.
 sub new
 {
 	my ($class, %params) = @_;
@@ -74,7 +74,7 @@ sub new
 	return $self;
 }
 
-# A number below $n.
+# A random number below $n.
 sub random
 {
 	my ($self, $n) = @_;
@@ -94,7 +94,7 @@ sub shuffled
 	return map { splice @list, $self->random(scalar @list), 1 } 0 .. $#list;
 }
 
-# Change bytes of a file that others have mapped.
+# Change bytes of a file that other processes have mapped.
 sub poke
 {
 	my ($file, $offset, $bytes) = @_;
@@ -109,7 +109,7 @@ sub poke
 # The server
 #
 
-# Start it with a clock and a disk that can be bent.
+# Start it with a clock that can be set and a disk that can stall.
 sub start_server
 {
 	my ($self, $node) = @_;
@@ -120,8 +120,8 @@ sub start_server
 	return;
 }
 
-# Seconds added to the wall clock, and those added besides in every other
-# period of so many.
+# Set the clock to $offset seconds after the real time.  In every other period
+# of $period seconds, $strobe seconds are added.
 sub set_clock
 {
 	my ($self, $offset, $strobe, $period) = @_;
@@ -130,7 +130,7 @@ sub set_clock
 	return;
 }
 
-# Do flushes of WAL wait?
+# Make flushes of WAL wait, or let them go on.
 sub stall_flushes
 {
 	my ($self, $stall) = @_;
@@ -138,7 +138,8 @@ sub stall_flushes
 	return;
 }
 
-# Where clients connect to, and faults strike; nowhere if it isn't said.
+# Set the server that clients connect to and faults strike; without one, clients
+# connect to no server.
 sub lead_clients
 {
 	my ($self, $node) = @_;
@@ -154,14 +155,14 @@ sub lead_clients
 	return;
 }
 
-# Have that server do something.
+# Execute SQL on that server.
 sub sql
 {
 	my ($self, $query) = @_;
 	return $self->{node}->safe_psql('postgres', $query);
 }
 
-# Which life of which server is it?  As clients.c asks for it.
+# A number for the present life of a server, by the same query as in clients.c.
 sub life
 {
 	my ($self, $node) = @_;
@@ -172,7 +173,7 @@ sub life
 		FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
 }
 
-# A query for what is leased.
+# SQL for the last leased unit of each partition, on either side.
 sub leases_query
 {
 	my @until = map { 'max(' . unit_of($_) . ')' } qw(tick_until tock_until);
@@ -182,8 +183,8 @@ sub leases_query
 	  . ' FROM sno_catalog.sno_lease GROUP BY partition';
 }
 
-# Note what a life has leased, as that query told; or, in the file "heard", what
-# its successor knows of that.
+# Note the leases of a life, as that query returns them: in the file "bounds"
+# those that the life had, in "heard" those of which its successor knows.
 sub note_leases
 {
 	my ($self, $life, $leases, $file) = @_;
@@ -193,8 +194,8 @@ sub note_leases
 	return;
 }
 
-# Note what a life that is over had leased, before another one generates: from
-# now on, it is known to have leased nothing else.
+# Note all leases of a life that is over, before another life generates.  From
+# then on, the oracle knows that the life had no others.
 sub note_all_leases
 {
 	my ($self, $life, $node, $file) = @_;
@@ -206,7 +207,7 @@ sub note_all_leases
 	return;
 }
 
-# Note the rows of the table that clients insert into.
+# Note the rows of the table into which clients insert.
 sub note_rows
 {
 	my ($self, $node) = @_;
@@ -234,11 +235,12 @@ sub stop_clients
 {
 	my ($self) = @_;
 	poke("$self->{dir}/control", 0, pack('Q', 1));
-	ok($self->{clients}->finish, 'clients end well');
+	ok($self->{clients}->finish, 'all clients end without a failure');
 	return;
 }
 
-# Per client, the ids received under each fault and the longest stall, in ns.
+# For each client, the number of ids received under each fault, and the longest
+# time between two ids, in ns.
 sub progress
 {
 	my ($self) = @_;
@@ -252,14 +254,14 @@ sub progress
 	} 0 .. $#{ $self->{kinds} };
 }
 
-# Ids received under the fault that is on, by each client.
+# The number of ids that each client has received under the present fault.
 sub ids_now
 {
 	my ($self) = @_;
 	return map { $_->{ids}[ $self->{fault} ] } $self->progress;
 }
 
-# Wait until each client has received so many more ids.
+# Wait until each client has received $count more ids.
 sub wait_for_ids
 {
 	my ($self, $count) = @_;
@@ -273,7 +275,7 @@ sub wait_for_ids
 	return;
 }
 
-# From now on it is this fault that ids are received under.
+# Begin a fault: ids are received under it from now on.
 sub under
 {
 	my ($self, $name) = @_;
@@ -298,7 +300,7 @@ sub get_on
 	return;
 }
 
-# Strike; all clients have to get on after it.
+# Let a fault strike; all clients must generate again after it.
 sub strike
 {
 	my ($self, $name, $fault) = @_;
@@ -309,7 +311,7 @@ sub strike
 	return;
 }
 
-# Carry out a plan: names of faults, each with the sub that it is.
+# Carry out a plan: pairs of the name of a fault and its sub.
 sub carry_out
 {
 	my ($self, @plan) = @_;
@@ -331,8 +333,8 @@ sub carry_out
 	return;
 }
 
-# The errors that clients met, but for 57P01 to 57P03, which tell that the
-# session or the server ends: [fault, SQLSTATE, message].
+# The errors that clients met, as [fault, SQLSTATE, message], without 57P01 to
+# 57P03: these tell that the session or the server ends.
 sub errors
 {
 	my ($self) = @_;
@@ -348,10 +350,10 @@ sub errors
 }
 
 #
-# What several plans have
+# Faults of several plans
 #
 
-# The sessions of clients, and one of them.
+# The sessions of the clients, and a random one of them.
 sub sessions
 {
 	my ($self) = @_;
@@ -381,7 +383,7 @@ sub kill_session
 	return;
 }
 
-# So many times, stop one of these sessions, and let it go on.
+# Stop one of these sessions, and let it go on, $times times.
 sub stop_sessions
 {
 	my ($self, $times, @pids) = @_;
@@ -395,8 +397,8 @@ sub stop_sessions
 	return;
 }
 
-# End a life of the server, and begin another one.  What it had leased is noted
-# while no client can generate yet.
+# End a life of the server, and begin another one.  The leases of the old life
+# are noted before a client can generate.
 sub relive
 {
 	my ($self, $end) = @_;
@@ -411,9 +413,9 @@ sub relive
 	return;
 }
 
-# A standby is promoted that hasn't heard of the latest leases and rows.  If its
-# clock is to be behind, the primary goes on after all leases that the standby has
-# heard of are over, and that is the time at which the standby begins.
+# Promote a standby that has not received the latest leases and rows.  With
+# $behind, its clock is behind: the primary goes on after all leases are over
+# that the standby knows, and the standby begins at that time.
 sub promote
 {
 	my ($self, $behind) = @_;
@@ -434,7 +436,7 @@ sub promote
 			q{SELECT extract(epoch FROM max(until))
 			FROM (SELECT greatest(tick_until, tock_until) AS until FROM sno_catalog.sno_lease) AS s
 			WHERE until < clock_timestamp() + interval '1 minute'});
-		wait_until('all leases that it has heard of are over',
+		wait_until('all leases that the standby knows are over',
 			sub { time > $from });
 		$self->wait_for_ids(1000);
 	}
@@ -452,7 +454,7 @@ sub promote
 	$standby->promote;
 	$self->note_all_leases($life, $standby, 'heard');
 
-	# Its rows are noted already.
+	# These rows are noted already.
 	$standby->safe_psql('postgres', 'TRUNCATE t');
 	poke("$self->{dir}/control", 16, pack('Q', $self->{promoted}));
 	my $offset = $behind ? $from - time : 0;
@@ -460,8 +462,8 @@ sub promote
 	$self->lead_clients($standby);
 	if ($behind)
 	{
-		# Other faults, which step back by 2 s, aren't to lead there again.
-		wait_until('the primary\'s time is over',
+		# Other faults step back by 2 s, and must not reach this time again.
+		wait_until('the time of the primary is over',
 			sub { time + $offset > $end && time > $end + 3 });
 		$self->{behind} = 1;
 	}
@@ -471,7 +473,7 @@ sub promote
 	return;
 }
 
-# Stall flushes for so many seconds, and do something before they go on.
+# Stall flushes for some seconds, and do something before they go on.
 sub stall_for
 {
 	my ($self, $seconds, $meanwhile) = @_;
@@ -482,7 +484,7 @@ sub stall_for
 	return;
 }
 
-# A fault: the clock shows so many seconds after the real time, one after the
+# A fault: the clock is set to several offsets from the real time, one after the
 # other.
 sub clock_at
 {
@@ -498,7 +500,8 @@ sub clock_at
 	};
 }
 
-# A fault: the clock is stepped by so many seconds, and back, each millisecond.
+# A fault: the clock steps forth and back each millisecond, by several steps one
+# after the other.
 sub strobe
 {
 	my @steps = @_;
@@ -517,9 +520,9 @@ sub strobe
 # The oracle
 #
 
-# Have it judge, of some clients or all; sessions may take turns under the
-# faults whose names match "strobing".  Returns its counts, with those of each
-# fault in "faults".
+# Run the oracle over the notes of some or all clients.  Sessions may take turns
+# under the faults whose names match "strobing".  Returns its counts; "faults"
+# has those of each fault.
 sub judge
 {
 	my ($self, %params) = @_;
@@ -588,8 +591,9 @@ sub show
 	return;
 }
 
-# When all clients have stopped: the oracle finds nothing wrong.  Of named
-# generators, sessions and lives "share" the partition.
+# Check, when all clients have stopped, that the oracle finds nothing wrong.
+# With share => 1, sessions and lives share a partition: that of a named
+# generator.
 sub check
 {
 	my ($self, %params) = @_;
@@ -602,27 +606,29 @@ sub check
 	if (!$params{share})
 	{
 		is($verdict->{overlaps}, 0, 'no two lives share a partition\'s time');
-		is($verdict->{turns}, 0, 'no two sessions share a unit\'s timeline');
+		is($verdict->{turns},    0, 'no two sessions share a side of a unit');
 		is($verdict->{descents}, 0, 'each session\'s sequences ascend');
 	}
-	is($verdict->{beyond}, 0, 'none is beyond what was on disk');
+	is($verdict->{beyond}, 0, 'no id is beyond a lease on disk');
 	is($verdict->{again_named},
-		0, 'none of a named generator was issued again by a successor');
+		0, 'a successor issued no id of a named generator again');
 	if ($self->{behind})
 	{
-		note(   "$verdict->{again_session} of sessions' generators were, "
+		note(
+			"a successor issued $verdict->{again_session} ids of sessions again, "
 			  . "$verdict->{by_chance} are expected by chance");
 		cmp_ok($verdict->{behind}, '>', 0,
-			"but it issued in the time of $verdict->{unheard} ids that it had not heard of"
+			"a successor issued in the time of $verdict->{unheard} ids that it does not know"
 		);
 	}
-	is($verdict->{lost},    0, 'each acknowledged row is there');
-	is($verdict->{risen},   0, 'and none that was rolled back');
+	is($verdict->{lost},    0, 'each committed row is there');
+	is($verdict->{risen},   0, 'no row is there that was rolled back');
 	is($verdict->{doubled}, 0, 'no two rows have the same id');
 	return;
 }
 
-# Clients met no error but where one is due: SQLSTATEs, as patterns, by fault.
+# Check that clients met only the errors that a fault allows: pairs of the name
+# of a fault and a pattern of SQLSTATEs.
 sub check_errors
 {
 	my ($self, %due) = @_;
@@ -630,7 +636,8 @@ sub check_errors
 	  map  { "$_->[0]: $_->[1] $_->[2]" }
 	  grep { !defined $due{ $_->[0] } || $_->[1] !~ $due{ $_->[0] } }
 	  $self->errors;
-	is(join("\n", @unexpected), '', 'no error but where one is due');
+	is(join("\n", @unexpected),
+		'', 'clients met only errors that a fault allows');
 	return;
 }
 
@@ -640,7 +647,7 @@ sub check_logs
 	my @crashes =
 	  map { slurp_file($_) =~ /^.*(?:PANIC|TRAP|signal (?!9\b)).*$/mg }
 	  sort keys %{ $self->{logs} };
-	is(join("\n", @crashes), '', 'nothing crashed but what was killed');
+	is(join("\n", @crashes), '', 'no process crashed that was not killed');
 	return;
 }
 
