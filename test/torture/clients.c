@@ -1,23 +1,24 @@
 /*
  * clients.c
- *		Clients that generate, and note each id the moment they receive it.
+ *		Clients that generate, and note each id as soon as they receive it.
  *
  * clients CONTROL NOTES CONNECTION KIND ...
  *
- * One client for each KIND, a process of its own, does the same over and over
- * until it is told to stop by the file CONTROL.  The file CONNECTION has what
- * to connect to; it is read again after each loss of the connection, which is
- * no failure.  A client notes runs of ids in NOTES.N, and in NOTES.N.errors the
- * errors it met, each with the fault that was on.
+ * There is one client, a process of its own, for each KIND.  It repeats the same
+ * work until the file CONTROL tells it to stop.  The file CONNECTION has the
+ * connection string.  It is read again after each loss of the connection, which
+ * is not a failure.  A client notes runs of ids in NOTES.N, and its errors in
+ * NOTES.N.errors, each with the fault under which it occurred.
  *
- *	bulk		has many ids copied out at a time
+ *	bulk		copies out many ids at a time
  *	commit		inserts a few ids, and commits
  *	rollback	inserts a few ids, and rolls back
- *	brief		generates a few ids in a session that lasts no longer, and
- *				every other time ends in the midst of an answer
- *	named		has ids of the named generator "full" inserted, and commits
- *	small		has ids of "small", which all want, copied out, a few at a time
- *	sequence	takes values of PostgreSQL's sequence s, in transactions
+ *	brief		generates a few ids in each session, and every other time ends
+ *				before it has received all of them
+ *	named		inserts ids of the named generator "full", and commits
+ *	small		copies out a few ids at a time, of the named generator "small",
+ *				which has few sequences
+ *	sequence	takes values of the sequence s in transactions
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,7 +42,7 @@
 #define INSERT_NAMED \
 	"INSERT INTO t (id) SELECT sno_generate(1, 'full') FROM generate_series(1, 100) RETURNING id"
 
-/* A life begins when the server does, or starts all its processes again. */
+/* A life begins when the server starts, or starts all its processes again. */
 #define LIFE \
 	"SELECT hashtextextended(concat_ws(' ', current_setting('port'), pid, " \
 	"extract(epoch FROM backend_start)), 0) FROM pg_stat_activity " \
@@ -77,17 +78,17 @@ static FILE *errors;
 static uint32_t client;
 static const Kind *kind;
 
-/* The connection, and the life of the server that it is to. */
+/* The connection, and the life of its server. */
 static PGconn *conn;
 static uint64_t life;
 static uint8_t promotions;
 static uint32_t connections;
 
-/* Runs of the transaction that is in progress; the last one may still grow. */
+/* Runs of the present transaction; the last one may still grow. */
 static Run	pending[32768];
 static int	pending_count;
 
-/* When this client received an id last, ns. */
+/* When this client received its last id, ns. */
 static uint64_t last;
 
 static void
@@ -112,7 +113,7 @@ pause_a_little(void)
 	usleep(2000);
 }
 
-/* Write down the runs that are pending, whose fate is known now. */
+/* Write the pending runs to the file, now that their fate is known. */
 static void
 settle(Fate fate)
 {
@@ -150,7 +151,7 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 	last = now;
 }
 
-/* Note what a row of COPY's binary format has, if it is one. */
+/* Note the id, or the value of a sequence, in a row of COPY's binary format. */
 static void
 note_row(const unsigned char *row, int size)
 {
@@ -172,7 +173,7 @@ note_row(const unsigned char *row, int size)
 	}
 }
 
-/* Note an error, if the server sent one: the end of a connection is none. */
+/* Note an error that the server sent.  The end of a connection is not an error. */
 static void
 complain(const PGresult *result)
 {
@@ -200,7 +201,7 @@ execute(const char *command)
 	return done;
 }
 
-/* Receive all rows, or no more than so many. */
+/* Receive all rows, or up to a limit. */
 static bool
 receive(int limit)
 {

@@ -1,8 +1,9 @@
 /*
  * faults.c
- *		A library to be preloaded into a server, whose wall clock and disk it
- *		bends as the file that FAULTS names tells.  The file is mapped: what is
- *		written to it takes effect at once, in all processes.
+ *		A library to be preloaded into a server.  It changes the wall clock, and
+ *		stalls flushes, as told by the file that the variable FAULTS names.  The
+ *		file is mapped, so what is written to it takes effect at once in all
+ *		processes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

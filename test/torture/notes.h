@@ -1,10 +1,10 @@
 /*
  * notes.h
- *		What clients note of the ids that they receive, and how they are told
- *		what happens to the server meanwhile.
+ *		The notes of clients on the ids that they receive, and the file that tells
+ *		the clients which fault strikes the server.
  *
- * Ids of one timeline whose sequences follow each other are noted as one run:
- * nothing is lost but the metabyte, on which uniqueness must not rest.
+ * Ids of one unit, side and partition whose sequences follow each other are noted
+ * as one run.  Only the metabyte is lost, and ids must be unique without it.
  */
 #ifndef NOTES_H
 #define NOTES_H
@@ -17,8 +17,8 @@
 
 typedef enum Fate
 {
-	UNKNOWN,					/* or of no interest: the id isn't in a row */
-	COMMITTED,					/* and the client was told so */
+	UNKNOWN,					/* or the id isn't in a row */
+	COMMITTED,					/* and the client knows it */
 	ROLLED_BACK
 } Fate;
 
@@ -28,18 +28,18 @@ typedef struct Run
 	uint64_t	life;			/* one life of one server */
 	uint32_t	session;		/* one connection of one client */
 	uint16_t	partition;
-	uint8_t		fault;			/* the one that was on */
+	uint8_t		fault;			/* under which it was received */
 	uint8_t		fate;
 	uint16_t	first;			/* sequence */
-	uint8_t		promotions;		/* before this life */
+	uint8_t		promotions;		/* of standbys, before this life */
 	uint8_t		named;			/* of a named generator? */
 	uint32_t	count;
 } Run;
 
 /*
- * The units up to which a server, in one of its lives, had leased a partition, or
- * up to which its successor knows of that.  One with NO_PARTITION tells that all
- * of the life is noted.
+ * The last units, on both sides, of the leases that one life of a server had for a
+ * partition, or of those that its successor knows.  A bound of NO_PARTITION tells
+ * that all bounds of the life are noted.
  */
 #define NO_PARTITION	UINT64_MAX
 
@@ -50,18 +50,18 @@ typedef struct Bound
 	uint64_t	until[2];		/* unit, by tick-tock */
 } Bound;
 
-/* What one client did under each fault.  Its clock is the monotonic one. */
+/* What one client did under each fault; times are of the monotonic clock. */
 typedef struct Progress
 {
 	uint64_t	ids[MAX_FAULTS];
 	uint64_t	stall[MAX_FAULTS];	/* longest time between two ids, ns */
 } Progress;
 
-/* A file that the nemesis and the clients share. */
+/* The file that Torture.pm and the clients share. */
 typedef struct Control
 {
-	uint64_t	stop;			/* clients are to end */
-	uint64_t	fault;			/* the one that is on */
+	uint64_t	stop;			/* must clients end? */
+	uint64_t	fault;			/* that strikes now */
 	uint64_t	promotions;		/* of standbys, before the present life */
 	Progress	progress[MAX_SESSIONS];
 } Control;

@@ -1,40 +1,43 @@
 /*
  * oracle.c
- *		The oracle over all that clients noted.
+ *		The oracle: checks all notes of all clients.
  *
  * oracle [-t MASK] [-b BOUNDS] [-h HEARD] [-r ROWS] ... NOTES ...
  *
- * Over all notes, whether their transactions were committed or not, counts
+ * A side is one of the two halves of the ids of a unit, by the tick-tock bit.  Over
+ * all notes, whether their transactions were committed or not, the oracle counts
  *
- *	twice		ids that were issued before, whatever their metabyte
+ *	twice		ids that were issued before, with any metabyte
  *	overlaps	partitions that two lives of servers used at overlapping times,
- *				whatever the timeline
- *	turns		timelines in a unit where sessions took turns, but under the
- *				faults in MASK, whose clocks come back to a unit
- *	descents	sequences of a session that don't ascend in a timeline
- *	beyond		ids after the unit up to which the server had leased their
- *				timeline of the partition on disk, for lives that BOUNDS tells of
+ *				on any side
+ *	turns		sides of a unit in a partition where sessions took turns.  Faults
+ *				in MASK are left out: their clocks come back to a unit
+ *	descents	sequences of a session that don't ascend on a side of a unit
+ *	beyond		ids after the last unit that the server had leased, on disk, on
+ *				their side of the partition.  Only lives in BOUNDS are checked
  *
- * A standby that is promoted may not have received the end of its predecessor's
- * WAL.  HEARD tells what it knows of the predecessor's leases.  Ids beyond that are
- * unheard.  What a successor does in their time isn't counted above, but here:
+ * A promoted standby, the successor, may not have received the end of the WAL of the
+ * server before it.  HEARD tells which leases of that server it knows.  Ids beyond
+ * these leases are unheard.  What the successor does in the time of unheard ids is
+ * not counted above, but here:
  *
- *	unheard		ids that the successor has not heard of
+ *	unheard		ids that the successor does not know of
  *	behind		ids that it issued in the units of those: its clock was behind
  *	again_session	unheard ids of sessions that it issued again
- *	by_chance	how many of these are to be expected, as sessions draw their
- *				partitions from all at random
- *	again_named	unheard ids of named generators that it issued again, but for
- *				partitions where both timelines have unheard ids, which it tells
+ *	by_chance	how many of these to expect, because sessions choose their
+ *				partitions at random
+ *	again_named	unheard ids of named generators that it issued again.  Partitions
+ *				with unheard ids on both sides are left out, and printed
  *
- * and, if there are tables in ROWS, as COPY's binary format has a column of ids,
+ * ROWS are tables with a column of ids, in COPY's binary format.  If there are any,
+ * the oracle also counts
  *
- *	lost		ids whose rows were committed, and are in none of them
- *	risen		ids whose rows were rolled back, and are in one
- *	doubled		rows of a table that have another one's id
+ *	lost		ids whose rows were committed, and are in no table
+ *	risen		ids whose rows were rolled back, and are in a table
+ *	doubled		rows of a table that have the same id as another row
  *
- * Prints a name and a count a line; then, for each fault, the ids received
- * under it and those of them that were issued before.
+ * It prints a name and a count in each line; then, for each fault, the number of ids
+ * received under it, and the number of those that were issued before.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,7 +52,7 @@
 
 #define PARTITIONS	65536.0
 
-/* A growing array of things of one size. */
+/* An array that grows, of items of one size. */
 typedef struct Array
 {
 	char	   *items;
@@ -176,7 +179,7 @@ compare_times(const void *x, const void *y)
 	return 0;
 }
 
-/* Of the bounds noted for a partition keep the highest. */
+/* Keep only the highest bound of each partition of a life. */
 static void
 merge_bounds(Array *noted)
 {
@@ -204,7 +207,7 @@ bound_of(const Array *noted, uint64_t life, uint64_t partition)
 	return bsearch(&key, noted->items, noted->count, sizeof(Bound), compare_bounds);
 }
 
-/* Is it beyond the bounds of its life, which are noted? */
+/* Are the bounds of its life noted, and is the run beyond them? */
 static bool
 is_beyond(const Array *noted, const Run *run)
 {
@@ -222,7 +225,7 @@ is_unheard(const Run *run)
 	return is_beyond(&heard, run);
 }
 
-/* Had the server that issued one of them not heard of the other one? */
+/* Did the server that issued one of them not know of the other one? */
 static bool
 one_is_unheard(const Run *a, const Run *b)
 {
@@ -230,7 +233,7 @@ one_is_unheard(const Run *a, const Run *b)
 		a->promotions > b->promotions && is_unheard(b);
 }
 
-/* Notes of one client, in the order in which it received them. */
+/* Check the notes of one client, which are in the order in which it received ids. */
 static void
 check_descents(const Run *run, size_t count)
 {
@@ -241,36 +244,35 @@ check_descents(const Run *run, size_t count)
 			descents++;
 }
 
-/* Has a life unheard ids in both timelines of a partition? */
+/* Has a life unheard ids on both sides of a partition? */
 static bool
 both_unheard(uint64_t life, uint16_t partition)
 {
 	static uint64_t last_life;
 	static int	last_partition = -1;
-	static int	timelines;
+	static int	sides;
 
 	if (life == last_life && partition == last_partition)
-		return timelines == 3;
+		return sides == 3;
 	last_life = life;
 	last_partition = partition;
-	timelines = 0;
+	sides = 0;
 	for (size_t i = 0; i < unheard_runs.count; i++)
 	{
 		const Run  *run = (Run *) unheard_runs.items + i;
 
 		if (run->life == life && run->partition == partition)
-			timelines |= 1 << (run->time & 1);
+			sides |= 1 << (run->time & 1);
 	}
-	if (timelines == 3)
-		printf("# partition %d is left out: both timelines have ids that a successor has not heard of\n",
+	if (sides == 3)
+		printf("# partition %d is left out: both sides have ids that a successor does not know of\n",
 			   partition);
-	return timelines == 3;
+	return sides == 3;
 }
 
 /*
- * Some ids of run[last] are in runs before it, too.  Counts them, if a successor
- * issued them that had not heard of them, and returns 0; else returns their
- * number.
+ * `common` ids of run[last] are in runs before it, too.  If a successor issued them
+ * that did not know of them, counts them and returns 0; else returns their number.
  */
 static uint32_t
 count_again(const Run *run, size_t last, uint32_t common)
@@ -298,9 +300,9 @@ count_again(const Run *run, size_t last, uint32_t common)
 	return 0;
 }
 
-/* Runs of one unit's timeline in one partition, by sequence. */
+/* Check the runs on one side of one unit in one partition, ordered by sequence. */
 static void
-check_timeline(const Run *run, size_t count)
+check_side(const Run *run, size_t count)
 {
 	uint32_t	end = 0;
 	uint32_t	over[MAX_SESSIONS];	/* sessions whose turn is over */
@@ -340,7 +342,7 @@ check_timeline(const Run *run, size_t count)
 	turns += in_turns;
 }
 
-/* Runs of one partition, by time. */
+/* Check the runs of one partition, ordered by time. */
 static void
 check_lives(const Run *run, size_t count)
 {
@@ -390,7 +392,7 @@ check_bounds(const Run *run)
 	beyond += run->count;
 }
 
-/* Compare a run with the unheard ones of its unit, in whatever partition. */
+/* Compare a run with the unheard runs of its unit, in all partitions. */
 static void
 check_behind(const Run *run)
 {
@@ -441,7 +443,7 @@ check_rows(const Run *run)
 	}
 }
 
-/* Load a table's ids; count those that are there more than once. */
+/* Load the ids of a table, and count those that are there more than once. */
 static void
 load_rows(const char *path)
 {
@@ -466,7 +468,7 @@ load_rows(const char *path)
 		doubled += compare_rows(row, row + 1) == 0;
 }
 
-/* Call `check` for each stretch of runs that are the same in what it compares. */
+/* Call `check` for each group of runs of one partition, or of one time in it. */
 static void
 check_groups(void (*check) (const Run *, size_t), bool by_time)
 {
@@ -535,7 +537,7 @@ main(int argc, char **argv)
 		}
 	}
 	qsort(unheard_runs.items, unheard_runs.count, sizeof(Run), compare_times);
-	check_groups(check_timeline, true);
+	check_groups(check_side, true);
 	check_groups(check_lives, false);
 	for (size_t i = 0; i < runs.count; i++)
 	{
