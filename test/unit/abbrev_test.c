@@ -1,8 +1,8 @@
 /*
  * abbrev_test.c
- *		Comparison and distance of ids against memcmp(), and abbreviated keys
- *		against what abbrev.h promises: they keep the order wherever the near
- *		parts lie, and lose nothing near the first id.  Prints TAP.
+ *		Comparison and distance of ids, compared with memcmp(); and abbreviated
+ *		keys, compared with what abbrev.h promises: they keep the order for all
+ *		near parts, and tell all ids apart near the first one.  Prints TAP.
  */
 #include <string.h>
 
@@ -26,14 +26,14 @@ from_parts(uint64_t time, uint64_t rest)
 	return id;
 }
 
-/* At most 40 bits, of any length with the same probability. */
+/* A number of at most 40 bits; each length has the same probability. */
 static uint64_t
 random_length(void)
 {
 	return next_random() >> (24 + next_random() % 40);
 }
 
-/* A value of 40 bits: any, an end, or near another one on either side. */
+/* A number of 40 bits: any, near an end, or near another number on either side. */
 static uint64_t
 random_part(uint64_t other)
 {
@@ -102,8 +102,8 @@ test_compare(void)
 			distances &= (sno_distance(&a, &b) > 0) == (order < 0) &&
 				sno_distance(&a, &b) >= 0;
 	}
-	report(same_order, "compares as memcmp does");
-	report(distances, "is at a distance from all but itself");
+	report(same_order, "sno_compare() orders ids as memcmp() does");
+	report(distances, "sno_distance() is 0 for equal ids only");
 }
 
 static void
@@ -114,9 +114,9 @@ test_distance(void)
 	Sno			lowest = from_parts(0, 0);
 	Sno			highest = from_parts(0xffffffffff, 0xffffffffff);
 
-	report(sno_distance(&low, &next) == 1, "is at distance 1 from its neighbour");
+	report(sno_distance(&low, &next) == 1, "sno_distance() is 1 for ids next to each other");
 	report(sno_distance(&lowest, &highest) == 0x1p80,
-		   "is at distance 2^80, rounded, from the other end");
+		   "sno_distance() is 2^80, rounded, between both ends");
 }
 
 static void
@@ -137,10 +137,10 @@ test_order(void)
 
 		kept &= keeps_order(&first, &a, &b);
 	}
-	report(kept, "keeps the order of random ids, around random ones");
+	report(kept, "abbreviated keys keep the order of random ids, around random ids");
 }
 
-/* Walk over the edges of both near parts, one by one. */
+/* Walk over the edges of both near parts, id by id. */
 static void
 test_edges(void)
 {
@@ -175,7 +175,7 @@ test_edges(void)
 			}
 		}
 	}
-	report(kept, "keeps the order at the edges of the near parts");
+	report(kept, "abbreviated keys keep the order at the edges of the near parts");
 }
 
 static void
@@ -202,8 +202,8 @@ test_near(void)
 		in_time &= tells_apart(&first, &a, &b);
 		in_rest &= tells_apart(&first, &c, &d);
 	}
-	report(in_time, "tells all ids apart within two hours");
-	report(in_rest, "tells ids of near partitions and one metabyte apart at any time");
+	report(in_time, "abbreviated keys tell all ids apart within two hours");
+	report(in_rest, "abbreviated keys tell ids of near partitions and one metabyte apart at any time");
 }
 
 int

@@ -1,13 +1,13 @@
 /*
  * generator_test.c
- *		The generator core on a model small enough to be explored whole: every
- *		order of clock readings, lease writes, flushes, hand-overs and crashes
- *		over UNITS units and SEQUENCES sequences.
+ *		The generator core, explored in all states of a small model: every order
+ *		of clock readings, lease writes, flushes, changes of the session and
+ *		crashes, over UNITS units and SEQUENCES sequences.
  *
  * A state is the generator, the lease row as it is on disk and as it was last
- * written, and the set of all triples issued so far.  In each one it holds that
- * no triple was issued twice, that what was issued is under the ceiling on
- * disk, and the invariants I1 to I4 of generator.h.
+ * written, and the set of all triples issued so far.  In each state no triple was
+ * issued twice, no issued triple is beyond the ceiling on disk, and the invariants
+ * I1 to I4 of src/README.md hold.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 #include "core/generator.h"
 #include "tap.h"
 
-#define UNITS		6			/* 0 is where the first lease's floor lies */
+#define UNITS		6			/* 0 is the floor of the first lease */
 #define SEQUENCES	2
-#define LEASE		2			/* units that a lease reaches beyond now */
+#define LEASE		2			/* units from now to the ceiling */
 
 typedef struct State
 {
@@ -65,7 +65,7 @@ freeze(State *s, const SnoGenerator *g)
 	s->ceiling = (uint8_t) g->ceiling;
 }
 
-/* The set of states seen, and the ones still to be expanded. */
+/* The set of all states seen, and the list of those to expand. */
 #define SLOTS		(UINT64_C(1) << 25)
 static uint64_t *seen;
 static State *todo;
@@ -74,7 +74,7 @@ static uint64_t todo_count,
 			state_count,
 			issue_count;
 
-/* All of a state in 64 bits; 0 stands for an empty slot. */
+/* A state in 64 bits, never 0: that is an empty slot. */
 static uint64_t
 pack(const State *s)
 {
@@ -134,7 +134,7 @@ visit(const State *s)
 	return true;
 }
 
-/* One clock reading: a step, and a lease written for that reading. */
+/* One clock reading: a step, and the write of a lease. */
 static bool
 expand_now(const State *s, uint64_t now)
 {
@@ -161,7 +161,7 @@ expand_now(const State *s, uint64_t now)
 			return false;
 	}
 
-	/* Write a lease, without flushing it: a ceiling never goes down. */
+	/* Write a lease without a flush.  A ceiling never goes down. */
 	n = *s;
 	if (until > n.written)
 		n.written = (uint8_t) until;
@@ -178,13 +178,13 @@ expand(const State *s)
 		if (!expand_now(s, now))
 			return false;
 
-	/* Flush, which WAL may do by itself, ... */
+	/* Flush; WAL may also be flushed at any time. */
 	n = *s;
 	n.row = n.written;
 	if (!visit(&n))
 		return false;
 
-	/* ... and publish; both before or after a hand-over, which is no change. */
+	/* Publish.  That another session takes the partition changes nothing. */
 	if (s->row == s->written)
 	{
 		n.ceiling = n.row;
@@ -192,7 +192,7 @@ expand(const State *s)
 			return false;
 	}
 
-	/* Crash: what wasn't flushed is lost, and a new lease is taken. */
+	/* Crash: what was not flushed is lost.  A new lease begins. */
 	n = *s;
 	n.written = n.row;
 	sno_generator_start(&g, n.row, 0, SEQUENCES - 1);
@@ -218,14 +218,14 @@ explore(void)
 		ok = expand(&s);
 	}
 	snprintf(what, sizeof(what),
-			 "no triple twice, invariants hold: %llu states, %llu ids issued",
+			 "no triple is issued twice, and the invariants hold: %llu states, %llu ids",
 			 (unsigned long long) state_count, (unsigned long long) issue_count);
 	report(ok && issue_count > 0, what);
 	free(seen);
 	free(todo);
 }
 
-/* The reference's three branches, as one would tell them. */
+/* The three branches of the Go package, told as examples. */
 static void
 story(void)
 {
@@ -244,17 +244,17 @@ story(void)
 		   "the sequence starts at its lower bound and counts up");
 	report(sno_generator_step(&g, 150, &w) == SNO_EXHAUSTED &&
 		   sno_generator_step(&g, 151, &w) == SNO_ISSUED && w == SNO_WORD(151, 0, 7),
-		   "it never exceeds its upper bound, and restarts in the next unit");
+		   "the sequence never exceeds its upper bound, and starts again in the next unit");
 	report(sno_generator_step(&g, 120, &w) == SNO_ISSUED && w == SNO_WORD(120, 1, 7) &&
 		   g.drifts == 1 && g.wall_safe == 151,
-		   "a step back goes on in the other timeline");
+		   "after a step back, the other side goes on");
 	report(sno_generator_step(&g, 119, &w) == SNO_BEHIND &&
 		   sno_generator_step(&g, 152, &w) == SNO_ISSUED && w == SNO_WORD(152, 1, 7) &&
 		   sno_generator_step(&g, 151, &w) == SNO_BEHIND,
-		   "a second one before the first is made up does not");
+		   "after a second step back into the same time, nothing is issued");
 	report(sno_generator_step(&g, 160, &w) == SNO_ISSUED &&
 		   sno_generator_step(&g, 155, &w) == SNO_ISSUED && w == SNO_WORD(155, 0, 7),
-		   "a second one after that goes back to the first timeline");
+		   "after a second step back, past that time, the first side goes on");
 	report(sno_generator_step(&g, 200, &w) == SNO_ISSUED &&
 		   sno_generator_step(&g, 201, &w) == SNO_LEASE_OVER,
 		   "the ceiling is the last unit of the lease");

@@ -1,10 +1,10 @@
 /*
  * shared_test.c
- *		A generator that is shared: by threads, whose clock steps under them, and
- *		by sessions that crash at any moment, as pool.c lets them.
+ *		A shared generator: threads use it while the clock steps, and sessions
+ *		that do what named/state.c does crash at any moment.
  *
- * Each id issued sets its bit in a set, and it is seen whether it was set before.
- * Sanitizers look for races of the other kind.
+ * Each id that is issued sets its bit in a set.  A bit that is set already is an id
+ * that was issued twice.  Sanitizers look for data races.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,10 +21,10 @@
 #define THREADS		8
 #define LEASE		50
 
-/* The set of ids, a word for each unit and timeline. */
+/* The set of issued ids: a word for each side of each unit. */
 static uint32_t issued[UNITS][2];
 static uint64_t twice,
-			beyond;				/* ids out of bounds, or of a unit without a lease */
+			beyond;				/* ids beyond the bounds or the lease */
 static uint64_t count;
 
 static uint64_t
@@ -60,14 +60,14 @@ forget(void)
 
 static SnoGenerator shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t kept;			/* the exact word, while it is closed */
-static uint64_t highest;		/* ceiling of all leases so far */
-static uint64_t now;			/* the clock */
+static uint64_t kept;			/* the state word, while the generator is closed */
+static uint64_t highest;		/* highest ceiling so far */
+static uint64_t now;			/* unit that the clock shows */
 static bool done;
 
-/* Do what the generator needs to issue again. */
+/* Change sides, open the generator or renew the lease: what is needed to issue. */
 static void
-mend(void)
+reopen_or_renew(void)
 {
 	uint64_t	word,
 				clock,
@@ -90,7 +90,7 @@ mend(void)
 	}
 	if (sno_word_is_closed(word) || clock > __atomic_load_n(&shared.ceiling, __ATOMIC_RELAXED))
 	{
-		/* A lease after a step back ends before the one that was left. */
+		/* After a step back, the ceiling must not be below the state word's unit. */
 		ceiling = clock + LEASE;
 		if (sno_word_is_closed(word) && ceiling < SNO_WORD_UNIT(kept))
 			ceiling = SNO_WORD_UNIT(kept);
@@ -123,13 +123,13 @@ work(void *arg)
 				sched_yield();
 				break;
 			default:
-				mend();
+				reopen_or_renew();
 		}
 	}
 	return NULL;
 }
 
-/* Somebody closes the generator now and then, and opens it where it was. */
+/* Close the generator again and again, and open it with the same state word. */
 static void *
 disturb(void *arg)
 {
@@ -180,21 +180,22 @@ run_threads(bool steps)
 	for (int i = 0; i <= THREADS; i++)
 		pthread_join(thread[i], NULL);
 
-	snprintf(what, sizeof(what), "threads, %s clock: none of %llu ids twice",
+	snprintf(what, sizeof(what), "threads, %s clock: none of %llu ids is issued twice",
 			 steps ? "stepped" : "steady", (unsigned long long) count);
 	report(count > 0 && twice == 0 && beyond == 0, what);
 	report(steps ? shared.drifts > 0 : shared.drifts == 0,
-		   steps ? "steps back are drifts" : "there is no drift");
+		   steps ? "threads, stepped clock: steps back are drifts" :
+		   "threads, steady clock: there is no drift");
 }
 
 /*
- * Crashes: the row as it was written and as it is on disk, and sessions as
- * pool.c has them.
+ * Crashes: the row as it was last written and as it is on disk, and sessions that
+ * do what named/state.c does
  */
 
 typedef struct Row
 {
-	uint64_t	word;			/* of a generator that was closed */
+	uint64_t	word;			/* state word, if the row is exact */
 	uint64_t	wall_safe;
 	uint64_t	until;
 	uint32_t	drifts;
@@ -210,7 +211,7 @@ flush(void)
 	disk = written;
 }
 
-/* WAL may get to disk unasked. */
+/* WAL may be flushed at any time. */
 static void
 maybe_flush(void)
 {
@@ -218,8 +219,9 @@ maybe_flush(void)
 		flush();
 }
 
+/* The generator as the row on disk tells it. */
 static SnoGenerator
-recall(void)
+load_row(void)
 {
 	SnoGenerator g,
 				row = {
@@ -234,11 +236,11 @@ recall(void)
 	return g;
 }
 
-/* A life of the server: ends by a crash, or cleanly. */
+/* One life of the server, which ends with a crash, or cleanly. */
 static void
 live(uint64_t *clock)
 {
-	SnoGenerator g = recall();
+	SnoGenerator g = load_row();
 	bool		open = false,
 				crashed = false;
 	uint64_t	word = g.word;
@@ -288,7 +290,7 @@ live(uint64_t *clock)
 			if (to.drifts != g.drifts && open && g.ceiling > written.wall_safe)
 				written.wall_safe = g.ceiling;
 			maybe_flush();
-			/* A crash, or an error, after which it is closed where it was. */
+			/* A crash, or an error, after which the state word is the old one. */
 			crashed = rand() % 20 == 0;
 			if (crashed)
 				break;
@@ -298,7 +300,7 @@ live(uint64_t *clock)
 				sno_generator_open(&g, word);
 				if (open)
 				{
-					/* It goes on where it was only by a row of its own. */
+					/* To go on with the old state word needs a row that allows it. */
 					written = (Row) {.wall_safe = g.wall_safe,
 						.until = g.ceiling > unit ? g.ceiling : unit, .drifts = g.drifts};
 					flush();
@@ -345,12 +347,12 @@ run_crashes(void)
 		total += count;
 		ok = twice == 0 && beyond == 0;
 	}
-	snprintf(what, sizeof(what), "crashes: none of %llu ids twice",
+	snprintf(what, sizeof(what), "crashes: none of %llu ids is issued twice",
 			 (unsigned long long) total);
 	report(ok && total > 0, what);
 }
 
-/* Two states in one */
+/* Merge two states. */
 static void
 run_merge(void)
 {
@@ -364,20 +366,20 @@ run_merge(void)
 	b.drifts = 3;
 	sno_generator_merge(&a, &b);
 	report(a.word == b.word && a.wall_safe == 600 && a.drifts == 3,
-		   "what was never used becomes what it is merged with");
+		   "merge: a state that was never used becomes the other one");
 	b.word = SNO_WORD(700, 0, 5);
 	b.wall_safe = 400;
 	b.drifts = 2;
 	sno_generator_merge(&a, &b);
 	report(a.word == SNO_WORD(500, 1, 7) && a.wall_safe == 700 && a.drifts == 3,
-		   "each timeline is used as far as the further one says");
+		   "merge: each side is used up to the later of two units");
 	b.drifts = 4;
 	sno_generator_merge(&a, &b);
 	report(a.word == SNO_WORD(700, 0, SNO_SEQUENCE_NONE) && a.wall_safe == 500 && a.drifts == 4,
-		   "who drifted more names the timeline");
+		   "merge: the state with more drifts tells the side");
 }
 
-/* No word that a step back makes comes back soon, or is that of an exhausted unit. */
+/* Steps back make state words that differ for long, and that no exhausted unit has. */
 static void
 run_drifts(void)
 {
@@ -397,17 +399,17 @@ run_drifts(void)
 			SNO_WORD_SEQUENCE(g.word) > 65536 + 1023 && !sno_word_is_closed(g.word) &&
 			(last == SNO_WORD_CLOSED - 1 || last < SNO_SEQUENCE_DRIFT(drifts + 1));
 	}
-	report(ok, "4096 steps back to one unit make words that differ, late additions included");
+	report(ok, "drift: 4096 steps back to one unit make state words that differ, even after late additions");
 
 	g.word = SNO_WORD(700, 0, 5);
 	g.wall_safe = 500;
 	g.drifts = 2;
 	sno_generator_switch(&g, 900);
 	report(g.word == SNO_WORD(500, 1, SNO_SEQUENCE_NONE) && g.wall_safe == 900 && g.drifts == 3,
-		   "a switch goes on in the other timeline, and leaves one that is used");
+		   "switch: the other side goes on, and the side that is left is used");
 	sno_generator_switch(&g, 100);
 	report(g.word == SNO_WORD(900, 0, SNO_SEQUENCE_NONE) && g.wall_safe == 500 && g.drifts == 4,
-		   "at least as far as it was");
+		   "switch: a side is used at least up to its last unit");
 }
 
 int
