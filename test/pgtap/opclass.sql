@@ -69,7 +69,7 @@ END $$;
 SELECT is(pg_temp.misplaced(kind, direction), 0::bigint, format('sorting: %s, %s', kind, direction))
 FROM (SELECT DISTINCT kind COLLATE "C" AS kind FROM sorting ORDER BY 1) AS k, unnest('{ASC,DESC}'::text[]) AS direction;
 
--- Whatever comes first
+-- With any id first
 SET LOCAL work_mem = '32MB';
 SELECT is_empty(format($$
     SELECT * FROM (
@@ -95,10 +95,10 @@ SELECT lives_ok($$SELECT bt_index_parent_check('sorting_btree', true, true)$$, '
 SET LOCAL min_parallel_table_scan_size = 0;
 SET LOCAL maintenance_work_mem = '4MB';
 SELECT lives_ok('CREATE INDEX sorting_small ON sorting (id)', 'btree: built in parallel, merged from disk');
-SELECT lives_ok($$SELECT bt_index_parent_check('sorting_small', true, true)$$, 'btree: sound then, too');
+SELECT lives_ok($$SELECT bt_index_parent_check('sorting_small', true, true)$$, 'btree: a parallel build is sound');
 INSERT INTO sorting SELECT 'later', id FROM sorting WHERE kind = 'any bits' LIMIT 5000;
 DELETE FROM sorting WHERE kind = 'few, often';
-SELECT lives_ok($$SELECT bt_index_parent_check('sorting_small', true, true)$$, 'btree: sound after changes');
+SELECT lives_ok($$SELECT bt_index_parent_check('sorting_small', true, true)$$, 'btree: sound after inserts and deletes');
 
 CREATE TABLE few_rows AS SELECT kind, id FROM sorting WHERE pg_temp.hash(kind || id) % 60 = 0;
 CREATE TABLE by_gist AS TABLE few_rows;
@@ -149,7 +149,7 @@ SELECT is_empty($$
         100 years, 101 years, 36600 days, 36601 days, 878400 h, 878401 h, 200 years -100 days}'::interval[]) AS i,
         unnest('{true,false}'::bool[]) AS sub, unnest('{true,false}'::bool[]) AS less
     WHERE sno_in_range(v.id, b.id, i, sub, less) <> in_range(sno_timestamp(v.id), sno_timestamp(b.id), i, sub, less)
-$$, 'in_range: as of the times');
+$$, 'in_range: the same for ids and for their times');
 
 SELECT is_empty($$
     SELECT id, ids, times
@@ -157,7 +157,7 @@ SELECT is_empty($$
           WINDOW ids AS (ORDER BY id RANGE BETWEEN '1 year 2 h' PRECEDING AND '8 ms' FOLLOWING),
               times AS (ORDER BY sno_timestamp(id) RANGE BETWEEN '1 year 2 h' PRECEDING AND '8 ms' FOLLOWING)) AS s
     WHERE ids <> times
-$$, 'frames: of ids as of their times');
+$$, 'frames: the same for ids and for their times');
 
 --
 -- Ids from fields
@@ -167,7 +167,7 @@ SELECT is_empty($$
     SELECT id FROM few_rows, sno_parts(id) AS p
     WHERE sno_make(p."timestamp", p.meta, p.partition, p.sequence, p.tick_tock) <> id
         OR sno_make(p."timestamp" + interval '3999 us', p.meta, p.partition, p.sequence, p.tick_tock) <> id
-$$, 'make: of its parts, an id again');
+$$, 'make: the parts of an id make the same id');
 
 SELECT is_empty($$
     SELECT a.id, b.id FROM probe AS a, probe AS b, sno_parts(a.id) AS p, sno_parts(b.id) AS q
@@ -175,14 +175,14 @@ SELECT is_empty($$
         OR sno_with_meta(a.id, q.meta) <> sno_make(p."timestamp", q.meta, p.partition, p.sequence, p.tick_tock)
         OR sno_with_partition(a.id, q.partition) <> sno_make(p."timestamp", p.meta, q.partition, p.sequence, p.tick_tock)
         OR sno_with_sequence(a.id, q.sequence) <> sno_make(p."timestamp", p.meta, p.partition, q.sequence, p.tick_tock)
-$$, 'with: one field of another id, the others its own');
+$$, 'with: one field changes, the others stay');
 
 SELECT is_empty($$
     SELECT id, m FROM probe, generate_series(0, 255, 5) AS m
     WHERE sno_min(id::timestamptz, m) <> sno_make(id::timestamptz, m, 0, 0, false)
         OR sno_max(id::timestamptz, m) <> sno_make(id::timestamptz, m, 65535, 65535, true)
         OR NOT sno_with_meta(id, m) BETWEEN sno_min(id::timestamptz, m) AND sno_max(id::timestamptz, m)
-$$, 'bounds of a metabyte: about every id of their unit that has it');
+$$, 'bounds of a metabyte: all ids with it, of their unit, are between them');
 
 SELECT is_empty($$
     SELECT id FROM (

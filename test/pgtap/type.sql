@@ -1,6 +1,6 @@
 --
--- The catalogue entries of every object of the extension, and properties of
--- the type that hold for any id and any range.  Run with pg_prove.
+-- The catalog entries of all objects of the extension, and properties of the type
+-- that hold for all ids and all ranges.  Run with pg_prove.
 --
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -27,7 +27,7 @@ SELECT m.name, p.* FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regcla
 CREATE TEMP VIEW member_operator AS
 SELECT m.name, o.* FROM member m JOIN pg_operator o ON m.classid = 'pg_operator'::regclass AND m.objid = o.oid;
 
--- Functions that the server calls on its own behalf
+-- Functions that the server calls by itself
 CREATE TEMP VIEW relied_on AS
 SELECT oprcode::oid AS oid FROM member_operator
 UNION
@@ -95,12 +95,12 @@ $$, 'no operator is a shell');
 SELECT is_empty($$
     SELECT o.name FROM member_operator o LEFT JOIN pg_operator c ON c.oid = o.oprcom
     WHERE o.oprkind = 'b' AND c.oprcom IS DISTINCT FROM o.oid
-$$, 'every operator has a commutator, and is its commutator''s');
+$$, 'every operator has a commutator, which names it as its own');
 
 SELECT is_empty($$
     SELECT o.name FROM member_operator o LEFT JOIN pg_operator n ON n.oid = o.oprnegate
     WHERE o.oprleft = o.oprright AND o.oprresult = 'boolean'::regtype AND n.oprnegate IS DISTINCT FROM o.oid
-$$, 'every comparison has a negator, and is its negator''s');
+$$, 'every comparison has a negator, which names it as its own');
 
 SELECT is_empty($$
     SELECT name FROM member_operator
@@ -130,7 +130,7 @@ SELECT is_empty($$
     SELECT castsource::regtype, casttarget::regtype FROM pg_cast c
     WHERE 'sno'::regtype IN (castsource, casttarget)
     AND c.oid NOT IN (SELECT objid FROM member WHERE classid = 'pg_cast'::regclass)
-$$, 'and belongs to the extension');
+$$, 'every cast from or to the type belongs to the extension');
 
 SELECT is_empty($$
     SELECT f.name FROM member_function f JOIN pg_aggregate a ON a.aggfnoid = f.oid
@@ -144,7 +144,7 @@ $$, $$VALUES (10, false, 'c', 'p', 'U', false)$$, 'the type is ten bytes, unalig
 
 SELECT is_empty($$
     SELECT typname FROM pg_type WHERE oid = 'sno'::regtype AND 0 IN (typreceive, typsend, typarray)
-$$, 'it has binary I/O and an array type');
+$$, 'the type has binary I/O and an array type');
 
 --
 -- Properties of ids
@@ -164,7 +164,7 @@ FROM (
 
 SELECT is_empty($$
     SELECT id FROM id WHERE id::text::sno <> id OR id::text !~ '^[2-9a-x]{16}$'
-$$, 'text: there and back');
+$$, 'text: input of output gives the same id');
 
 -- Five bits a character, most significant first; get_bit() counts bits of a
 -- byte from its least significant.
@@ -176,11 +176,11 @@ SELECT is_empty($$
             SELECT bit / 5 AS place, sum(get_bit(bytes, bit / 8 * 8 + 7 - bit % 8) << 4 - bit % 5)::int AS value
             FROM generate_series(0, 79) AS bit
             GROUP BY bit / 5) AS c)
-$$, 'text: as the alphabet says');
+$$, 'text: five bits a character, by the alphabet');
 
 SELECT is_empty($$
     SELECT id FROM id WHERE id::uuid::sno <> id OR uuid_send(id::uuid) <> id::text::bytea
-$$, 'uuid: there and back, and the bytes of the text');
+$$, 'uuid: a cast there and back gives the same id; its bytes are the text');
 
 SELECT is_empty($$
     SELECT id FROM id WHERE id::bytea <> bytes OR sno_send(id) <> bytes
@@ -194,14 +194,14 @@ SELECT is_empty($$
         OR p.meta <> get_byte(bytes, 5)
         OR p.partition <> get_byte(bytes, 6) * 256 + get_byte(bytes, 7)
         OR p.sequence <> get_byte(bytes, 8) * 256 + get_byte(bytes, 9)
-$$, 'fields: as the bytes say');
+$$, 'fields: computed from the bytes');
 
 SELECT is_empty($$
     SELECT id FROM id, sno_parts(id) p
     WHERE p."timestamp" <> sno_timestamp(id) OR p.tick_tock <> sno_tick_tock(id) OR p.meta <> sno_meta(id)
         OR p.partition <> sno_partition(id) OR p.sequence <> sno_sequence(id)
         OR id::timestamptz <> sno_timestamp(id)
-$$, 'fields: one by one as in a row');
+$$, 'fields: functions return the same as sno_parts()');
 
 SELECT is_empty($$
     SELECT * FROM (
@@ -211,7 +211,7 @@ SELECT is_empty($$
             row_number() OVER (ORDER BY id::uuid) AS by_uuid
         FROM id) AS s
     WHERE by_id <> by_bytes OR by_id <> by_text OR by_id <> by_uuid
-$$, 'order: of ids, bytes, text and uuids the same');
+$$, 'order: the same for ids, bytes, text and uuids');
 
 SELECT is_empty($$
     SELECT a.id, b.id
@@ -223,7 +223,7 @@ SELECT is_empty($$
         (a.id > b.id) <> (a.bytes > b.bytes) OR (a.id >= b.id) <> (a.bytes >= b.bytes) OR
         (a.id = b.id) <> (a.bytes = b.bytes) OR (a.id <> b.id) <> (a.bytes <> b.bytes) OR
         sign(sno_cmp(a.id, b.id)) <> CASE WHEN a.bytes < b.bytes THEN -1 WHEN a.bytes = b.bytes THEN 0 ELSE 1 END)
-$$, 'comparisons: as of bytes');
+$$, 'comparisons: the same as of bytes');
 
 SELECT is_empty($$
     SELECT id FROM id
@@ -233,7 +233,7 @@ $$, 'hashes: equal for equal ids');
 
 SELECT results_eq(
     'SELECT min(id), max(id) FROM id',
-    $$VALUES ('2222222222222222'::sno, 'xxxxxxxxxxxxxxxx'::sno)$$, 'aggregates: both ends');
+    $$VALUES ('2222222222222222'::sno, 'xxxxxxxxxxxxxxxx'::sno)$$, 'aggregates: min() and max() return both ends');
 
 --
 -- Time bounds and ranges, against the definition
@@ -266,7 +266,7 @@ $$, 'time bounds: the nearest end outside the epoch');
 
 SELECT is_empty($$
     SELECT id FROM id WHERE NOT id BETWEEN sno_min(id::timestamptz) AND sno_max(id::timestamptz)
-$$, 'time bounds: about every id of their unit');
+$$, 'time bounds: all ids of a unit are between them');
 
 CREATE TEMP TABLE edge AS
 SELECT sno_min(at) AS id FROM instant UNION SELECT sno_max(at) FROM instant;
@@ -288,22 +288,22 @@ LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN r; END';
 
 SELECT is_empty($$
     SELECT id, r FROM edge, range WHERE (id <@ r) IS DISTINCT FROM (sno_timestamp(id) <@ r)
-$$, 'ranges: <@ as of the times, at every edge');
+$$, 'ranges: <@ is the same for ids and times, at every edge');
 
 SELECT is_empty($$
     SELECT id, r FROM edge, range WHERE (r @> id) IS DISTINCT FROM (sno_timestamp(id) <@ r)
-$$, 'ranges: @> as of the times, at every edge');
+$$, 'ranges: @> is the same for ids and times, at every edge');
 
 SELECT is_empty($$
     SELECT id, r FROM edge, range
     WHERE (id >= sno_range_min(r) AND id <= sno_range_max(r)) IS DISTINCT FROM (sno_timestamp(id) <@ r)
-$$, 'ranges: bounds as of the times, at every edge');
+$$, 'ranges: their bounds are the same for ids and times, at every edge');
 
 SELECT is_empty($$
     SELECT id, r FROM edge, range
     WHERE (id <@ pg_temp.opaque(r)) IS DISTINCT FROM (sno_timestamp(id) <@ r)
         OR (pg_temp.opaque(r) @> id) IS DISTINCT FROM (sno_timestamp(id) <@ r)
-$$, 'ranges: both operators as of the times when they are executed as such');
+$$, 'ranges: both operators are the same when they are not turned into comparisons');
 
 SELECT is_empty($$
     SELECT r FROM range
@@ -325,7 +325,7 @@ FROM (
 SELECT is_empty($$
     SELECT id, r FROM (SELECT id FROM id ORDER BY sha256(bytes) LIMIT 1000) AS s, random_range
     WHERE (id <@ r) IS DISTINCT FROM (sno_timestamp(id) <@ r)
-$$, 'ranges: as of the times for random ids and ranges');
+$$, 'ranges: <@ is the same for random ids and their times');
 
 SELECT * FROM finish();
 ROLLBACK;

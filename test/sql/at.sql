@@ -1,7 +1,7 @@
 --
--- Ids for given times: wherever SQL can call it, in any order, never an id twice
+-- Ids of given times: in SQL of all kinds, in any order, no id twice
 --
--- In a database of its own, whose partitions nobody else has used
+-- These tests have a database of their own, whose partitions nobody else has used.
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS regress_sno_at;
 DROP ROLE IF EXISTS regress_sno_owner, regress_sno_user;
@@ -13,8 +13,8 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE EXTENSION sno;
 
--- The time is floored to its unit; sequences count from the same start in each, in
--- one timeline.
+-- The time is rounded down to its unit.  In each unit, sequences count from the same
+-- start, on one side.
 SELECT at, sno_timestamp(id), sno_meta(id), sno_sequence(id) - first_value(sno_sequence(id)) OVER w AS sequence,
     sno_tick_tock(id) = first_value(sno_tick_tock(id)) OVER w AS one_timeline
 FROM (VALUES (1, timestamptz '2010-01-01 00:00:00Z'), (2, '2011-03-04 05:06:07.890123Z'), (255, '2011-03-04 05:06:07.891999Z')) AS v (n, at),
@@ -29,7 +29,7 @@ SELECT sno_generate_at(now(), 256);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_generate_at(now(), -1);
 
--- All ids of given times, with the times given, and ids of the clock's
+-- All ids of given times with these times, and ids of the present
 CREATE TABLE ids (n serial, at timestamptz, id sno DEFAULT sno_generate());
 CREATE VIEW wrong AS
 SELECT 'not its time' AS what, id FROM ids WHERE at NOT BETWEEN sno_timestamp(id) AND sno_timestamp(id) + interval '3999 us'
@@ -38,33 +38,34 @@ UNION ALL SELECT 'of the clock''s', min(id) FROM ids GROUP BY sno_partition(id) 
 CREATE FUNCTION partitions() RETURNS bigint LANGUAGE sql AS
 'SELECT count(DISTINCT sno_partition(id)) FROM ids WHERE at IS NOT NULL';
 
--- Ascending: one partition, however many, ...
+-- For ascending times, one partition is enough, ...
 INSERT INTO ids (at, id)
 SELECT at, sno_generate_at(at, n % 256)
 FROM generate_series(1, 200000) AS n, LATERAL (SELECT timestamptz '2012-01-01' + n / 3 * interval '1 min') AS s (at);
 SELECT partitions();
 SELECT count(*) AS descents
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids) AS s WHERE sno_with_meta(id, 0) <= sno_with_meta(previous, 0);
--- ... but for more than 65536 of one unit, for which there are further ones, as
--- many as the largest such number needs.
+-- ... unless a unit needs more than 65536 ids: then there are as many partitions as the
+-- unit with the most ids needs.
 INSERT INTO ids (at, id)
 SELECT at, sno_generate_at(at)
 FROM generate_series(0, 2) AS day, generate_series(1, 70000), LATERAL (SELECT timestamptz '2026-01-01' + day * interval '1 day') AS s (at);
 SELECT partitions();
--- Others in between are no problem; nor are times that the clock has, or will.
+-- Calls for other times in between change nothing, nor do times of the present and of
+-- the future.
 INSERT INTO ids DEFAULT VALUES;
 INSERT INTO ids (at, id)
 SELECT at, sno_generate_at(at) FROM generate_series(1, 1000) AS n, LATERAL (SELECT clock_timestamp() + n * interval '4 ms') AS s (at);
 INSERT INTO ids SELECT -n, NULL, sno_generate() FROM generate_series(1, 1000) AS n;
 SELECT partitions();
--- In any order: 65536 in each partition
+-- For times in any order, a partition has 65536 ids.
 INSERT INTO ids (at, id)
 SELECT at, sno_generate_at(at)
 FROM generate_series(1, 140000) AS n, LATERAL (SELECT timestamptz '2012-01-01' + n::bigint * 7919 % 100003 * interval '1 min') AS s (at);
 SELECT partitions();
 SELECT * FROM wrong;
 
--- Each has a row, whose lease never ends.
+-- Each partition has a row, whose lease never ends.
 SELECT count(*), min(tick_until), bool_and(partition IN (SELECT sno_partition(id) FROM ids WHERE at IS NOT NULL)) AS ours
 FROM sno_catalog.sno_lease WHERE tick_until > clock_timestamp() + interval '1 day';
 
@@ -91,7 +92,7 @@ SELECT * FROM wrong;
 SELECT sno_generate_at('2079-09-07 15:47:35.551999Z') AS id \gset
 SELECT sno_timestamp(:'id'), sno_partition(:'id') = sno_partition(sno_generate_at('2079-09-07 15:47:35.548Z')) AS one_partition;
 
--- The table of leases: rewritten, truncated
+-- The table of leases is rewritten, or truncated.
 BEGIN;
 TRUNCATE sno_catalog.sno_lease;
 SELECT sno_generate_at('2078-01-03');
@@ -109,8 +110,9 @@ DROP EXTENSION sno CASCADE;
 CREATE EXTENSION sno;
 SELECT sno_generate_at('2078-01-04') > :'a' AS later;
 
--- What went to given times is no good for a named generator, which is told apart
--- from a clock that is behind, and at once; given times have other partitions.
+-- A named generator can't use a partition of ids of given times.  That is an error at
+-- once, another one than for a clock that is behind.  Ids of given times never use the
+-- partition of a named generator.
 SELECT sno_partition(sno_generate_at('2078-01-05')) AS partition \gset
 SELECT sno_create_generator('late', :partition);
 SET sno.max_wait = '1d';
@@ -120,7 +122,7 @@ SELECT sno_generate(1, 'late');
 RESET sno.max_wait;
 SELECT sno_partition(sno_generate_at('2078-01-05')) = :partition AS same;
 
--- Who may: the database's owner, and whom a function of his lets
+-- The owner of the database may make them, and others by a function of the owner.
 CREATE ROLE regress_sno_owner;
 CREATE ROLE regress_sno_user;
 ALTER DATABASE regress_sno_at OWNER TO regress_sno_owner;

@@ -7,7 +7,7 @@ RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
--- How many pages of the table the index could not rule out
+-- The number of pages of the table that the index could not exclude
 CREATE FUNCTION pg_temp.pages(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     line text;

@@ -1,8 +1,8 @@
 --
--- The table of leases: who may touch it, and what its changes do to generators
+-- The table of leases: privileges, and what its changes mean for sessions
 --
--- All of this happens in a database of its own, for it alters the extension.
--- A rewrite of the table (VACUUM FULL) makes a session write its lease anew as
+-- These tests have a database of their own, because they alter the extension.
+-- After a rewrite of the table (VACUUM FULL), a session writes its lease again as
 -- soon as the unit of its last id has passed.
 --
 SET client_min_messages = warning;
@@ -17,8 +17,8 @@ CREATE DATABASE regress_sno_catalog OWNER regress_sno_owner;
 \c regress_sno_catalog
 SET TimeZone = 'UTC';
 
--- The database's owner installs the extension without being a superuser, but
--- gets no more of its table than a dump and a restore need.
+-- The owner of the database may create the extension without being a superuser.  The
+-- owner has only those rights on its table that a dump and a restore need.
 SET SESSION AUTHORIZATION regress_sno_user;
 CREATE EXTENSION sno;
 SET SESSION AUTHORIZATION regress_sno_owner;
@@ -41,7 +41,7 @@ TRUNCATE sno_catalog.sno_lease;
 INSERT INTO sno_catalog.sno_lease
 VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 
--- Everybody else may generate, and neither see nor change what that leaves.
+-- All other users may generate, and neither see nor change the leases.
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT clock_timestamp() AS before \gset
 SELECT sno_generate() IS NOT NULL AS made;
@@ -82,11 +82,11 @@ SELECT taken_at <= clock_timestamp() AS taken_at,
     tick_until <= taken_at + current_setting('sno.lease_duration')::interval AS not_longer,
     tick_until = tock_until AS both, wall_hi <= taken_at AS wall_hi, drifts
 FROM sno_catalog.sno_lease;
--- It belongs to no transaction, and goes away with none.
+-- It is not a part of a transaction, so no rollback removes it.
 SELECT xmin, xmax FROM sno_catalog.sno_lease;
 
--- How many rows are there, were they written since they were last seen, and do
--- they hold now?
+-- How many rows are there, were they written since the last call, and are their
+-- leases active?
 CREATE TABLE seen AS SELECT taken_at FROM sno_catalog.sno_lease;
 CREATE VIEW lease AS
 SELECT count(*) AS rows, bool_and(taken_at > (SELECT max(taken_at) FROM seen)) AS anew,
@@ -94,7 +94,7 @@ SELECT count(*) AS rows, bool_and(taken_at > (SELECT max(taken_at) FROM seen)) A
 FROM sno_catalog.sno_lease;
 SELECT * FROM lease;
 
--- Rewritten, truncated, emptied: the lease is written anew from memory.
+-- The table is rewritten, truncated, emptied: the lease is written again from memory.
 VACUUM FULL sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
@@ -121,7 +121,8 @@ SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 SELECT * FROM lease;
 
--- Forged: what is too late stays a bound, what is too early is mended.
+-- Forged rows: a lease that ends too late stays a bound, one that ends too early is
+-- corrected.
 INSERT INTO seen SELECT taken_at FROM sno_catalog.sno_lease;
 UPDATE sno_catalog.sno_lease SET tick_until = '2079-01-01', tock_until = '2079-01-01';
 VACUUM FULL sno_catalog.sno_lease;
@@ -140,7 +141,8 @@ TRUNCATE sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 
--- In the transaction that rewrites it, nothing can be written that would last.
+-- What is written in the transaction that rewrites the table could be rolled back, so
+-- no lease is written there.
 BEGIN;
 TRUNCATE sno_catalog.sno_lease;
 SELECT pg_sleep(0.01);
@@ -158,8 +160,8 @@ ROLLBACK TO SAVEPOINT s;
 SELECT sno_generate() IS NOT NULL AS made;
 COMMIT;
 
--- Altered in other ways: that is said as soon as a lease must be written, and
--- is over when the change is undone.
+-- The table is altered in other ways: that is an error as soon as a lease must be
+-- written, until the change is undone.
 ALTER TABLE sno_catalog.sno_lease SET UNLOGGED;
 SELECT pg_sleep(0.01);
 SELECT sno_generate();
@@ -210,7 +212,7 @@ CREATE EXTENSION sno;
 SELECT pg_sleep(0.01);
 SELECT sno_generate() IS NOT NULL AS made;
 
--- Triggers, rules and row security aren't for those who write no SQL.
+-- Leases are not written by SQL, so triggers, rules and row security change nothing.
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'refused';
@@ -237,7 +239,7 @@ DROP RULE instead ON sno_catalog.sno_lease;
 DROP TRIGGER refuse_row ON sno_catalog.sno_lease;
 DROP TRIGGER refuse_statement ON sno_catalog.sno_lease;
 
--- Nothing that is planted in the search path is ever run or written.
+-- Objects of other users in the search path are neither run nor written.
 CREATE SCHEMA planted;
 CREATE TABLE planted.sno_lease (LIKE sno_catalog.sno_lease);
 CREATE TEMP TABLE sno_lease (LIKE sno_catalog.sno_lease);
@@ -270,8 +272,9 @@ DROP SCHEMA planted CASCADE;
 \set VERBOSITY default
 DROP TABLE pg_temp.sno_lease;
 
--- Partitions of other holders: never while their lease lasts, this session's
--- own included; after it last of all, those that lapsed longest ago first.
+-- Partitions of other holders are not used while their leases are active, not even
+-- the one of this session.  After that they are taken last, those first whose leases
+-- ended first.
 CREATE FUNCTION hold(partitions int4range, until timestamptz) RETURNS void LANGUAGE sql AS $$
     INSERT INTO sno_catalog.sno_lease
     SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
@@ -293,8 +296,8 @@ VACUUM FULL sno_catalog.sno_lease;
 SELECT sno_partition(sno_generate()) BETWEEN 50000 AND 50999 AS lapsed_first;
 TRUNCATE sno_catalog.sno_lease;
 
--- Nothing in the table is wrong in the eyes of those who know best, neither on
--- pages that VACUUM has marked before a lease was written nor after it.
+-- amcheck and pg_visibility find nothing wrong with the table, neither on pages that
+-- VACUUM marked before a lease was written nor on others.
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
 CREATE TABLE source AS SELECT n FROM generate_series(1, 20000) AS n;

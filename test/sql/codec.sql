@@ -1,5 +1,5 @@
 --
--- Every codec that this machine supports does what the portable one does
+-- All codecs that this machine supports do the same as the portable one
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;
@@ -18,7 +18,7 @@ SET LOCAL sno.codec = 'auto';
 COMMIT;
 SELECT sno_codec();
 
--- Who asks for one that isn't there is told which are.
+-- For an unknown codec, the error names those that can be chosen.
 \set VERBOSITY terse
 SET sno.codec = 'abacus';
 SET sno.codec = '';

@@ -1,5 +1,5 @@
 --
--- The generator: wherever SQL can call it, never an id twice
+-- The session generator: in SQL of all kinds, no id twice
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;
@@ -20,7 +20,7 @@ EXCEPTION WHEN numeric_value_out_of_range THEN
 END
 $$;
 
--- The time of an id is that of its making, floored to its unit.
+-- The time of an id is that of the call, rounded down to its unit.
 DO $$
 DECLARE
     before timestamptz;
@@ -40,8 +40,8 @@ BEGIN
 END
 $$;
 
--- Many in one statement: no two alike, whatever their metabyte; they ascend
--- while the session stays in its partition, and their times do anyway.
+-- Many ids in one statement: no two are the same, even without their metabytes.  They
+-- ascend while the session stays in its partition; their times always do.
 CREATE TEMP TABLE many AS
 SELECT n, sno_generate() AS id, sno_generate(n % 256) AS other
 FROM generate_series(1, 100000) AS n;
@@ -105,7 +105,7 @@ SELECT sno_meta(:'one_id'), sno_meta(:'two_id'), :'two_id'::sno < :'three_id' AS
 DEALLOCATE generate;
 RESET plan_cache_mode;
 
--- Rollbacks of any kind skip ids and never bring one back.
+-- Rollbacks of all kinds leave gaps; no id comes again.
 SELECT sno_generate() AS a \gset
 BEGIN;
 SELECT sno_generate() AS b \gset
@@ -136,8 +136,8 @@ END
 $$;
 SELECT count(*), count(DISTINCT id) FROM generate_with_exceptions() AS id;
 
--- A cursor makes ids as they are fetched; one that outlives its transaction
--- makes them at COMMIT, and shows the same ones as often as it is asked.
+-- A cursor makes ids when they are fetched.  A cursor WITH HOLD makes them at COMMIT,
+-- and then always shows the same ones.
 BEGIN;
 DECLARE c CURSOR FOR SELECT sno_generate() AS id FROM generate_series(1, 10);
 DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT sno_generate() AS id FROM generate_series(1, 10);
@@ -176,7 +176,7 @@ SET parallel_leader_participation = on;
 INSERT INTO generate_parallel SELECT sno_generate(1) FROM generate_source;
 SELECT count(*), count(DISTINCT id) FROM generate_parallel;
 SELECT count(DISTINCT sno_generate()) FROM generate_source WHERE sno_generate() IS NOT NULL;
--- Even an error in one leaves everything in order.
+-- After an error in a worker, all is as before.
 \set VERBOSITY terse
 SELECT count(*) FROM generate_source WHERE sno_generate(256 + n % 1) IS NULL;
 \set VERBOSITY default
@@ -224,8 +224,8 @@ ALTER SYSTEM SET sno.partitions = '0x1';
 ALTER SYSTEM SET sno.partitions = 'all';
 ALTER SYSTEM SET sno.partitions = '99999999999999999999';
 
--- An extension that is created, dropped, rolled back, in the transaction that
--- uses it: in a database of its own, as others may use this one's.
+-- The extension is created, dropped and rolled back in the transaction that uses it:
+-- in a database of its own, because other tests may use the extension of this one.
 SELECT current_database() AS db \gset
 CREATE DATABASE regress_sno_generate;
 \c regress_sno_generate
@@ -259,7 +259,7 @@ ROLLBACK;
 INSERT INTO t VALUES (:'b'), (:'c'), (:'d');
 INSERT INTO t (n) SELECT generate_series(1, 1000);
 SELECT count(*) FROM t;
--- All of that took one partition, whose one row is there.
+-- All these sessions used one partition, which has one row.
 SELECT count(DISTINCT sno_partition(id)) FROM t;
 SELECT count(*) FROM sno_catalog.sno_lease;
 

@@ -18,7 +18,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- One thing can't be booked twice at a time.
+-- Nothing can be booked twice for the same time.
 CREATE TABLE booking (thing sno, during tstzrange, EXCLUDE USING gist (thing WITH =, during WITH &&));
 INSERT INTO booking VALUES ('brpk4q72xwf2m63l', '[2026-01-01,2026-01-03)'), ('brpk4q72xwf2m63m', '[2026-01-01,2026-01-03)'),
     ('brpk4q72xwf2m63l', '[2026-01-03,2026-01-04)');

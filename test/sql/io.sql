@@ -1,5 +1,5 @@
 --
--- Ids in the company they keep: validity, COPY, arrays, domains, rows, JSON
+-- Ids in values of other types: validity, COPY, arrays, domains, rows, JSON
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;

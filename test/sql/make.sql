@@ -75,8 +75,8 @@ INSERT INTO version SELECT sno_with_meta(id, sno_meta(id) + 1), 'third' FROM ver
 SELECT sno_zero(), sno_zero()::bytea, sno_is_zero(sno_zero()), sno_is_zero('2222222222222223'), sno_is_zero('xxxxxxxxxxxxxxxx'), sno_is_zero(NULL);
 SELECT count(*) FROM generate_series(0, 79) AS bit WHERE sno_is_zero(set_bit(sno_zero()::bytea, bit, 1)::sno);
 
--- Bounds of a metabyte: the lowest is in the first timeline, the highest in
--- the second, with ids of other metabytes between them
+-- Bounds of a metabyte: the lowest id is on the first side, the highest on the
+-- second, with ids of other metabytes between them
 SELECT t, p.*, q.*
 FROM unnest('{-infinity, 2009-12-31 23:59:59.999999, 2010-01-01, 2026-01-01 00:00:00.003, 2079-09-07 15:47:35.551999, 2079-09-07 15:47:35.552, infinity}'::timestamptz[]) AS t,
     sno_parts(sno_min(t, 7)) AS p, sno_parts(sno_max(t, 7)) AS q;

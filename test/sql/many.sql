@@ -19,8 +19,8 @@ SELECT sno_generate_many(0, 256);
 SELECT sno_generate_many(1, -1);
 SELECT count(id) FROM (SELECT sno_generate_many(9223372036854775807) AS id LIMIT 1000) AS s;
 
--- No two alike, whatever their metabyte; they ascend while the session stays in
--- its partition, and their times do anyway.
+-- No two are the same, even without their metabytes.  They ascend while the session
+-- stays in its partition; their times always do.
 CREATE TEMP TABLE many AS
 SELECT sno_generate_many(300000, 7) AS id;
 INSERT INTO many SELECT id FROM sno_generate_many(100000) AS id;
@@ -31,7 +31,7 @@ SELECT count(*) AS descents FROM pair
 WHERE sno_timestamp(id) < sno_timestamp(previous)
     OR id <= previous AND sno_partition(id) = sno_partition(previous) AND sno_meta(id) = sno_meta(previous);
 
--- Other generators go on between them.
+-- Other calls make ids between them.
 CREATE TEMP TABLE turns AS
 SELECT sno_generate_many(10000) AS a, sno_generate() AS b, sno_generate_many(10000, 1) AS c, sno_generate(2) AS d;
 SELECT count(DISTINCT sno_with_meta(id, 0)) FROM turns, unnest(ARRAY[a, b, c, d]) AS id;
@@ -41,7 +41,7 @@ FROM turns, LATERAL (VALUES ('a', a), ('b', b), ('c', c), ('d', d)) AS v (column
 SELECT count(*) AS descents FROM later
 WHERE id <= previous AND (sno_partition(id) = sno_partition(previous) OR sno_timestamp(id) < sno_timestamp(previous));
 
--- What isn't taken isn't made: the next id is the next one.
+-- Ids that are not fetched are not made: the next id follows the last one fetched.
 SELECT count(*) > 0 AS some, sum((sno_sequence(a) <> sno_sequence(b) + 1)::int) AS gaps FROM (
     SELECT b, sno_generate() AS a
     FROM generate_series(1, 1000) AS n, LATERAL (SELECT sno_generate_many(1000000 + n) LIMIT 1) AS s (b)) AS s

@@ -19,10 +19,10 @@ SELECT sno_create_generator('all', 100);
 SELECT sno_create_generator('low', 101, 3, 0);
 SELECT sno_create_generator('high', 101, sequence_max => 65535, sequence_min => 4, meta => 7);
 SELECT name, partition, sequence_min, sequence_max, meta FROM sno_catalog.sno_generator ORDER BY name;
--- They are listed before anybody uses them.
+-- sno_generators() lists them before they are used.
 SELECT * FROM sno_generators() ORDER BY name;
 
--- What can't be
+-- Invalid definitions
 SELECT sno_create_generator('all', 102);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_create_generator('overlap', 100, 65535, 65532);
@@ -56,7 +56,7 @@ SELECT count(DISTINCT id), bool_and(sno_partition(id) = 101) AS partition, bool_
 FROM made;
 SELECT bool_and((sno_timestamp(id), sno_sequence(id)) > (sno_timestamp(before), sno_sequence(before))) AS ascend
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS before FROM made) AS pair WHERE before IS NOT NULL;
--- A unit's ids are used up before the next unit begins.
+-- The next unit begins only when all sequences of a unit are used.
 SELECT max(n) AS most FROM (SELECT count(*) AS n FROM made GROUP BY sno_timestamp(id)) AS unit;
 SELECT count(DISTINCT sno_generate(1, name)), count(DISTINCT sno_partition(sno_generate(1, name)))
 FROM generate_series(1, 100) AS n, LATERAL (SELECT CASE n % 2 WHEN 0 THEN 'all' ELSE 'low' END AS name) AS g;
@@ -67,13 +67,13 @@ SELECT name, partition, sequence_min, sequence_max, issued > 0 AS used FROM sno_
 SELECT sno_meta(sno_generate(7, 'high')), sno_meta(sno_generate(NULL, 'high')), sno_sequence(sno_generate(7, 'high')) BETWEEN 4 AND 65535 AS within;
 SELECT sno_generate(8, 'high');
 
--- No id is left for sno.max_wait.
+-- No id is free for sno.max_wait.
 SET sno.max_wait = 0;
 SELECT count(sno_generate(1, 'low')) FROM generate_series(1, 10000);
 \echo :LAST_ERROR_SQLSTATE
 RESET sno.max_wait;
 
--- Used, and dropped while a session remembers it
+-- A generator is used, and dropped while a session remembers it.
 CREATE FUNCTION next(generator text) RETURNS integer LANGUAGE plpgsql AS $$BEGIN RETURN sno_partition(sno_generate(1, generator)); END$$;
 SELECT next('all'), next('low'), next('all');
 SELECT sno_drop_generator('all');
@@ -81,7 +81,8 @@ SELECT next('all');
 SELECT sno_create_generator('all', 103);
 SELECT next('all');
 
--- In transactions, definitions come and go; the state stays.
+-- A transaction may create and drop definitions, and be rolled back.  What was issued
+-- stays known.
 BEGIN;
 SELECT sno_create_generator('gone', 104, 0, 9);
 SAVEPOINT s;
@@ -106,7 +107,7 @@ ROLLBACK;
 RESET SESSION AUTHORIZATION;
 SELECT partition, sequence_min, sequence_max FROM sno_catalog.sno_lease WHERE named ORDER BY 1, 2;
 
--- Who may
+-- Privileges
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_partition(sno_generate(1, 'all'));
 SELECT sno_create_generator('x', 106);
@@ -131,7 +132,7 @@ SET SESSION AUTHORIZATION regress_sno_user;
 SELECT next('all');
 RESET SESSION AUTHORIZATION;
 
--- Nothing planted is run.
+-- Functions of other users in the search path are not run.
 CREATE SCHEMA traps;
 GRANT USAGE ON SCHEMA traps TO PUBLIC;
 SET search_path = traps, pg_catalog, public;
@@ -150,19 +151,19 @@ SELECT 'a' = 'a'::text;
 DROP TABLE pg_temp.sno_generator;
 RESET search_path;
 
--- Changed by hand, which only the superuser can
+-- Definitions changed by hand, which only a superuser can do
 UPDATE sno_catalog.sno_generator SET meta = 9 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 SET session_replication_role = replica;
 UPDATE sno_catalog.sno_generator SET meta = 10 WHERE name = 'all';
 SELECT sno_meta(sno_generate(NULL, 'all'));
 RESET session_replication_role;
--- What is in the way then is told by PostgreSQL.
+-- What PostgreSQL refuses is its own error.
 CREATE UNIQUE INDEX one_metabyte ON sno_catalog.sno_generator (meta);
 SELECT sno_create_generator('ten', 108, meta => 10);
 DROP INDEX sno_catalog.one_metabyte;
 
--- Many at once, of its own metabyte or that given; or none
+-- Many ids of one call, with the metabyte of the generator or another one; or no id
 SELECT count(DISTINCT id), min(sno_meta(id)), max(sno_meta(id)) FROM sno_generate_many(1000, NULL, 'all') AS id;
 SELECT sno_meta(sno_generate_many(2, 10, 'all')) AS meta;
 SELECT sno_generate_many(0, 10, 'all'), sno_generate_many(NULL, 10, 'all'), sno_generate_many(1, 10, NULL);
@@ -171,7 +172,7 @@ SELECT sno_generate_many(1, 11, 'all');
 SELECT sno_generate_many(1, 10, 'none');
 EXPLAIN SELECT * FROM sno_generate_many(12345, 10, 'all');
 
--- The extension goes, and comes back: the state is in memory.
+-- The extension is dropped, and created again: the state is in memory.
 SELECT sno_generate(10, 'all') AS before \gset
 DROP TABLE made;
 DROP EXTENSION sno;

@@ -1,5 +1,5 @@
 --
--- Ids among what else a table has: defaults, keys, generated columns, statistics
+-- Ids in tables: defaults, keys, generated columns, statistics
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;
@@ -9,7 +9,7 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
 --
--- Defaults: each row has an id of its own, whatever makes it
+-- Defaults: each row has an id of its own, however it is made
 --
 CREATE TABLE neighbour (id sno PRIMARY KEY DEFAULT sno_generate(1), how text, n integer, UNIQUE (how, n));
 INSERT INTO neighbour DEFAULT VALUES;
@@ -24,7 +24,7 @@ COPY neighbour (how, n) FROM STDIN (FORMAT csv);
 csv,1
 csv,2
 \.
--- A conflict uses up an id, and keeps that of the row that was there.
+-- At a conflict an id is lost, and the row that was there keeps its id.
 CREATE TEMP TABLE before AS SELECT * FROM neighbour;
 INSERT INTO neighbour (how, n) SELECT 'select', n FROM generate_series(999, 1002) AS n ON CONFLICT DO NOTHING;
 INSERT INTO neighbour AS t (how, n) SELECT 'select', n FROM generate_series(1002, 1004) AS n
@@ -41,7 +41,7 @@ FROM neighbour AS t LEFT JOIN before AS b USING (id) GROUP BY 1 ORDER BY 1;
 -- An update to the default takes a new one for each row.
 UPDATE neighbour SET id = DEFAULT WHERE how = 'select';
 SELECT count(*), count(DISTINCT t.id), count(b.id) AS kept FROM neighbour AS t LEFT JOIN before AS b USING (id) WHERE t.how = 'select';
--- A column that is added gives each row that is there one, and no two the same.
+-- A column that is added gets another id in each row.
 ALTER TABLE neighbour ADD COLUMN other sno NOT NULL DEFAULT sno_generate(2);
 SELECT count(*), count(DISTINCT other), count(DISTINCT sno_meta(other)) FROM neighbour;
 SELECT count(*) FROM neighbour AS a JOIN neighbour AS b ON a.other = b.id;
@@ -76,7 +76,8 @@ COMMIT;
 BEGIN;
 INSERT INTO neighbour_leaf (id, late) VALUES (sno_with_meta(sno_zero(), 1), pg_temp.tree(65));
 COMMIT;
--- A key changes under its children, 32 and 33; a branch goes that others need.
+-- A key changes, and its children 32 and 33 with it.  A branch that others need is
+-- deleted.
 UPDATE neighbour_tree SET id = sno_with_meta(id, 9) WHERE id = pg_temp.tree(16);
 SELECT count(*) FILTER (WHERE sno_meta(parent) = 9) AS children, (SELECT count(*) FROM neighbour_leaf WHERE sno_meta(tree) = 9) AS leaves FROM neighbour_tree;
 DELETE FROM neighbour_tree WHERE id = pg_temp.tree(8);
@@ -84,7 +85,7 @@ DELETE FROM neighbour_leaf WHERE late IS NOT NULL;
 DELETE FROM neighbour_tree WHERE id = pg_temp.tree(8);
 SELECT count(*) FROM neighbour_tree;
 SELECT count(*), count(tree), count(DISTINCT first), count(*) FILTER (WHERE first = pg_temp.tree(0)) AS first_default FROM neighbour_leaf;
--- A key that is checked later finds what is wrong by then.
+-- A deferred foreign key is checked at the end of the transaction.
 ALTER TABLE neighbour_leaf DROP CONSTRAINT neighbour_leaf_tree_fkey;
 UPDATE neighbour_leaf SET tree = sno_zero() WHERE id = sno_make('2026-01-01', 2, 0, 7);
 ALTER TABLE neighbour_leaf ADD FOREIGN KEY (tree) REFERENCES neighbour_tree NOT VALID;
@@ -112,7 +113,7 @@ SELECT kind, count(*), bool_and(made_at = id::timestamptz) AS time, bool_and(key
 INSERT INTO neighbour_made (made_at) VALUES (now());
 CREATE INDEX ON neighbour_made (made_at);
 SELECT count(*) FROM neighbour_made WHERE made_at < '2026-01-01';
--- A generator isn't a function of the row.
+-- sno_generate() can't be the expression of a generated column.
 CREATE TABLE neighbour_never (n integer, id sno GENERATED ALWAYS AS (sno_generate(n)) STORED);
 
 --

@@ -7,7 +7,7 @@ RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
--- Three ids that differ in the first eight bytes, or only in the last two
+-- Three ids, which differ in the first eight bytes, or only in the last two
 SELECT a, b, a = b AS eq, a <> b AS ne, a < b AS lt, a <= b AS le, a > b AS gt, a >= b AS ge,
     sign(sno_cmp(a, b)) AS cmp
 FROM unnest('{brpk4q72xwf2m63l,brpk4q72xwf2m63m,brpk4q73xwf2m63l}'::sno[]) a,

@@ -29,7 +29,7 @@ CREATE TABLE partitioned_log_02 PARTITION OF partitioned_log FOR VALUES FROM (sn
 CREATE TABLE partitioned_log_03 PARTITION OF partitioned_log FOR VALUES FROM (sno_min('2026-03-01')) TO (sno_min('2026-04-01'));
 INSERT INTO partitioned_log VALUES (sno_min('2026-04-01'), 0);
 CREATE TABLE partitioned_log_rest PARTITION OF partitioned_log DEFAULT;
--- Bounds may not overlap, by so much as one id.
+-- Bounds may not overlap, not even by one id.
 CREATE TABLE partitioned_overlap PARTITION OF partitioned_log
     FOR VALUES FROM (sno_max('2026-03-31 23:59:59.996')) TO (sno_min('2026-05-01'));
 
@@ -77,8 +77,8 @@ COMMIT;
 INSERT INTO partitioned_log (n) SELECT n FROM generate_series(11003, 12000) AS n;
 SELECT partition, count(*), count(DISTINCT id) FROM partitioned_rows WHERE n > 10000 GROUP BY 1;
 
--- Detached, a partition is a table; attached again, it isn't read if a check
--- proves what its bounds demand, be it by ids or by time.
+-- A detached partition is a table.  When it is attached again, it is not read if a
+-- check constraint proves its bounds, by ids or by times.
 ALTER TABLE partitioned_log DETACH PARTITION partitioned_log_rest;
 ALTER TABLE partitioned_log DETACH PARTITION partitioned_log_02;
 ALTER TABLE partitioned_log DETACH PARTITION partitioned_log_03 CONCURRENTLY;
@@ -94,7 +94,7 @@ RESET client_min_messages;
 ALTER TABLE partitioned_log ATTACH PARTITION partitioned_log_rest DEFAULT;
 SELECT partition, count(*) FROM partitioned_rows WHERE n < 10000 GROUP BY 1 ORDER BY 1;
 
--- Keys that refer to it, and what becomes of them
+-- Foreign keys that refer to a partitioned table
 CREATE TABLE partitioned_detail (
     id   sno PRIMARY KEY DEFAULT sno_generate(2),
     log  sno NOT NULL REFERENCES partitioned_log ON UPDATE CASCADE ON DELETE CASCADE);
@@ -134,12 +134,12 @@ CREATE TABLE partitioned_bucket_0 PARTITION OF partitioned_bucket FOR VALUES WIT
 CREATE TABLE partitioned_bucket_1 PARTITION OF partitioned_bucket FOR VALUES WITH (MODULUS 4, REMAINDER 1);
 CREATE TABLE partitioned_bucket_2 PARTITION OF partitioned_bucket FOR VALUES WITH (MODULUS 4, REMAINDER 2);
 CREATE TABLE partitioned_bucket_3 PARTITION OF partitioned_bucket FOR VALUES WITH (MODULUS 4, REMAINDER 3);
--- Generated ones, neighbours as they are, and few per second are all spread evenly.
+-- Ids are spread evenly: those generated one after the other, and few ids a second.
 INSERT INTO partitioned_bucket (n) SELECT n FROM generate_series(1, 10000) AS n;
 INSERT INTO partitioned_bucket SELECT sno_make(timestamptz '2026-01-01' + n * interval '1 min', 1, 1), -n FROM generate_series(1, 10000) AS n;
 SELECT tableoid::regclass AS partition, n > 0 AS generated, count(*) BETWEEN 2250 AND 2750 AS quarter
 FROM partitioned_bucket GROUP BY 1, 2 ORDER BY 2, 1;
--- A row can't be where another remainder belongs.
+-- A row can't be in the partition of another remainder.
 SELECT id AS elsewhere FROM partitioned_bucket_1 WHERE n = (SELECT max(n) FROM partitioned_bucket_1 WHERE n < 0) \gset
 ALTER TABLE partitioned_bucket DETACH PARTITION partitioned_bucket_0;
 INSERT INTO partitioned_bucket_0 VALUES (:'elsewhere', 0);

@@ -17,7 +17,7 @@ RETURN sno_make(timestamptz '2026-01-01 00:00+00' + n * interval '1 min', n % 4,
 CREATE FUNCTION plans_uuid.key(n int) RETURNS uuid IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN sno_to_uuidv8(plans_sno.key(n));
 
--- What uuid does not have
+-- Functions that uuid does not have
 CREATE FUNCTION plans_uuid.smaller(uuid, uuid) RETURNS uuid IMMUTABLE STRICT PARALLEL SAFE COST 1 LANGUAGE sql RETURN least($1, $2);
 CREATE FUNCTION plans_uuid.larger(uuid, uuid) RETURNS uuid IMMUTABLE STRICT PARALLEL SAFE COST 1 LANGUAGE sql RETURN greatest($1, $2);
 CREATE AGGREGATE plans_uuid.min(uuid)

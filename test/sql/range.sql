@@ -83,7 +83,7 @@ END $$;
 SELECT pg_temp.plan('SELECT s.name, e.id FROM shift s JOIN event e ON e.id <@ s.during');
 SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON e.id <@ s.during GROUP BY s.name ORDER BY s.name;
 SELECT s.name, count(*), min(n), max(n) FROM shift s JOIN event e ON s.during @> e.id GROUP BY s.name ORDER BY s.name;
--- and subqueries, run once.
+-- and subqueries, which run once.
 CREATE FUNCTION pg_temp.conditions(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;

@@ -1,5 +1,5 @@
 --
--- Another holder: partitions that were leased are left alone from then on
+-- sno_reseed(): a new holder, which uses none of the partitions that were leased
 --
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS regress_sno_reseed;
@@ -14,7 +14,7 @@ SET SESSION AUTHORIZATION regress_sno_owner;
 CREATE EXTENSION sno;
 RESET SESSION AUTHORIZATION;
 
--- Own rows, and those of nobody
+-- Rows of this holder, and rows of a former one
 CREATE VIEW rows AS
 SELECT count(*) FILTER (WHERE system_identifier <> 0) AS own, count(DISTINCT holder) FILTER (WHERE system_identifier <> 0) AS holders,
     count(*) FILTER (WHERE system_identifier = 0) AS disowned
@@ -23,7 +23,7 @@ SELECT * FROM rows;
 SELECT sno_reseed();
 SELECT * FROM rows;
 
--- This session moves with its next id, whatever it is made by.
+-- This session moves to another partition with its next id, by any function.
 SELECT sno_partition(sno_generate()) AS live, sno_partition(sno_generate_at('2020-01-01')) AS given \gset
 SELECT * FROM rows;
 SELECT holder FROM sno_catalog.sno_lease LIMIT 1 \gset
@@ -39,27 +39,27 @@ SELECT sno_partition(sno_generate()) = :partition AS same, sno_partition(sno_gen
 SELECT * FROM rows;
 SELECT count(*) FROM sno_catalog.sno_lease WHERE system_identifier <> 0 AND holder = :holder;
 ROLLBACK;
--- A rollback doesn't bring them back, nor does a hand-over to other sessions.
+-- Neither a rollback nor another session uses these partitions again.
 SELECT * FROM rows;
 \c
 SELECT count(*) FROM (SELECT sno_partition(sno_generate()) UNION ALL SELECT sno_partition(sno_generate_at('2020-01-01'))) AS s (partition)
 WHERE partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE system_identifier = 0);
 
--- The rows of named generators are disowned, too.
+-- The rows of named generators belong to a former holder, too.
 SELECT sno_create_generator('g', 1);
 SELECT sno_generate(0, 'g') IS NOT NULL AS made;
 SELECT count(*) FROM sno_catalog.sno_lease WHERE named AND system_identifier <> 0;
 SELECT sno_reseed();
 SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_catalog.sno_lease GROUP BY named ORDER BY named;
 
--- The rows stay what they are to those who know best.
+-- amcheck and pg_visibility find nothing wrong with the rows.
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
 SELECT blkno, msg FROM verify_heapam('sno_catalog.sno_lease');
 SELECT * FROM pg_check_frozen('sno_catalog.sno_lease');
 SELECT * FROM pg_check_visible('sno_catalog.sno_lease');
 
--- It can't be where it could not last.
+-- It is refused where its changes could be rolled back.
 BEGIN;
 TRUNCATE sno_catalog.sno_lease;
 SELECT sno_reseed();
@@ -70,7 +70,7 @@ SELECT sno_reseed();
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
 
--- Who may: the database's owner, who can't grant it
+-- The owner of the database may call it, and can't grant it.
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_reseed();
 \echo :LAST_ERROR_SQLSTATE

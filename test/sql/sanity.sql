@@ -259,7 +259,7 @@ SELECT count(*) AS demands FROM demand;
 SELECT * FROM pg_temp.added('before', 'after');
 SELECT * FROM pg_temp.added('after', 'before');
 
--- The demands notice what is amiss.
+-- The checks find what is wrong.
 SET LOCAL allow_system_table_mods = on;
 UPDATE pg_proc SET provolatile = 's', procost = 0 WHERE proname = 'sno_cmp';
 UPDATE pg_proc SET proparallel = 'u', prosecdef = true WHERE proname = 'sno_meta';

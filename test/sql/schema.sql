@@ -12,7 +12,7 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE SCHEMA "My ids";
 CREATE EXTENSION sno SCHEMA "My ids";
--- All that it has is there, but for its tables, and it stays there.
+-- All its objects are in this schema, except its tables, and stay there.
 SELECT DISTINCT (pg_identify_object(classid, objid, 0)).schema
 FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sno') AND deptype = 'e'
 ORDER BY 1;
@@ -42,8 +42,8 @@ FROM (SELECT :'id'::"My ids".sno) AS s (i);
 SELECT "My ids".sno_is_valid(:'id'), "My ids".sno_is_zero("My ids".sno_zero()), "My ids".sno_min('2026-01-01'), "My ids".sno_max('2026-01-01'),
     "My ids".sno_min('2026-01-01', 1), "My ids".sno_max('2026-01-01', 1), "My ids".sno_range_min('[2026-01-01,)'), "My ids".sno_range_max('[,2026-01-01)');
 
--- Operators by their full names; what goes by the type's operator classes needs
--- none: keys, DISTINCT, ORDER BY, windows
+-- Operators by their full names.  Keys, DISTINCT, ORDER BY and windows need no names:
+-- they use the operator classes of the type.
 SELECT i OPERATOR("My ids".=) j AS eq, i OPERATOR("My ids".<>) j AS ne, i OPERATOR("My ids".<) j AS lt, i OPERATOR("My ids".<=) j AS le,
     i OPERATOR("My ids".>) j AS gt, i OPERATOR("My ids".>=) j AS ge, "My ids".sno_cmp(i, j) AS cmp,
     i OPERATOR("My ids".<@) tstzrange('2026-01-01', '2026-01-02') AS contained, tstzrange('2026-01-01', '2026-01-02') OPERATOR("My ids".@>) i AS contains
@@ -141,7 +141,7 @@ SELECT count(*) FROM indexed_in;
 SELECT "My ids".sno_zero();
 RESET ROLE;
 
--- The schema of its tables comes and goes with the extension.
+-- The schema of its tables is created and dropped with the extension.
 SET client_min_messages = warning;
 SELECT to_regnamespace('sno_catalog');
 DROP EXTENSION sno CASCADE;

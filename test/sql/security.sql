@@ -1,13 +1,13 @@
 --
--- Nothing planted in the search path is run; row security does not hide
--- indexes
+-- No function of another user in the search path is run; row security does not
+-- keep ids from indexes
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
--- Another schema, which the search path does not name, and traps that it does
+-- A schema that the search path does not name, and traps in one that it names
 BEGIN;
 DROP EXTENSION sno CASCADE;
 CREATE SCHEMA apart;
@@ -32,11 +32,11 @@ SELECT id FROM item WHERE id OPERATOR(apart.<@) tstzrange('2026-02-01', '2026-03
 SELECT count(*), apart.min(id), apart.max(id)
 FROM item WHERE id OPERATOR(apart.<@) tstzrange('2026-02-01', '2026-03-01');
 SELECT count(DISTINCT id), count(id::uuid), count(id::timestamptz), count(id::bytea) FROM item;
--- The traps are set: who names one, runs it.
+-- The traps work: a query that names one runs it.
 SELECT id FROM item WHERE id = '9d5ve82222222222';
 ROLLBACK;
 
--- Reached through a policy
+-- An index is used under a policy.
 BEGIN;
 CREATE ROLE regress_sno_reader;
 CREATE TABLE item (id sno PRIMARY KEY, owner name);

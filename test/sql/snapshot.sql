@@ -24,7 +24,7 @@ SELECT (s->'partition'->0)::int * 256 + (s->'partition'->1)::int = sno_partition
     (s->'sequence')::int IN (0, sno_sequence(:'id')) AS sequence
 FROM sno_take_snapshot() AS s;
 
--- A named one: new, and used
+-- A named generator: new, and after its first ids
 SELECT sno_create_generator('g', 258, 10, 20);
 SELECT sno_take_snapshot('g') - 'now';
 SELECT sno_generate(1, 'g') AS id \gset
@@ -44,20 +44,20 @@ SELECT sno_restore_generator('future', jsonb_build_object('partition', '[1, 4]':
 SELECT sno_tick_tock(id), sno_timestamp(id) < now() + interval '1 min' AS now FROM sno_generate(1, 'future') AS id;
 SELECT (s->'wallSafe')::bigint = :future AS wall_safe, s->'drifts' AS drifts FROM sno_take_snapshot('future') AS s;
 
--- ... and where both timelines are, which waits
+-- ... and where both sides are in the future, so the generator waits
 SELECT sno_restore_generator('waits', jsonb_build_object('partition', '[1, 5]'::jsonb, 'wallHi', :future, 'wallSafe', :future - 1));
 SET sno.max_wait = 0;
 SELECT sno_generate(1, 'waits');
 RESET sno.max_wait;
 
--- Never back: not a generator that issued more since, ...
+-- A restored generator never goes back, even if it issued ids since the snapshot, ...
 SELECT sno_take_snapshot('past') AS early \gset
 SELECT sno_generate(1, 'past') AS before \gset
 SELECT sno_restore_generator('past', :'early');
 SELECT sno_restore_generator('past', '{"partition": [1, 3], "sequenceMin": 5, "sequenceMax": 100}');
 SELECT sno_timestamp(sno_generate(1, 'past')) > sno_timestamp(:'before') AS later;
 SELECT s->'drifts' AS drifts FROM sno_take_snapshot('past') AS s;
--- ... nor when its definition was dropped, nor by a rollback
+-- ... if its definition was dropped, or after a rollback
 SELECT sno_drop_generator('future');
 SELECT sno_restore_generator('future', '{"partition": [1, 4], "drifts": 1}');
 SELECT (s->'wallSafe')::bigint = :future AS wall_safe, s->'drifts' AS drifts FROM sno_take_snapshot('future') AS s;
@@ -67,14 +67,15 @@ ROLLBACK;
 SELECT sno_create_generator('undone', 262);
 SELECT s->'drifts' AS drifts FROM sno_take_snapshot('undone') AS s;
 
--- What is missing or null counts as zero; others are ignored; bounds in either order.
+-- Keys that are missing or null count as zero, other keys are ignored, and the bounds
+-- may have either order.
 SELECT sno_restore_generator('zero', '{}');
 SELECT sno_restore_generator('order', '{"partition": [1, 7], "sequenceMin": 30, "sequenceMax": 20, "sequence": 0, "wallHi": null, "other": "x"}');
 SELECT sno_restore_generator('max', '{"partition": [1, 8], "sequenceMin": 65535, "sequenceMax": 0}');
 SELECT sno_restore_generator('over', '{"partition": [1, 9], "sequenceMin": 1, "sequenceMax": 0, "sequence": 70000}');
 SELECT name, partition, sequence_min, sequence_max, meta FROM sno_catalog.sno_generator WHERE name IN ('zero', 'order', 'max', 'over') ORDER BY name;
 
--- What is no snapshot, or not this generator's
+-- What is not a snapshot, or one of another generator
 SELECT sno_restore_generator('x', '[]');
 SELECT sno_restore_generator('x', 'null');
 SELECT sno_restore_generator('x', '1');

@@ -1,7 +1,7 @@
 --
--- What generators are doing, what endangers them, and who may know
+-- sno_generators() and sno_check(): what they show, and who may call them
 --
--- All of this happens in a database of its own, for it alters the extension.
+-- These tests have a database of their own, because they alter the extension.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;
@@ -47,13 +47,13 @@ SELECT issued, exhausted, waits, longest_wait FROM mine;
 SELECT count(sno_generate()) FROM generate_series(1, 7);
 SELECT issued, exhausted, waits, longest_wait FROM mine;
 
--- So are those of a named generator, of which no unit was ever used up.
+-- So are those of a named generator, of which no unit was exhausted.
 SELECT sno_create_generator('few', 1, 0, 3);
 SELECT count(sno_generate(0, 'few')) FROM generate_series(1, 3);
 SELECT issued, exhausted, waits FROM sno_generators() WHERE name = 'few';
 
--- What is issued and left in the current unit: as of one moment, the unit is
--- the id's, or it is over.
+-- The numbers of ids issued and spare in the present unit are of one moment: the unit
+-- is that of the last id, or it is over.
 DO $$
 DECLARE
     id sno;
@@ -83,7 +83,7 @@ ROLLBACK TO SAVEPOINT s;
 ROLLBACK;
 SELECT issued - :before AS issued FROM mine;
 
--- Nothing to worry about, in any kind of transaction
+-- sno_check() finds nothing wrong, in transactions of all kinds.
 SELECT item, ok, hint FROM sno_check();
 SELECT item, detail FROM sno_check() WHERE item IN ('clock', 'leases', 'holders', 'notifications');
 BEGIN TRANSACTION READ ONLY;
@@ -115,7 +115,7 @@ SELECT * FROM sno_check() WHERE item = 'holders';
 TRUNCATE sno_catalog.sno_lease;
 SELECT ok FROM sno_check() WHERE item = 'holders';
 
--- Who may look, and who may reset
+-- Privileges
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT count(*) FROM sno_generators();
 SELECT count(*) FROM sno_check();

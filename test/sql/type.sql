@@ -79,7 +79,7 @@ CREATE TEMP TABLE ids (n int, id sno);
 :in
 SELECT n, id, id::bytea = b AS same FROM ids JOIN bytes USING (n) ORDER BY n;
 
--- The other way round, so that it is binary output which is seen
+-- The other way round, which tests binary output
 \set out '\\copy ids TO ' :'file' ' (FORMAT binary)'
 \set in '\\copy bytes FROM ' :'file' ' (FORMAT binary)'
 TRUNCATE bytes;

@@ -12,7 +12,7 @@ FROM unnest('{2222222222222222,2222222222222223,brpk4q72xwf2m63l,xxxxxxxxxxxxxxx
 SELECT sno_to_uuidv8('\x00112233445566778899'::bytea::sno), sno_from_uuidv8('00112233-4455-8667-9e22-640000000000')::bytea;
 SELECT sno_to_uuidv8(NULL), sno_from_uuidv8(NULL);
 
--- Each bit, and no two on the same place
+-- Each bit has another place
 SELECT count(*), count(DISTINCT u), bool_and(sno_from_uuidv8(u) = id AND u::text ~ '^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{10}$') AS sound
 FROM (SELECT id, sno_to_uuidv8(id) AS u FROM generate_series(0, 79) AS bit, LATERAL (SELECT set_bit(sno_zero()::bytea, bit, 1)::sno AS id) AS i) AS s;
 

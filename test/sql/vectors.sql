@@ -42,7 +42,7 @@ CREATE TEMP TABLE line (hex text, text text, unix_ms text, tick_tock text, meta 
 :load
 SELECT hex, text FROM line WHERE decode(hex, 'hex')::sno::text <> text OR text::sno::text <> text;
 
--- Three orders, one order
+-- Bytes, text and uuids have the same order
 SELECT count(*) AS out_of_order
 FROM (
     SELECT row_number() OVER (ORDER BY id) AS by_id,
