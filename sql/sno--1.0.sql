@@ -62,8 +62,8 @@ CREATE FUNCTION sno_is_valid(text) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_is_valid(text) IS
-    'whether the text is that of an id: exactly 16 characters of 2-9 and a-x; '
-    'raises no error';
+    'whether the text is an id: exactly 16 characters of 2-9 and a-x; raises '
+    'no error';
 
 --
 -- accessors
@@ -73,7 +73,7 @@ CREATE FUNCTION sno_timestamp(sno) RETURNS timestamptz
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_timestamp(sno) IS
-    'start of the unit of 4 ms that the id was made in, from 2010-01-01 '
+    'start of the unit of 4 ms in which the id was made, from 2010-01-01 '
     '00:00:00 UTC to 2079-09-07 15:47:35.548 UTC';
 
 CREATE FUNCTION sno_tick_tock(sno) RETURNS boolean
@@ -87,7 +87,7 @@ CREATE FUNCTION sno_meta(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_meta(sno) IS
-    'metabyte of the id, the users own byte, 0 to 255';
+    'metabyte of the id, the byte for the user, 0 to 255';
 
 CREATE FUNCTION sno_partition(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
@@ -128,7 +128,7 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
     'id with the given fields, in the unit of 4 ms that holds the time; error '
     '22008 if the time is out of range, 22003 if another field is; no '
-    'generator knows of this id, so it may meet another one';
+    'generator knows of this id, so it may equal another one';
 
 CREATE FUNCTION sno_with_timestamp(sno, timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
@@ -175,49 +175,49 @@ CREATE FUNCTION sno_min(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_min(timestamptz) IS
-    'lowest id of the unit of 4 ms that holds the time; the lowest of all ids '
-    'for a time before 2010, the highest of all for a time after the last '
-    'unit';
+    'lowest id of the unit of 4 ms that holds the time; for a time before '
+    '2010, the lowest of all ids; for a time after the last unit, the highest '
+    'of all';
 
 CREATE FUNCTION sno_max(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_max(timestamptz) IS
-    'highest id of the unit of 4 ms that holds the time; the lowest of all '
-    'ids for a time before 2010, the highest of all for a time after the last '
-    'unit';
+    'highest id of the unit of 4 ms that holds the time; for a time before '
+    '2010, the lowest of all ids; for a time after the last unit, the highest '
+    'of all';
 
 CREATE FUNCTION sno_min(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_min_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
     'lowest id with that metabyte in the unit of 4 ms that holds the time; '
-    'for a time before 2010 the lowest of all ids with that metabyte, for a '
-    'time after the last unit the highest; error 22003 unless the metabyte is '
-    '0 to 255';
+    'for a time before 2010, the lowest of all ids with that metabyte; for a '
+    'time after the last unit, the highest of these; error 22003 unless the '
+    'metabyte is 0 to 255';
 
 CREATE FUNCTION sno_max(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_max_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
     'highest id with that metabyte in the unit of 4 ms that holds the time; '
-    'for a time before 2010 the lowest of all ids with that metabyte, for a '
-    'time after the last unit the highest; error 22003 unless the metabyte is '
-    '0 to 255';
+    'for a time before 2010, the lowest of all ids with that metabyte; for a '
+    'time after the last unit, the highest of these; error 22003 unless the '
+    'metabyte is 0 to 255';
 
 CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_range_min(tstzrange) IS
-    'lowest id whose sno_timestamp() is in the range; the highest of all ids '
-    'if there is none';
+    'lowest id whose sno_timestamp() is in the range; if there is none, the '
+    'highest of all ids';
 
 CREATE FUNCTION sno_range_max(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_range_max(tstzrange) IS
-    'highest id whose sno_timestamp() is in the range; the lowest of all ids '
-    'if there is none';
+    'highest id whose sno_timestamp() is in the range; if there is none, the '
+    'lowest of all ids';
 
 --
 -- casts: explicit ones only, so that no operator becomes ambiguous
@@ -227,8 +227,8 @@ CREATE FUNCTION sno_to_uuid(sno) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_to_uuid(sno) IS
-    'uuid whose 16 bytes are the 16 characters of the ids text; keeps the '
-    'order';
+    'uuid whose 16 bytes are the 16 characters of the text of the id; keeps '
+    'the order';
 
 CREATE FUNCTION sno_from_uuid(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
@@ -251,7 +251,7 @@ COMMENT ON FUNCTION sno_from_bytea(bytea) IS
 
 CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
 COMMENT ON CAST (sno AS uuid) IS
-    'uuid whose 16 bytes are the 16 characters of the ids text';
+    'uuid whose 16 bytes are the 16 characters of the text of the id';
 
 CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
 COMMENT ON CAST (uuid AS sno) IS
@@ -268,7 +268,7 @@ COMMENT ON CAST (bytea AS sno) IS
 
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
 COMMENT ON CAST (sno AS timestamptz) IS
-    'start of the unit of 4 ms that the id was made in, as sno_timestamp()';
+    'start of the unit of 4 ms in which the id was made, as sno_timestamp()';
 
 --
 -- uuid version 8
@@ -406,8 +406,9 @@ COMMENT ON OPERATOR >= (sno, sno) IS
 --
 
 -- The planner turns both into comparisons with sno_range_min() and
--- sno_range_max().  They take anyrange, and refuse any but tstzrange: an exact
--- tstzrange would change what "during @> '[2026-01-01,)'" means elsewhere.
+-- sno_range_max().  They are defined for anyrange, and raise an error unless the
+-- range is a tstzrange.  If they were defined for tstzrange, queries that have no
+-- id, such as "during @> '[2026-01-01,)'", would change their meaning.
 
 CREATE FUNCTION sno_range_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -486,51 +487,51 @@ CREATE FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boole
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
-    'support of window frames by RANGE: compares sno_timestamp() of the first '
-    'id with that of the second plus or minus the interval; error 22013 if '
-    'the interval is negative';
+    'support for window frames by RANGE: compares sno_timestamp() of the '
+    'first id with that of the second, plus or minus the interval; error '
+    '22013 if the interval is negative';
 
 CREATE FUNCTION sno_skip_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_skip_support(internal) IS
-    'support of skip scans, for PostgreSQL 18 and later';
+    'support for skip scans, in PostgreSQL 18 and later';
 
 CREATE FUNCTION sno_brin_distance(internal, internal) RETURNS double precision
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
-    'BRIN minmax-multi support: distance of two ids';
+    'BRIN minmax-multi support: distance between two ids';
 
 CREATE FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) IS
-    'GiST support: whether an entry of the index can match a search';
+    'GiST support: whether an index entry can match a search';
 
 CREATE FUNCTION sno_gist_union(internal, internal) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_gist_union(internal, internal) IS
-    'GiST support: lowest and highest id of several entries';
+    'GiST support: the lowest and the highest id of several entries';
 
 CREATE FUNCTION sno_gist_compress(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_gist_compress(internal) IS
-    'GiST support: entry of the index for an id';
+    'GiST support: the index entry for an id';
 
 CREATE FUNCTION sno_gist_fetch(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_gist_fetch(internal) IS
-    'GiST support: id of an entry of the index';
+    'GiST support: the id of an index entry';
 
 CREATE FUNCTION sno_gist_penalty(internal, internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_gist_penalty(internal, internal, internal) IS
-    'GiST support: how much an entry grows with an id';
+    'GiST support: how much an entry grows if an id is added';
 
 CREATE FUNCTION sno_gist_picksplit(internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -588,9 +589,9 @@ DEFAULT FOR TYPE sno USING brin AS
     FUNCTION 3 pg_catalog.brin_minmax_consistent(internal, internal, internal),
     FUNCTION 4 pg_catalog.brin_minmax_union(internal, internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
-    'lowest and highest id of a range of pages';
+    'lowest and highest id in a range of pages';
 COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
-    'lowest and highest id of a range of pages';
+    'lowest and highest id in a range of pages';
 
 CREATE OPERATOR CLASS sno_minmax_multi_ops
 FOR TYPE sno USING brin AS
@@ -606,9 +607,9 @@ FOR TYPE sno USING brin AS
     FUNCTION 5 pg_catalog.brin_minmax_multi_options(internal),
     FUNCTION 11 sno_brin_distance(internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS
-    'several spans of ids of a range of pages';
+    'several spans of ids for a range of pages';
 COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
-    'several spans of ids of a range of pages';
+    'several spans of ids for a range of pages';
 
 CREATE OPERATOR CLASS sno_bloom_ops
 FOR TYPE sno USING brin AS
@@ -620,9 +621,9 @@ FOR TYPE sno USING brin AS
     FUNCTION 5 pg_catalog.brin_bloom_options(internal),
     FUNCTION 11 sno_hash(sno);
 COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
-    'Bloom filter of the ids of a range of pages';
+    'Bloom filter of the ids in a range of pages';
 COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
-    'Bloom filter of the ids of a range of pages';
+    'Bloom filter of the ids in a range of pages';
 
 -- The numbers are those of stratnum.h for = <> < <= > >= in GiST.
 CREATE OPERATOR CLASS sno_ops
@@ -647,8 +648,9 @@ COMMENT ON OPERATOR CLASS sno_ops USING gist IS
 COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
     'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
 
--- What the families have since 18: skip scans of btrees, and GiST for keys
--- WITHOUT OVERLAPS.  The helper's text is not looked at before it is run.
+-- Two members of the families are for PostgreSQL 18 and later: skip scans of
+-- btrees, and GiST for keys WITHOUT OVERLAPS.  Older servers don't know them.  So
+-- they are in a function, whose text PostgreSQL doesn't check before it runs.
 CREATE FUNCTION sno_extend_families() RETURNS void
 LANGUAGE sql AS $$
     ALTER OPERATOR FAMILY @extschema@.sno_ops USING btree
@@ -709,7 +711,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_generate(integer) IS
     'new id that differs from all others of this database; the metabyte is 0 '
     'to 255, else error 22003; waits at most sno.max_wait milliseconds, then '
-    'raises 53400, or 55P03 if a lock is in the way; error 25006 on a standby';
+    'raises 53400, or 55P03 if another session holds a lock; error 25006 on a '
+    'standby';
 
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
@@ -717,8 +720,8 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION sno_generate(integer, text) IS
     'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
     'if the definition has a metabyte, null means that one, and another one '
-    'is error 22023; if it has none, null gives null; error 42704 if the '
-    'generator does not exist; waits and fails as sno_generate(integer)';
+    'raises 22023; if it has none, null returns null; error 42704 if the '
+    'generator does not exist; waits and fails as sno_generate(integer) does';
 
 CREATE FUNCTION sno_create_generator(name text, partition integer,
     sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
@@ -731,22 +734,22 @@ COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, intege
     'partition, 0 to 65535, and the bounds of its sequence, 0 to 65535, in '
     'either order, else error 22003; its metabyte, 0 to 255, or null to let '
     'callers choose; error 22023 if the bounds leave fewer than 4 ids, 42710 '
-    'if the name is taken, 23P01 if another generator has some of the same '
-    'ids';
+    'if the name exists already, 23P01 if another generator has some of the '
+    'same ids';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_drop_generator(text) IS
-    'drop the definition of a named generator; what it issued stays '
+    'drop the definition of a named generator; what it issued is still '
     'remembered; error 42704 if it does not exist';
 
 CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_take_snapshot() IS
-    'state of this sessions generator, in the form of the Go package; null if '
-    'the session has none';
+    'state of the session generator, in the form of the Go package; null if '
+    'this session has none';
 
 CREATE FUNCTION sno_take_snapshot(name text) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
@@ -759,9 +762,9 @@ CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
-    'let a named generator continue after a snapshot of it; never takes it '
-    'back; defines the generator if it does not exist; error 22023 if the '
-    'snapshot is invalid or of another generator';
+    'let a named generator go on after a snapshot of it; never takes it back; '
+    'defines the generator if it does not exist; error 22023 if the snapshot '
+    'is invalid or of another generator';
 
 CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -775,8 +778,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'the given number of new ids, as sno_generate(integer) makes them; error '
-    '22023 if the number is negative; in a select list its memory does not '
-    'grow with the number';
+    '22023 if the number is negative; in a select list, the memory that it '
+    'uses does not grow with the number';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
@@ -785,15 +788,16 @@ SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
     'the given number of new ids of a named generator, as '
     'sno_generate(integer, text) makes them; error 22023 if the number is '
-    'negative; in a select list its memory does not grow with the number';
+    'negative; in a select list, the memory that it uses does not grow with '
+    'the number';
 
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
-    'new id that bears the given time, in a unit of 4 ms, and differs from '
-    'all others of this database; give times in ascending order: out of '
-    'order, each 65536 ids use a partition up for good; error 22008 if the '
+    'new id for the given time, in its unit of 4 ms, that differs from all '
+    'others of this database; give times in ascending order: if they are out '
+    'of order, each 65536 ids use up a partition for good; error 22008 if the '
     'time is out of range, 22003 if the metabyte is, 53400 if no partition is '
     'left, 25006 on a standby';
 
@@ -802,7 +806,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reseed() IS
     'for a copy of a server that runs beside its original: from now on, '
-    'generators of this database use none of the partitions leased until now; '
+    'sessions of this database use none of the partitions leased until now; '
     'named generators keep theirs; ROLLBACK does not undo it; error 25006 on '
     'a standby';
 
@@ -840,13 +844,13 @@ COMMENT ON FUNCTION sno_generators() IS
     'sequence_max: bounds of its sequence, inclusive. sequence: the next one, '
     'above sequence_max if the current unit is exhausted. unit_issued, '
     'unit_spare: ids issued and left in the current unit of 4 ms. wall_hi: '
-    'unit of the latest id. wall_safe: last unit used on the other tick-tock '
-    'side. drifts: steps back of the clock, the lowest bit is tick-tock. '
+    'unit of the latest id. wall_safe: last unit used on the other side. '
+    'drifts: steps back of the clock, the lowest bit is tick-tock. '
     'lease_until: last unit in which its lease lets it issue. issued: ids '
-    'issued, in whatever partitions. exhausted: units whose sequence was '
-    'exhausted. waits, longest_wait: calls that waited, and the longest wait. '
-    'A named generator that is not in use has database, name, partition and '
-    'bounds alone';
+    'issued, in all partitions that it had. exhausted: units whose sequence '
+    'was exhausted. waits, longest_wait: calls that waited, and the longest '
+    'wait. For a named generator that is not in use, only database, name, '
+    'partition and bounds are shown';
 
 CREATE FUNCTION sno_generators_reset() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -864,23 +868,23 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
 COMMENT ON FUNCTION sno_check() IS
-    'what can go wrong, one row an item: whether it is ok, what was found '
-    '(detail), and what to do (hint, null if ok)';
+    'what can go wrong, one row for each item: whether it is ok, what was '
+    'found (detail), and what to do (hint, null if ok)';
 
 --
 -- catalog: the tables, in a schema that nobody but the database's owner may use
 --
 
--- A schema that is there already may be somebody else's.  So never take it over.
+-- If the schema exists, it may be somebody else's.  So never take it over.
 CREATE SCHEMA sno_catalog;
 COMMENT ON SCHEMA sno_catalog IS
     'tables of the extension sno; for its functions and for dumps, not for '
     'search paths';
 
--- The leases of partitions (src/lease/lease.c), one row each.  A session that
--- generates overwrites its row in place, outside of transactions, and refuses
--- to if the table isn't as it is created here: no index, no nullable column.
--- Locking it in EXCLUSIVE mode or above makes generators wait.
+-- The leases of partitions (src/README.md), one row each.  A session that
+-- generates overwrites its row in place, outside of transactions.  It raises an
+-- error if the table isn't as it is created here: no index, no nullable column.
+-- If somebody locks the table in EXCLUSIVE mode or above, generators wait.
 
 CREATE TABLE sno_catalog.sno_lease (
     holder            bigint      NOT NULL,
@@ -900,18 +904,18 @@ CREATE TABLE sno_catalog.sno_lease (
 ) USING heap;
 COMMENT ON TABLE sno_catalog.sno_lease IS
     'leases of partitions, one row each: nobody else uses the partition until '
-    'the clock is past tick_until and tock_until. Generators write rows in '
-    'place. Do not change them by hand, and do not lock the table in '
-    'EXCLUSIVE mode or above for longer than sno.lease_duration';
+    'the clock is past tick_until and tock_until. Generators write the rows '
+    'in place. Do not change them by hand. Do not lock the table in EXCLUSIVE '
+    'mode or above for longer than sno.lease_duration';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
-    'random number that identifies the holder';
+    'random number of the holder, who wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
-    'server that took the lease, as in pg_control_system(); 0 after '
+    'server that wrote the row, as in pg_control_system(); 0 after '
     'sno_reseed()';
 COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
-    'WAL timeline of that server: a promotion makes another holder';
+    'WAL timeline of that server; a promoted standby is another holder';
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
-    'OID of the database that took the lease';
+    'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
     'the partition leased, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
@@ -935,12 +939,12 @@ COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
 COMMENT ON COLUMN sno_catalog.sno_lease.named IS
     'whether a named generator has the lease';
 
--- A dump carries the bounds along, as another holder's.
+-- A dump has the rows.  In the restored database they are another holder's.
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 
--- The definitions of named generators (src/lease/definition.c).  Their ids must not
--- meet, whatever the metabyte.  They are this server's own: the trigger keeps
--- away what logical replication brings, and tells sessions of changes.
+-- The definitions of named generators (src/lease/definition.c).  No two may have the
+-- same ids, whatever the metabyte.  They belong to this server alone: the trigger
+-- drops what logical replication brings, and tells sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
     name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -967,9 +971,9 @@ COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
     'upper bound of its sequence, inclusive, 0 to 65535, at least 3 above the '
     'lower one';
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
-    'metabyte of all its ids, 0 to 255; null if callers choose';
+    'metabyte of all its ids, 0 to 255; null if callers choose one';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
-    'server that the definition was made on, as in pg_control_system()';
+    'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
     'WAL timeline of that server';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
@@ -979,7 +983,7 @@ CREATE FUNCTION sno_catalog.sno_generator_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_generator_changed() IS
-    'trigger function of table sno_generator; error 39P01 elsewhere';
+    'trigger function of table sno_generator; error 39P01 anywhere else';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
@@ -995,17 +999,17 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 -- grants
 --
 
--- The database's owner has these rights, whoever that is at the time.  The role
--- that installs is not named: PostgreSQL remembers grants to it after the role
--- is dropped, and then such a dump can't be restored.  There is no grant option,
--- as only a superuser can restore what pg_database_owner granted.
+-- The role that owns the database at the time has these rights.  The role that
+-- installs the extension is not named: PostgreSQL remembers grants to it after the
+-- role is dropped, and then a dump can't be restored.  There is no grant option,
+-- because only a superuser can restore what pg_database_owner granted.
 
--- What pg_dump and pg_restore need where the database's owner runs them.
--- Everybody else sees nothing: EXECUTE on a generator is the privilege.
+-- pg_dump and pg_restore need these if the database's owner runs them.  Nobody else
+-- sees the tables: to generate, EXECUTE on the function is enough.
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_lease, sno_catalog.sno_generator TO pg_database_owner;
 
--- What uses partitions up for good, and what makes named generators
+-- Functions that use up partitions for good, and functions for named generators
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_reseed(),
     sno_create_generator(text, integer, integer, integer, integer),
@@ -1017,7 +1021,7 @@ GRANT EXECUTE ON FUNCTION
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 TO pg_database_owner;
 
--- What generators do; those of other databases are for pg_monitor alone.
--- Resetting is for superusers, and whom they grant it to.
+-- What generators do.  Only members of pg_monitor see those of other databases.
+-- Only superusers may reset the counters, and roles to which they grant that.
 REVOKE EXECUTE ON FUNCTION sno_generators(), sno_generators_reset(), sno_check() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_database_owner, pg_monitor;
