@@ -2,10 +2,12 @@
 #
 # bench/calls.sh
 #
-# On a throw-away server: what the first id of a fresh server costs beside the
-# second one of the same session, median of 20 starts with fsync off; the system
-# calls of a million ids; and where perf finds the time of 20 million, with the
-# samples in functions that take locks.
+# Measures on a throw-away server:
+# - the time of the first id of a fresh server, and of the second one in the same
+#   session: medians of 20 starts, with fsync off;
+# - the system calls of a million ids;
+# - where perf finds the time of 20 million ids, and how many functions that take
+#   locks are in its samples.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -23,18 +25,18 @@ for ((i = 0; i < 20; i++)); do
 done >first
 say "first id of a fresh server, second one, ms:" "$(sort -n first | sed -n 10p)"
 
-# watch IDS COMMAND...: let it look at a backend while that generates.
+# watch IDS COMMAND...: run the command on a backend while that generates.
 watch() {
     local session session_PID input output watcher query pid
     query="SELECT count(sno_generate()) FROM (SELECT generate_series(1, $1)) AS series;"
     coproc session { sql; }
     output=${session[0]} input=${session[1]}
-    say "$query" "SELECT pg_backend_pid();" >&"$input"  # it has its partitions by then
+    say "$query" "SELECT pg_backend_pid();" >&"$input"  # after this it has its partition
     read -r _ <&"$output"
     read -r pid <&"$output"
     "${@:2}" "$pid" >watch.log 2>&1 &
     watcher=$!
-    sleep 1                                             # it attaches
+    sleep 1                                             # until the command has attached
     say "$query" >&"$input"
     read -r _ <&"$output"
     kill -INT $watcher

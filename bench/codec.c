@@ -1,17 +1,17 @@
 /*
  * codec.c
- *		What encoding and decoding one id costs, with each codec this machine
- *		supports, through the dispatch.  Needs no PostgreSQL:
+ *		The time to encode and to decode one id through the dispatch, with each
+ *		codec that this machine supports.  Needs no PostgreSQL:
  *
  *			cc -O2 -Isrc -o codec bench/codec.c src/simd/[a-z]*.c && ./codec
  *
- * Throughput is that of calls that do not depend on each other.  For latency
- * the address of each call's input depends on the result of the call before,
- * so it includes a store and the load of what was stored.  "(call)" does
- * nothing: it is what the dispatch itself costs.
+ * Throughput is that of calls that don't depend on each other.  For latency, the
+ * address of each call's input depends on the result of the call before.  So
+ * latency includes a store, and the load of what was stored.  "(call)" does
+ * nothing: its time is that of the dispatch itself.
  *
- * All take their turn in each round; ratios to portable, smaller is faster,
- * are taken within a round, and medians over the rounds.
+ * Each round runs all codecs.  Ratios to portable are computed within a round, and
+ * medians over the rounds.  A smaller ratio is faster.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,14 +21,14 @@
 
 #include "simd/codec.h"
 
-#define IDS		512				/* with their texts, within the first cache */
+#define IDS		512				/* they and their texts fit into L1 */
 #define CALLS	(64 * IDS)		/* of one measurement */
 #define ROUNDS	101
 #define CODECS	8				/* at most, with (call) */
 
 static Sno	ids[IDS];
 static char texts[IDS * SNO_TEXT_SIZE];
-static volatile size_t zero = 0;	/* which the compiler can't know */
+static volatile size_t zero = 0;	/* the compiler can't know that it is 0 */
 
 static void
 call_encode(const uint8_t *id, char *text)
@@ -122,7 +122,7 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of values, or of their ratios to those of another. */
+/* The median of values, or of their ratios to `others`. */
 static double
 median(const double *values, const double *others)
 {

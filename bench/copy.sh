@@ -2,10 +2,9 @@
 #
 # bench/copy.sh
 #
-# What each codec saves where ids become text or come from it: COPY of a million
-# ids out and in, and casts of as many.  All codecs take their turn in each round;
-# ratios to the portable one are taken within a round, and medians over the
-# rounds.
+# What each codec saves when ids are converted to text and back: COPY of a million
+# ids out and in, and casts of a million ids.  Each round runs all codecs.  Ratios to
+# the portable one are computed within a round, and medians over the rounds.
 #
 # On a throw-away server.  ROUNDS and ROWS can be set.
 

@@ -2,13 +2,13 @@
 #
 # bench/generate.sh
 #
-# What one call costs in the executor, net of the scan that makes the calls:
-# sno_generate, plain and with a named generator, beside nextval and
-# gen_random_uuid.  All take their turn in each round; ratios are taken within a
-# round, and medians over the rounds.
+# What one call costs in the executor, without the cost of the scan that makes the
+# calls: sno_generate(), with a session generator and with a named generator,
+# nextval() and gen_random_uuid().  Each round runs all of them.  Ratios are computed
+# within a round, and medians over the rounds.
 #
-# Connects as psql does (PGHOST, PGDATABASE ...), to a database that has sno and
-# where it may make a sequence and a generator in partition 65535.  ROUNDS and
+# Connects as psql does (PGHOST, PGDATABASE ...), to a database that has sno.  It must
+# be allowed to make a sequence there, and a generator in partition 65535.  ROUNDS and
 # CALLS can be set.
 
 set -euo pipefail

@@ -5,11 +5,11 @@
  *
  *			cc -O2 -Isrc -o generator bench/generator.c src/core/generator.c && ./generator
  *
- * A partition has 65,536 ids in a unit of 4 ms, 16.384 million a second.  When
- * it has none left, the next of a ring of partitions takes its turn, as sessions
- * do in sno_generate_many().  All ids are put together and stored.
+ * A partition has 65,536 ids in a unit of 4 ms, 16.384 million a second.  When it
+ * has none left, the next one of a ring of partitions is used, as sessions do in
+ * sno_generate_many().  All ids are assembled and stored.
  *
- * Batches take their turn in each round; figures are medians over the rounds.
+ * Each round runs all sizes of batches.  Figures are medians over the rounds.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -50,7 +50,7 @@ unit_now(void)
 		t.tv_nsec / (SNO_UNIT_MSEC * 1000000);
 }
 
-/* Million ids a second.  *moves counts how often a partition was used up. */
+/* Million ids a second.  *moves counts how often a partition was exhausted. */
 static double
 measure(int batch, long *moves)
 {
@@ -102,11 +102,11 @@ main(void)
 		for (int b = 0; b < BATCHES; b++)
 			rate[b][round] = measure(batches[b], &moves[b]);
 
-	printf("ids a clock reading   million ids a second   partitions used up a round\n");
+	printf("ids a clock reading   million ids a second   partitions exhausted a round\n");
 	for (int b = 0; b < BATCHES; b++)
 	{
 		qsort(rate[b], ROUNDS, sizeof(double), ascending);
-		printf("%19d   %20.1f   %26.1f\n", batches[b], rate[b][ROUNDS / 2],
+		printf("%19d   %20.1f   %28.1f\n", batches[b], rate[b][ROUNDS / 2],
 			   (double) moves[b] / ROUNDS);
 	}
 	return 0;

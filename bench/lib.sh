@@ -7,7 +7,8 @@
 
 sql() { "$pg_bin/psql" -qXAt -v ON_ERROR_STOP=1 -h "$work/server" -U postgres "$@"; }
 
-# throw_away_server [SETTING ...]: in $work/server, with sno, as long as the script runs.
+# throw_away_server [SETTING ...]: start one in $work/server, with sno.  It runs as
+# long as the script does.
 throw_away_server() {
     make_work
     at_exit clear_away

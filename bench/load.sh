@@ -2,9 +2,9 @@
 #
 # bench/load.sh
 #
-# Time and space of a table's load in one session, keyed by sno beside bigint
-# and uuid v4.  All take their turn in each round, into a new table after a
-# checkpoint; ratios are taken within a round, and medians over the rounds.
+# Time and space that it takes to load a table in one session, with keys of type sno,
+# bigint and uuid v4.  Each round loads each of them, into a new table and after a
+# checkpoint.  Ratios are computed within a round, and medians over the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), as a superuser, to a database
 # that has sno.  ROUNDS and ROWS can be set.

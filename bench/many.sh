@@ -2,10 +2,10 @@
 #
 # bench/many.sh
 #
-# sno_generate_many beside generate_series, each alone in a select list whose
-# rows are counted: seconds, and memory of the session (its peak resident set,
-# above that of a session that makes one row).  Both take their turn in each
-# round; ratios are taken within a round, and medians over the rounds.
+# Compares sno_generate_many() with generate_series(), each alone in a select list
+# whose rows are counted.  It measures seconds, and the memory of the session: by how
+# much its peak resident set is above that of a session that makes one row.  Each
+# round runs both.  Ratios are computed within a round, and medians over the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), to a server on this machine
 # and a database that has sno.  ROUNDS and ROWS can be set.
@@ -14,7 +14,7 @@ set -euo pipefail
 
 rounds=${ROUNDS:-5} rows=${ROWS:-100000000}
 
-# turn FUNCTION ROWS: a session of its own; prints seconds, and kB at the peak.
+# turn FUNCTION ROWS: run it in a new session, and print seconds and kB at the peak.
 turn() {
     local session session_PID input output pid seconds peak
     coproc session { psql -qXAt -v ON_ERROR_STOP=1; }
@@ -38,7 +38,7 @@ results=$(for ((round = 0; round < rounds; round++)); do
     echo "$(turn "$series" "$rows") $(turn "$many" "$rows")"
 done)
 
-# median EXPRESSION: of what awk computes from each round's four figures.
+# median EXPRESSION: the median of what awk computes from the four figures of a round.
 median() { awk "{ print $1 }" <<<"$results" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
 printf '%s rows, medians of %s rounds\n' "$rows" "$rounds"
 printf '%-18s %6.2f s, %6d kB more than for one row\n' \

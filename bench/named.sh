@@ -2,10 +2,11 @@
 #
 # bench/named.sh
 #
-# How 8 clients share one named generator: for 10 s one with a pool of 4, then for
-# 60 s one with full bounds; each inserts an id a statement into a table.  Prints
-# the ids that each client got (least, most, mean), ids a second in all, ids that
-# came twice, and drifts; and how many notifications of waits there were.
+# How 8 clients share one named generator: for 10 s one with 4 sequences, then for 60
+# s one with all sequences.  Each client inserts one id into a table in each
+# statement.  Prints how many ids each client got (least, most, mean), how many ids
+# there were a second, how many ids came twice, how many drifts there were, and how
+# many notifications of waits.
 #
 # On a throw-away server.  CLIENTS can be set.
 
@@ -19,7 +20,7 @@ throw_away_server "sno.max_wait = '1min'"
 sql -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
     -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)" >/dev/null
 
-# Have all clients generate at once, for so many seconds, an id a statement.
+# share NAME SECONDS: let all clients generate at once, one id in each statement.
 share() {
     local name=$1 seconds=$2 client running=()
     sql -c 'TRUNCATE made'

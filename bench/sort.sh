@@ -2,10 +2,10 @@
 #
 # bench/sort.sh
 #
-# Sorting ids: ORDER BY and CREATE INDEX over shuffled ids of one bulk load, and
-# over ids spread over a year, beside bigint and uuids: random ones (v4), and
-# ones with the time in front (v7), of one bulk load and spread, too.  All take
-# their turn in each round; ratios are taken within a round, and medians over
+# Sorting ids: ORDER BY and CREATE INDEX over shuffled ids of one bulk load, and over
+# shuffled ids of a whole year.  The same is measured with bigint, with random uuids
+# (v4), and with uuids that begin with the time (v7), of one bulk load and of a year.
+# Each round runs all of them.  Ratios are computed within a round, and medians over
 # the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), as a superuser, to a database
@@ -30,7 +30,7 @@ INSERT INTO source VALUES
 CREATE TEMP TABLE turn (key text, round integer, sort float8, index float8);
 CREATE TEMP TABLE settings AS SELECT :rounds AS rounds, :rows AS rows;
 
--- In memory and in one process, so that it is the comparisons that count.
+-- Sort in memory and in one process, so that comparisons take most of the time.
 SET work_mem = '1GB';
 SET maintenance_work_mem = '1GB';
 SET max_parallel_workers_per_gather = 0;

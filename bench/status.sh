@@ -2,10 +2,10 @@
 #
 # bench/status.sh
 #
-# What it takes to look at sno_generators() while 100 sessions have made
-# ids, beside a look at pg_stat_activity in the same run: ms of psql's \timing,
-# medians of interleaved rounds, and their ratio.  And how long after the begin
-# of a wait its first notification is made, median of 10 waits.
+# How long it takes to read sno_generators() with 100 sessions that have made ids, and
+# to read pg_stat_activity in the same run: ms of psql's \timing, medians of
+# interleaved rounds, and their ratio.  And how long after the begin of a wait its
+# first notification is made: the median of 10 waits.
 #
 # On a throw-away server.  ROUNDS can be set.
 
@@ -17,7 +17,7 @@ rounds=${ROUNDS:-200}
 
 throw_away_server "max_connections = 150"
 
-# Sessions that made an id and stay until their input ends
+# Start sessions that make an id, and stay until their input ends.
 inputs=()
 for ((i = 0; i < 100; i++)); do
     mkfifo "session.$i"
@@ -39,8 +39,8 @@ say "ratio: $(awk "BEGIN { printf \"%.2f\", $(median view) / $(median peer) }")"
 for input in "${inputs[@]}"; do exec {input}>&-; done
 wait
 
-# One partition, whose owner keeps it; others wait for it, after the notifier of
-# the one before has gone.
+# There is one partition, and its owner keeps it.  Other sessions wait for it.  Each
+# wait begins after the notifier of the last one has ended.
 say "sno.partitions = '1'" >>server/data/postgresql.conf
 stop_server "$work/server"
 start_server "$work/server"
