@@ -1,23 +1,23 @@
 # shellcheck shell=bash
 #
-# What the scripts share: Debian's packages, the unprivileged
-# user, a copy of the tree, and servers that live and die in a folder of ours.
+# What the scripts share: Debian's packages, the unprivileged user, a copy of the
+# tree, and servers in a temporary folder.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 pg_version=${PG_VERSION:-15}
 pg_bin=/usr/lib/postgresql/$pg_version/bin
 
-# Nothing of the caller's environment is to steer our servers and clients.
+# The caller's PG variables must not reach our servers and clients.
 unset "${!PG@}"
 export LC_ALL=C.UTF-8
 
 say() { printf '%s\n' "$@"; }
 die() { say "${0##*/}: $*" >&2; exit 1; }
-# set -e alone would not say where a script ended.
+# set -e alone doesn't say where a script ended.
 set -E
 trap 'say "${0##*/}: failed at line $LINENO" >&2' ERR
 
-# PostgreSQL refuses to run as root, and nothing else here needs to.
+# PostgreSQL refuses to run as root, and nothing else here needs root.
 as_user() {
     if [ "$EUID" -eq 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }
@@ -28,12 +28,12 @@ as_root() {
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        say "this needs root, and there is no sudo: $*" >&2
+        say "this needs root, but sudo is not installed: $*" >&2
         return 1
     fi
 }
 
-# quietly LOG COMMAND...: what it has to say is of interest only if it fails.
+# quietly LOG COMMAND...: print the end of its output, but only if it fails.
 quietly() {
     local log=$1
     shift
@@ -43,7 +43,7 @@ quietly() {
     }
 }
 
-# Install those of the named packages that are missing.
+# need PACKAGE...: install those that are missing.
 need() {
     local package missing=()
     for package; do
@@ -58,20 +58,21 @@ need() {
         apt-get -q -y --no-install-recommends install "${missing[@]}"
 }
 
-# at_exit COMMAND: clean up with it however the script ends.  What it prints must
-# not end it: a signal would, where nobody reads our output any more.
+# at_exit COMMAND: clean up with it, in whatever way the script ends.  If nobody
+# reads our output any more, each line that we print causes a signal.  It must not
+# end the clean-up.
 # shellcheck disable=SC2064
 at_exit() { trap "trap '' PIPE; $1" EXIT; }
 
-# A folder of our own, handed to the unprivileged user once it exists.
+# Make a temporary folder, $work.  copy_tree() gives it to the unprivileged user.
 make_work() {
     work=$(mktemp -d "${TMPDIR:-/tmp}/sno.XXXXXX")
-    cd "$work" || exit          # the unprivileged user may not enter the caller's
+    cd "$work" || exit          # the unprivileged user may not enter the caller's folder
 }
 
-# Copy the sources, a checkout or an archive, to $work/tree, all but what
-# .gitignore names: the build leaves nothing in them, and nothing of another build
-# gets into it.
+# Copy the sources, of a checkout or an archive, to $work/tree, except what
+# .gitignore names.  So the build leaves nothing in the sources, and uses nothing
+# that another build left there.
 copy_tree() {
     mkdir "$work/tree"
     tar --create --directory="$top" --exclude=./.git \
@@ -81,9 +82,9 @@ copy_tree() {
     [ "$EUID" -ne 0 ] || chown -R postgres: "$work"
 }
 
-# Use a copy of PostgreSQL in $work from now on.  It finds its files relative to
-# its programs, so that a copy is one more installation; a sno that the system
-# already has stays out of it.
+# Use a copy of PostgreSQL in $work from now on.  PostgreSQL finds its files
+# relative to its programs, so a copy is one more installation.  If the system has
+# sno already, the copy doesn't.
 private_postgres() {
     as_user mkdir -p "$work/lib/postgresql" "$work/share/postgresql"
     pg_share=$work/share/postgresql/$pg_version
@@ -98,14 +99,14 @@ extension_make() {
     as_user make -s with_llvm=no PG_CONFIG="$pg_bin/pg_config" "$@"
 }
 
-# Have a copy of PostgreSQL that has sno.
+# Make a copy of PostgreSQL that has sno.
 install_privately() {
     copy_tree
     private_postgres
     quietly build.log extension_make -C tree -j"$(nproc)" install
 }
 
-# create_server FOLDER: reached through the socket in that folder alone.
+# create_server FOLDER: clients reach it only through the socket in that folder.
 create_server() {
     as_user mkdir "$1"
     quietly "$1/initdb.log" as_user "$pg_bin/initdb" -D "$1/data" -U postgres \
@@ -118,15 +119,15 @@ start_server() {
     quietly "$1/start.log" as_user "$pg_bin/pg_ctl" -w -D "$1/data" -l "$1/server.log" start
 }
 
-# After a kill -9: the killed server's sessions hold its memory until they see
-# that it is gone.
+# Start a server again after kill -9.  The sessions of the killed server keep its
+# memory until they see that it is gone.
 restart_server() {
     local try
     for ((try = 0; try < 100; try++)); do
         start_server "$1" 2>/dev/null && return
         sleep 0.2
     done
-    die "the server does not start again: see $1/server.log"
+    die "the server did not start again: see $1/server.log"
 }
 
 stop_server() {
@@ -135,7 +136,7 @@ stop_server() {
     fi
 }
 
-# Stop the server in $work/server, and leave nothing behind.
+# Stop the server in $work/server, and remove $work.
 clear_away() {
     stop_server "$work/server" || true
     rm -rf "$work"
