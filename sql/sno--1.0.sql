@@ -845,7 +845,7 @@ COMMENT ON FUNCTION sno_generators() IS
     'above sequence_max if the current unit is exhausted. unit_issued, '
     'unit_spare: ids issued and left in the current unit of 4 ms. wall_hi: '
     'unit of the latest id. wall_safe: last unit used on the other side. '
-    'drifts: steps back of the clock, the lowest bit is tick-tock. '
+    'drifts: how often it changed sides, the lowest bit is tick-tock. '
     'lease_until: last unit in which its lease lets it issue. issued: ids '
     'issued, in all partitions that it had. exhausted: units whose sequence '
     'was exhausted. waits, longest_wait: calls that waited, and the longest '
@@ -927,7 +927,7 @@ COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
     'unit of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
-    'steps back of the clock so far; the lowest bit is tick-tock';
+    'how often the generator has changed sides; the lowest bit is tick-tock';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
     'last unit in which ids with the tick-tock bit 0 may be issued under the '
     'lease';
