@@ -2,19 +2,18 @@
  * abbrev.h
  *		Abbreviated keys for sorting: 80 bits of an id in 64, order kept.
  *
- * The first eight bytes will not do.  All ids that one partition issues in a
- * unit tie in them, up to 65,536, and a bulk load consists of little else.
- * But the ids of one sort resemble each other, so the first that comes tells
- * where details matter.  Seen as time (with tick-tock, 40 bits) and rest
- * (meta, partition and sequence, 40 bits), an id is
+ * The first eight bytes are not enough.  All ids that one partition issues in a unit
+ * tie in them, up to 65,536, and a bulk load consists of little else.  But the ids of
+ * one sort are like each other, so the first id tells which bits matter.  An id is a
+ * time (with tick-tock, 40 bits) and a rest (meta, partition and sequence, 40 bits).
  *
- *	- kept whole, if its time is within 2.3 hours of the first one's;
- *	- else kept whole, if it is of the same metabyte and within 32 partitions
- *	  of the first one;
- *	- else robbed of its sequence and the partition's two lowest bits.
+ *	- It is kept whole if its time is within 2.3 hours of the first one's.
+ *	- Else it is kept whole if it has the same metabyte, and is within 32 partitions of
+ *	  the first one.
+ *	- Else it loses its sequence and the partition's two lowest bits.
  *
- * Half of the 2^64 keys are for the near times.  In the other half each time
- * has 2^23 keys: half of them for the near rests, half for all others.
+ * Half of the 2^64 keys are for the near times.  In the other half each time has 2^23
+ * keys: half of them for the near rests, half for all others.
  *
  *		keys ^                         .
  *			 |                     . '		far: key = value >> lost
@@ -24,8 +23,8 @@
  *			 |             . '				far
  *			 +---------'-------------> values
  *
- * Both curves only ever rise, wherever their near part lies, so that no choice
- * of the first id can make the order wrong; a bad one just makes more ties.
+ * Both curves only rise, wherever their near part lies.  So no choice of the first id
+ * can make the order wrong.  A bad one makes more ties.
  */
 #ifndef SNO_ABBREV_H
 #define SNO_ABBREV_H

@@ -18,28 +18,9 @@
 
 StaticAssertDecl(SNO_TEXT_SIZE == UUID_LEN, "the text of a sno fills a uuid");
 
-PG_FUNCTION_INFO_V1(sno_timestamp);
-PG_FUNCTION_INFO_V1(sno_tick_tock);
-PG_FUNCTION_INFO_V1(sno_meta);
-PG_FUNCTION_INFO_V1(sno_partition);
-PG_FUNCTION_INFO_V1(sno_sequence);
-PG_FUNCTION_INFO_V1(sno_parts);
-PG_FUNCTION_INFO_V1(sno_make);
-PG_FUNCTION_INFO_V1(sno_with_timestamp);
-PG_FUNCTION_INFO_V1(sno_with_meta);
-PG_FUNCTION_INFO_V1(sno_with_partition);
-PG_FUNCTION_INFO_V1(sno_with_sequence);
-PG_FUNCTION_INFO_V1(sno_zero);
-PG_FUNCTION_INFO_V1(sno_is_zero);
-PG_FUNCTION_INFO_V1(sno_to_uuid);
-PG_FUNCTION_INFO_V1(sno_from_uuid);
-PG_FUNCTION_INFO_V1(sno_to_bytea);
-PG_FUNCTION_INFO_V1(sno_from_bytea);
-PG_FUNCTION_INFO_V1(sno_to_uuidv8);
-PG_FUNCTION_INFO_V1(sno_from_uuidv8);
-
 /* ---------------- accessors ---------------- */
 
+PG_FUNCTION_INFO_V1(sno_timestamp);
 Datum
 sno_timestamp(PG_FUNCTION_ARGS)
 {
@@ -48,31 +29,22 @@ sno_timestamp(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(sno_unit_to_timestamptz(fields.unit));
 }
 
-Datum
-sno_tick_tock(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_unpack(PG_GETARG_SNO_P(0)).tick_tock);
+/* A function that returns a field of an id as it is. */
+#define FIELD(function, field, PG_RETURN) \
+PG_FUNCTION_INFO_V1(function); \
+Datum \
+function(PG_FUNCTION_ARGS) \
+{ \
+	PG_RETURN(sno_unpack(PG_GETARG_SNO_P(0)).field); \
 }
 
-Datum
-sno_meta(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).meta);
-}
-
-Datum
-sno_partition(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).partition);
-}
-
-Datum
-sno_sequence(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32(sno_unpack(PG_GETARG_SNO_P(0)).sequence);
-}
+FIELD(sno_tick_tock, tick_tock, PG_RETURN_BOOL)
+FIELD(sno_meta, meta, PG_RETURN_INT32)
+FIELD(sno_partition, partition, PG_RETURN_INT32)
+FIELD(sno_sequence, sequence, PG_RETURN_INT32)
 
 /* All five fields, as a row. */
+PG_FUNCTION_INFO_V1(sno_parts);
 Datum
 sno_parts(PG_FUNCTION_ARGS)
 {
@@ -106,23 +78,9 @@ sno_fields_check(const char *name, int32 value, int max)
 	return value;
 }
 
-static uint8
-check_meta(int32 meta)
-{
-	return sno_fields_check("metabyte", meta, SNO_META_MAX);
-}
-
-static uint16
-check_partition(int32 partition)
-{
-	return sno_fields_check("partition", partition, SNO_PARTITION_MAX);
-}
-
-static uint16
-check_sequence(int32 sequence)
-{
-	return sno_fields_check("sequence", sequence, SNO_SEQUENCE_MAX);
-}
+#define CHECK_META(value)		sno_fields_check("metabyte", value, SNO_META_MAX)
+#define CHECK_PARTITION(value)	sno_fields_check("partition", value, SNO_PARTITION_MAX)
+#define CHECK_SEQUENCE(value)	sno_fields_check("sequence", value, SNO_SEQUENCE_MAX)
 
 /* The unit that holds an instant; raises 22008 if none does. */
 uint64
@@ -148,61 +106,45 @@ pack(SnoFields fields)
 	PG_RETURN_SNO_P(id);
 }
 
+PG_FUNCTION_INFO_V1(sno_make);
 Datum
 sno_make(PG_FUNCTION_ARGS)
 {
 	SnoFields	fields;
 
 	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(0));
-	fields.meta = check_meta(PG_GETARG_INT32(1));
-	fields.partition = check_partition(PG_GETARG_INT32(2));
-	fields.sequence = check_sequence(PG_GETARG_INT32(3));
+	fields.meta = CHECK_META(PG_GETARG_INT32(1));
+	fields.partition = CHECK_PARTITION(PG_GETARG_INT32(2));
+	fields.sequence = CHECK_SEQUENCE(PG_GETARG_INT32(3));
 	fields.tick_tock = PG_GETARG_BOOL(4);
 	return pack(fields);
 }
 
-Datum
-sno_with_timestamp(PG_FUNCTION_ARGS)
-{
-	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
-
-	fields.unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(1));
-	return pack(fields);
+/* A function that returns a copy of an id, with another value in one field. */
+#define WITH_FIELD(function, field, value) \
+PG_FUNCTION_INFO_V1(function); \
+Datum \
+function(PG_FUNCTION_ARGS) \
+{ \
+	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0)); \
+\
+	fields.field = (value); \
+	return pack(fields); \
 }
 
-Datum
-sno_with_meta(PG_FUNCTION_ARGS)
-{
-	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
+WITH_FIELD(sno_with_timestamp, unit, sno_fields_unit(PG_GETARG_TIMESTAMPTZ(1)))
+WITH_FIELD(sno_with_meta, meta, CHECK_META(PG_GETARG_INT32(1)))
+WITH_FIELD(sno_with_partition, partition, CHECK_PARTITION(PG_GETARG_INT32(1)))
+WITH_FIELD(sno_with_sequence, sequence, CHECK_SEQUENCE(PG_GETARG_INT32(1)))
 
-	fields.meta = check_meta(PG_GETARG_INT32(1));
-	return pack(fields);
-}
-
-Datum
-sno_with_partition(PG_FUNCTION_ARGS)
-{
-	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
-
-	fields.partition = check_partition(PG_GETARG_INT32(1));
-	return pack(fields);
-}
-
-Datum
-sno_with_sequence(PG_FUNCTION_ARGS)
-{
-	SnoFields	fields = sno_unpack(PG_GETARG_SNO_P(0));
-
-	fields.sequence = check_sequence(PG_GETARG_INT32(1));
-	return pack(fields);
-}
-
+PG_FUNCTION_INFO_V1(sno_zero);
 Datum
 sno_zero(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_SNO_P(palloc0(sizeof(Sno)));
 }
 
+PG_FUNCTION_INFO_V1(sno_is_zero);
 Datum
 sno_is_zero(PG_FUNCTION_ARGS)
 {
@@ -214,6 +156,7 @@ sno_is_zero(PG_FUNCTION_ARGS)
 /* ---------------- casts ---------------- */
 
 /* An id as a uuid is its text: sixteen characters, sixteen bytes. */
+PG_FUNCTION_INFO_V1(sno_to_uuid);
 Datum
 sno_to_uuid(PG_FUNCTION_ARGS)
 {
@@ -223,6 +166,7 @@ sno_to_uuid(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
+PG_FUNCTION_INFO_V1(sno_from_uuid);
 Datum
 sno_from_uuid(PG_FUNCTION_ARGS)
 {
@@ -245,6 +189,7 @@ sno_from_uuid(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
+PG_FUNCTION_INFO_V1(sno_to_bytea);
 Datum
 sno_to_bytea(PG_FUNCTION_ARGS)
 {
@@ -255,6 +200,7 @@ sno_to_bytea(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(bytes);
 }
 
+PG_FUNCTION_INFO_V1(sno_from_bytea);
 Datum
 sno_from_bytea(PG_FUNCTION_ARGS)
 {
@@ -287,6 +233,7 @@ sno_from_bytea(PG_FUNCTION_ARGS)
 #define UUID_VERSION		8
 #define UUID_VARIANT		2	/* binary 10 */
 
+PG_FUNCTION_INFO_V1(sno_to_uuidv8);
 Datum
 sno_to_uuidv8(PG_FUNCTION_ARGS)
 {
@@ -305,6 +252,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
+PG_FUNCTION_INFO_V1(sno_from_uuidv8);
 Datum
 sno_from_uuidv8(PG_FUNCTION_ARGS)
 {

@@ -1,11 +1,11 @@
 /*
  * gist.c
- *		GiST for ids, so that they take part in exclusion constraints and in
- *		keys WITHOUT OVERLAPS, beside ranges.
+ *		GiST for ids: for exclusion constraints and keys WITHOUT OVERLAPS, beside
+ *		ranges.
  *
- * A key is a bytea: one id, or the lowest and the highest of many, 10 bytes or
- * 20.  An id alone is the range from itself to itself, so that leaves and inner
- * pages need no telling apart, and all answers are exact.
+ * A key is a bytea: one id in 10 bytes, or the lowest and the highest of many in 20.
+ * One id is the range from itself to itself.  So leaves and inner pages are treated
+ * alike, and all answers are exact.
  */
 #include "postgres.h"
 
@@ -15,15 +15,6 @@
 
 #include "compat.h"
 #include "type/fields.h"
-
-PG_FUNCTION_INFO_V1(sno_gist_consistent);
-PG_FUNCTION_INFO_V1(sno_gist_union);
-PG_FUNCTION_INFO_V1(sno_gist_compress);
-PG_FUNCTION_INFO_V1(sno_gist_fetch);
-PG_FUNCTION_INFO_V1(sno_gist_penalty);
-PG_FUNCTION_INFO_V1(sno_gist_picksplit);
-PG_FUNCTION_INFO_V1(sno_gist_same);
-PG_FUNCTION_INFO_V1(sno_gist_sort_support);
 
 /* ---------------- keys ---------------- */
 
@@ -77,6 +68,7 @@ entry_with(const GISTENTRY *entry, Datum key)
 	return result;
 }
 
+PG_FUNCTION_INFO_V1(sno_gist_compress);
 Datum
 sno_gist_compress(PG_FUNCTION_ARGS)
 {
@@ -91,6 +83,7 @@ sno_gist_compress(PG_FUNCTION_ARGS)
 }
 
 /* The id of a leaf, for scans of the index alone. */
+PG_FUNCTION_INFO_V1(sno_gist_fetch);
 Datum
 sno_gist_fetch(PG_FUNCTION_ARGS)
 {
@@ -101,6 +94,7 @@ sno_gist_fetch(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(entry_with(entry, SnoPGetDatum(id)));
 }
 
+PG_FUNCTION_INFO_V1(sno_gist_same);
 Datum
 sno_gist_same(PG_FUNCTION_ARGS)
 {
@@ -114,6 +108,7 @@ sno_gist_same(PG_FUNCTION_ARGS)
 
 /* ---------------- search ---------------- */
 
+PG_FUNCTION_INFO_V1(sno_gist_consistent);
 Datum
 sno_gist_consistent(PG_FUNCTION_ARGS)
 {
@@ -147,6 +142,7 @@ sno_gist_consistent(PG_FUNCTION_ARGS)
 
 /* ---------------- building ---------------- */
 
+PG_FUNCTION_INFO_V1(sno_gist_union);
 Datum
 sno_gist_union(PG_FUNCTION_ARGS)
 {
@@ -167,6 +163,7 @@ sno_gist_union(PG_FUNCTION_ARGS)
 }
 
 /* By how much the first key grows if it takes in the second. */
+PG_FUNCTION_INFO_V1(sno_gist_penalty);
 Datum
 sno_gist_penalty(PG_FUNCTION_ARGS)
 {
@@ -214,6 +211,7 @@ fill_side(const SplitItem *items, int count, OffsetNumber *side)
 }
 
 /* Split a page in the middle of the order. */
+PG_FUNCTION_INFO_V1(sno_gist_picksplit);
 Datum
 sno_gist_picksplit(PG_FUNCTION_ARGS)
 {
@@ -249,6 +247,7 @@ compare_leaves(Datum a, Datum b, SortSupport ssup)
 }
 
 /* The order of leaves in which an index is built at once. */
+PG_FUNCTION_INFO_V1(sno_gist_sort_support);
 Datum
 sno_gist_sort_support(PG_FUNCTION_ARGS)
 {

@@ -16,11 +16,6 @@
 #include "type/abbrev.h"
 #include "type/fields.h"
 
-PG_FUNCTION_INFO_V1(sno_sort_support);
-PG_FUNCTION_INFO_V1(sno_skip_support);
-PG_FUNCTION_INFO_V1(sno_in_range);
-PG_FUNCTION_INFO_V1(sno_brin_distance);
-
 /* ---------------- sorting ---------------- */
 
 typedef struct
@@ -50,8 +45,8 @@ abbreviate(Datum original, SortSupport ssup)
 }
 
 /*
- * Abbreviation is never given up: keys cost a few instructions each, and two
- * that tie one comparison of integers more than without.
+ * Abbreviation is never given up: a key costs a few instructions, and two equal keys
+ * cost one more comparison of integers than without it.
  */
 static bool
 abort_abbreviation(int count, SortSupport ssup)
@@ -59,6 +54,7 @@ abort_abbreviation(int count, SortSupport ssup)
 	return false;
 }
 
+PG_FUNCTION_INFO_V1(sno_sort_support);
 Datum
 sno_sort_support(PG_FUNCTION_ARGS)
 {
@@ -88,7 +84,7 @@ end_of_order(bool highest)
 	return id;
 }
 
-/* A copy of the id that is one above, or one below, unless there is none. */
+/* A copy of the next id above, or below; overflow if there is none. */
 static Datum
 neighbour(Datum existing, bool above, bool *overflow)
 {
@@ -120,6 +116,7 @@ decrement(Relation rel, Datum existing, bool *overflow)
 	return neighbour(existing, false, overflow);
 }
 
+PG_FUNCTION_INFO_V1(sno_skip_support);
 Datum
 sno_skip_support(PG_FUNCTION_ARGS)
 {
@@ -135,10 +132,10 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /* ---------------- window frames ---------------- */
 
 /*
- * Does adding or subtracting an interval lead out of the epoch, whatever the
- * id it starts at?  That is certain if no part of it is negative and one is
- * longer than a century; only then can timestamptz overflow, too, but for
- * intervals with parts of both signs.  17's infinity is such an interval.
+ * Does adding or subtracting an interval lead out of the epoch, from any id?  It does if
+ * no part of the interval is negative and one is longer than a century.  Except for
+ * intervals with parts of both signs, only then can timestamptz overflow.  The infinity
+ * of 17 is such an interval.
  */
 static bool
 exceeds_epoch(const Interval *offset)
@@ -152,12 +149,13 @@ exceeds_epoch(const Interval *offset)
 }
 
 /*
- * Is sno_timestamp(value) <= sno_timestamp(base) + offset?  That is for `less`
- * without `sub`: with `sub` the offset is subtracted, without `less` it is >=.
+ * With `less`: is sno_timestamp(value) <= sno_timestamp(base) + offset?  Without it: is it
+ * >= that?  With `sub`, the offset is subtracted.
  *
- * Where core's in_range functions for times raise an error because the sum is
- * no timestamptz, this one knows the answer.
+ * PostgreSQL's in_range functions for times raise an error if the sum is out of range.
+ * This one knows the answer.
  */
+PG_FUNCTION_INFO_V1(sno_in_range);
 Datum
 sno_in_range(PG_FUNCTION_ARGS)
 {
@@ -189,6 +187,7 @@ sno_in_range(PG_FUNCTION_ARGS)
 /* ---------------- BRIN ---------------- */
 
 /* How far the second id, which is not below the first, is above it. */
+PG_FUNCTION_INFO_V1(sno_brin_distance);
 Datum
 sno_brin_distance(PG_FUNCTION_ARGS)
 {

@@ -3,13 +3,14 @@
  *		Ids and time: the bounds of an instant and of a range, and ids in a
  *		range of time.
  *
- * An id's time is the start of its unit.  Everything about ranges of time
- * follows from that: it reduces to an interval of units [first, end), and an
- * interval of units is an interval of ids.
+ * An id's time is the start of its unit.  So a range of time is an interval of units
+ * [first, end), and that is an interval of ids.
  */
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
@@ -22,19 +23,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
-#include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "type/fields.h"
-
-PG_FUNCTION_INFO_V1(sno_min);
-PG_FUNCTION_INFO_V1(sno_max);
-PG_FUNCTION_INFO_V1(sno_min_meta);
-PG_FUNCTION_INFO_V1(sno_max_meta);
-PG_FUNCTION_INFO_V1(sno_range_min);
-PG_FUNCTION_INFO_V1(sno_range_max);
-PG_FUNCTION_INFO_V1(sno_contained_by);
-PG_FUNCTION_INFO_V1(sno_range_contains);
-PG_FUNCTION_INFO_V1(sno_range_support);
 
 /* ---------------- time bounds ---------------- */
 
@@ -74,50 +63,36 @@ instant_edge(TimestampTz at, bool highest, int meta)
 	return unit_edge(unit, highest, meta);
 }
 
-Datum
-sno_min(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), false, ANY_META));
+/* A function that returns an edge of an instant. */
+#define INSTANT_EDGE(function, highest, meta) \
+PG_FUNCTION_INFO_V1(function); \
+Datum \
+function(PG_FUNCTION_ARGS) \
+{ \
+	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), highest, meta)); \
 }
 
-Datum
-sno_max(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), true, ANY_META));
-}
+#define META	sno_fields_check("metabyte", PG_GETARG_INT32(1), SNO_META_MAX)
+
+INSTANT_EDGE(sno_min, false, ANY_META)
+INSTANT_EDGE(sno_max, true, ANY_META)
 
 /*
- * As tick-tock comes before meta, ids of other metabytes are between the lowest
- * and the highest of one metabyte, even within a unit.
+ * Tick-tock comes before meta.  So ids of other metabytes are between the lowest and
+ * the highest of one metabyte, even within a unit.
  */
-Datum
-sno_min_meta(PG_FUNCTION_ARGS)
-{
-	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
-										SNO_META_MAX);
-
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), false, meta));
-}
-
-Datum
-sno_max_meta(PG_FUNCTION_ARGS)
-{
-	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
-										SNO_META_MAX);
-
-	PG_RETURN_SNO_P(instant_edge(PG_GETARG_TIMESTAMPTZ(0), true, meta));
-}
+INSTANT_EDGE(sno_min_meta, false, META)
+INSTANT_EDGE(sno_max_meta, true, META)
 
 /* ---------------- time ranges ---------------- */
 
 /*
- * How many units of the epoch start before an instant, or at it if that is
- * to count.
+ * How many units of the epoch start before an instant, or also at it.
  */
 static uint64
 units_before(TimestampTz at, bool or_at)
 {
-	uint64		last;			/* holds the last instant that counts */
+	uint64		last;			/* the unit of the last instant that counts */
 
 	if (at < SNO_EPOCH_TIMESTAMPTZ || (at == SNO_EPOCH_TIMESTAMPTZ && !or_at))
 		return 0;
@@ -126,7 +101,7 @@ units_before(TimestampTz at, bool or_at)
 }
 
 /*
- * The units that start within a range: [*first, *end), or, if there is none,
+ * The units that start within a range: [*first, *end).  If there is none, then
  * *first >= *end.
  */
 static void
@@ -150,10 +125,10 @@ range_units(FunctionCallInfo fcinfo, RangeType *range,
 }
 
 /*
- * The bounds of the ids whose time is in a range.  If there are none, the
- * lower bound is the highest id and the upper bound the lowest, so that
- * nothing is between them.
+ * The bounds of the ids whose time is in a range.  If there are none, the lower bound
+ * is the highest id and the upper bound the lowest, so nothing is between them.
  */
+PG_FUNCTION_INFO_V1(sno_range_min);
 Datum
 sno_range_min(PG_FUNCTION_ARGS)
 {
@@ -165,6 +140,7 @@ sno_range_min(PG_FUNCTION_ARGS)
 					unit_edge(SNO_UNIT_MAX, true, ANY_META));
 }
 
+PG_FUNCTION_INFO_V1(sno_range_max);
 Datum
 sno_range_max(PG_FUNCTION_ARGS)
 {
@@ -177,10 +153,10 @@ sno_range_max(PG_FUNCTION_ARGS)
 }
 
 /*
- * The containment operators are declared for anyrange, not tstzrange: an
- * operand of just that type would win over the server's own range operators
- * whenever the other is a literal or a parameter without a type, and queries
- * that never heard of ids would break.  So the type is checked here.
+ * The containment operators are declared for anyrange, not tstzrange.  An operator of
+ * just that type would win over the server's own range operators whenever the other
+ * operand is a literal or a parameter without a type.  Queries that have nothing to do
+ * with ids would break.  So the type is checked here.
  */
 static void
 require_tstzrange(Oid range_type)
@@ -205,12 +181,14 @@ contains(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
 	return first <= unit && unit < end;
 }
 
+PG_FUNCTION_INFO_V1(sno_contained_by);
 Datum
 sno_contained_by(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
 }
 
+PG_FUNCTION_INFO_V1(sno_range_contains);
 Datum
 sno_range_contains(PG_FUNCTION_ARGS)
 {
@@ -220,10 +198,9 @@ sno_range_contains(PG_FUNCTION_ARGS)
 /* ---------------- planning ---------------- */
 
 /*
- * `id operator bound(range)`, where the operator is the given one of the
- * type's own order, and the bound a function in the schema of the containment
- * function.  The caller needs no right to that schema: he may have come through
- * a view, a policy, a constraint or an index that others made.
+ * `id operator bound(range)`: an operator of the type's order, and a function in the
+ * schema of the containment function.  The caller needs no right to that schema, because
+ * the call may come from a view, a policy, a constraint or an index that others made.
  */
 static Expr *
 bound_clause(Oid containment, Node *id, StrategyNumber strategy,
@@ -250,8 +227,8 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
 }
 
 /*
- * `id <@ range` or `range @> id` as two clauses that any index on the id
- * knows: id >= sno_range_min(range), id <= sno_range_max(range).
+ * `id <@ range` or `range @> id` as two clauses that any index on the id supports:
+ * id >= sno_range_min(range), id <= sno_range_max(range).
  */
 static List *
 bound_clauses(Oid containment, List *args)
@@ -275,9 +252,9 @@ bound_clauses(Oid containment, List *args)
 }
 
 /*
- * Replace containment by comparisons wherever it is met, so that indexes,
- * partition pruning and estimates all work.  Both operands come to stand
- * there twice: not if they are volatile, or cost a subquery.
+ * Replace containment by comparisons, so that indexes, partition pruning and estimates
+ * all work.  Both operands are evaluated twice then, so none may be volatile or have a
+ * subquery.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
@@ -295,8 +272,8 @@ simplify(SupportRequestSimplify *request)
 }
 
 /*
- * What was not simplified can still be an index condition: a subquery that
- * gives the range has become a parameter by now.
+ * What was not simplified can still be an index condition: a subquery that gives the
+ * range has become a parameter by now.
  */
 static Node *
 index_condition(SupportRequestIndexCondition *request)
@@ -324,6 +301,7 @@ index_condition(SupportRequestIndexCondition *request)
 }
 
 /* The planner support function of both containment operators. */
+PG_FUNCTION_INFO_V1(sno_range_support);
 Datum
 sno_range_support(PG_FUNCTION_ARGS)
 {

@@ -2,9 +2,9 @@
  * type.c
  *		The type sno: text and binary I/O, comparison and hashing.
  *
- * An id is ten bytes, passed by reference and not aligned.  Its order is that
- * of its bytes, hence that of its text in any collation that compares bytes.
- * The comparison and hash functions raise no error whatever the bytes.
+ * An id is ten bytes, passed by reference and not aligned.  Its order is that of its
+ * bytes, and of its text in any collation that compares bytes.  The comparison and hash
+ * functions never raise an error.
  */
 #include "postgres.h"
 
@@ -17,30 +17,12 @@
 #include "simd/codec.h"
 #include "type/fields.h"
 
-PG_FUNCTION_INFO_V1(sno_in);
-PG_FUNCTION_INFO_V1(sno_out);
-PG_FUNCTION_INFO_V1(sno_recv);
-PG_FUNCTION_INFO_V1(sno_send);
-PG_FUNCTION_INFO_V1(sno_codec);
-PG_FUNCTION_INFO_V1(sno_is_valid);
-PG_FUNCTION_INFO_V1(sno_eq);
-PG_FUNCTION_INFO_V1(sno_ne);
-PG_FUNCTION_INFO_V1(sno_lt);
-PG_FUNCTION_INFO_V1(sno_le);
-PG_FUNCTION_INFO_V1(sno_gt);
-PG_FUNCTION_INFO_V1(sno_ge);
-PG_FUNCTION_INFO_V1(sno_cmp);
-PG_FUNCTION_INFO_V1(sno_smaller);
-PG_FUNCTION_INFO_V1(sno_larger);
-PG_FUNCTION_INFO_V1(sno_hash);
-PG_FUNCTION_INFO_V1(sno_hash_extended);
-
 /* ---------------- I/O ---------------- */
 
 /*
- * Raise the error for text that is not an id, and say why: its length, or
- * else the first character that is out of place.  All characters before that
- * one are of one byte, so its offset is the same in bytes and in characters.
+ * Raise the error for text that is not an id, and say why: its length, or else the
+ * first foreign character.  All characters before that are of one byte, so its offset
+ * is the same in bytes and in characters.
  */
 static Datum
 reject_text(const char *text, struct Node *escontext)
@@ -62,6 +44,7 @@ reject_text(const char *text, struct Node *escontext)
 					   bad + 1, pg_mblen(text + bad), text + bad)));
 }
 
+PG_FUNCTION_INFO_V1(sno_in);
 Datum
 sno_in(PG_FUNCTION_ARGS)
 {
@@ -75,6 +58,7 @@ sno_in(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
+PG_FUNCTION_INFO_V1(sno_out);
 Datum
 sno_out(PG_FUNCTION_ARGS)
 {
@@ -86,6 +70,7 @@ sno_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
+PG_FUNCTION_INFO_V1(sno_recv);
 Datum
 sno_recv(PG_FUNCTION_ARGS)
 {
@@ -103,6 +88,7 @@ sno_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
+PG_FUNCTION_INFO_V1(sno_send);
 Datum
 sno_send(PG_FUNCTION_ARGS)
 {
@@ -115,6 +101,7 @@ sno_send(PG_FUNCTION_ARGS)
 }
 
 /* The name of the codec that text input and output use. */
+PG_FUNCTION_INFO_V1(sno_codec);
 Datum
 sno_codec(PG_FUNCTION_ARGS)
 {
@@ -122,6 +109,7 @@ sno_codec(PG_FUNCTION_ARGS)
 }
 
 /* Would sno_in() take the text? */
+PG_FUNCTION_INFO_V1(sno_is_valid);
 Datum
 sno_is_valid(PG_FUNCTION_ARGS)
 {
@@ -134,48 +122,29 @@ sno_is_valid(PG_FUNCTION_ARGS)
 
 /* ---------------- comparison ---------------- */
 
-Datum
-sno_eq(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) == 0);
+#define COMPARISON(function, operator) \
+PG_FUNCTION_INFO_V1(function); \
+Datum \
+function(PG_FUNCTION_ARGS) \
+{ \
+	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) operator 0); \
 }
 
-Datum
-sno_ne(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) != 0);
-}
+COMPARISON(sno_eq, ==)
+COMPARISON(sno_ne, !=)
+COMPARISON(sno_lt, <)
+COMPARISON(sno_le, <=)
+COMPARISON(sno_gt, >)
+COMPARISON(sno_ge, >=)
 
-Datum
-sno_lt(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) < 0);
-}
-
-Datum
-sno_le(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) <= 0);
-}
-
-Datum
-sno_gt(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) > 0);
-}
-
-Datum
-sno_ge(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)) >= 0);
-}
-
+PG_FUNCTION_INFO_V1(sno_cmp);
 Datum
 sno_cmp(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT32(sno_compare(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
 }
 
+PG_FUNCTION_INFO_V1(sno_smaller);
 Datum
 sno_smaller(PG_FUNCTION_ARGS)
 {
@@ -185,6 +154,7 @@ sno_smaller(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(sno_compare(a, b) <= 0 ? a : b);
 }
 
+PG_FUNCTION_INFO_V1(sno_larger);
 Datum
 sno_larger(PG_FUNCTION_ARGS)
 {
@@ -198,12 +168,14 @@ sno_larger(PG_FUNCTION_ARGS)
 
 /* Frozen with 1.0: hash indexes and hash partitions depend on the values. */
 
+PG_FUNCTION_INFO_V1(sno_hash);
 Datum
 sno_hash(PG_FUNCTION_ARGS)
 {
 	return hash_any(PG_GETARG_SNO_P(0)->byte, SNO_SIZE);
 }
 
+PG_FUNCTION_INFO_V1(sno_hash_extended);
 Datum
 sno_hash_extended(PG_FUNCTION_ARGS)
 {
