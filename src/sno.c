@@ -11,10 +11,11 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "generate/session.h"
+#include "generate/wait.h"
 #include "lease/lease.h"
-#include "monitor/overflow.h"
+#include "shared/notifier.h"
 #include "shared/partition.h"
-#include "shared/wait.h"
 #include "simd/codec.h"
 
 PG_MODULE_MAGIC;
@@ -64,9 +65,9 @@ assign_partitions(const char *newval, void *extra)
 }
 
 /*
- * Define the setting.  A value that it was given before this library was loaded
- * is refused by a warning only, and the default taken: all partitions, which
- * may be another server's.
+ * Define the setting.  If it has an invalid value before this library is loaded,
+ * PostgreSQL only warns, and takes the default.  But that is all partitions, which may
+ * be another server's.
  */
 static void
 define_partitions(void)

@@ -1,28 +1,38 @@
 /*
  * generate.h
- *		What the generators of a session share.
+ *		What functions that make ids have in common.
  */
 #ifndef SNO_GENERATE_H
 #define SNO_GENERATE_H
 
-#include "utils/rel.h"
+#include "postgres.h"
 
-#include "shared/partition.h"
+#include "generate/session.h"
+#include "shared/clock.h"
 
-/* The partition for given times that this session owns, or NULL. */
-extern SnoPartition *sno_given;
+/*
+ * The state word of the session generator's next id.  The common case, one more id
+ * in the unit of the last one, reads the clock and steps the session's partition: no
+ * lock, no system call.  The word is loaded before the clock is read, so the reading
+ * is never older than the state that it is compared with.
+ */
+static inline uint64
+sno_generate_next(void)
+{
+	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
 
-extern void sno_generate_begin(void);
-extern Relation sno_generate_open_table(Oid function);
-extern SnoPartition *sno_generate_reserve(Oid function, Relation rel,
-										  SnoPartition *old, uint64 now, bool given);
-extern void sno_generate_wait(int64 *since);
-extern SnoPartition *sno_generate_next(Oid function, uint64 *issued);
-extern void sno_generate_quietly(void (*renew) (void *), void *arg, int partition);
-extern const SnoPartition *sno_generate_mine(void);
-extern void sno_generate_release_unusable(void);
+	if (likely(p != NULL && sno_partition_owned(p)))
+	{
+		uint64		unit = SNO_WORD_UNIT(sno_generator_word(&p->generator));
+		uint64		issued;
 
-/* For all functions that make many. */
+		if (likely(sno_clock_unit() == unit) &&
+			sno_generator_step(&p->generator, unit, &issued) == SNO_ISSUED)
+			return issued;
+	}
+	return sno_session_next(SNO_FOR_CLOCK, 0);
+}
+
 extern uint64 sno_many_count(int64 count);
 
 #endif							/* SNO_GENERATE_H */

@@ -2,11 +2,10 @@
  * many.c
  *		sno_generate_many(): any number of new ids from one call.
  *
- * They are the ids that as many calls of sno_generate() would make, of the same
- * partitions and in the same order, and other generators may be called between
- * them.  What makes it faster is that the clock is read less often, and that an
- * id is made in the same memory as the one before: a row's caller copies what
- * it wants to keep of it before it asks for the next row.
+ * The ids are those that `count` calls of sno_generate() would make, in the same order.
+ * Other generators may be called between them.  It is faster because it reads the
+ * clock less often, and makes each id in the memory of the one before.  A caller
+ * copies what it wants to keep of a row before it asks for the next one.
  */
 #include "postgres.h"
 
@@ -20,9 +19,6 @@
 #include "shared/clock.h"
 #include "type/fields.h"
 
-PG_FUNCTION_INFO_V1(sno_generate_many);
-PG_FUNCTION_INFO_V1(sno_many_support);
-
 /* A run of ids that differ in their sequences only, and the latest one. */
 typedef struct Run
 {
@@ -32,7 +28,7 @@ typedef struct Run
 	Sno			id;
 } Run;
 
-/* How many ids are asked for; raises 22023 if that is negative. */
+/* How many ids a caller wants; raises 22023 if that is negative. */
 uint64
 sno_many_count(int64 count)
 {
@@ -45,7 +41,7 @@ sno_many_count(int64 count)
 }
 
 static pg_noinline FuncCallContext *
-begin(FunctionCallInfo fcinfo)
+begin_call(FunctionCallInfo fcinfo)
 {
 	uint64		count = sno_many_count(PG_GETARG_INT64(0));
 	FuncCallContext *call;
@@ -60,11 +56,11 @@ begin(FunctionCallInfo fcinfo)
 
 /* Read the clock, and begin a run with the next id of this session. */
 static pg_noinline void
-begin_run(Run *run, int64 tick, Oid function, int meta)
+begin_run(Run *run, int64 tick, int meta)
 {
-	uint64		word;
+	uint64		word = sno_generate_next();
 
-	run->p = sno_generate_next(function, &word);
+	run->p = sno_session_partition[SNO_FOR_CLOCK];
 	run->time = SNO_WORD_TIME(word);
 	run->tick = tick;
 	sno_assemble(&run->id, run->time, meta, sno_partition_number(run->p),
@@ -72,11 +68,11 @@ begin_run(Run *run, int64 tick, Oid function, int meta)
 }
 
 /*
- * One more id of the run: false if the clock may have moved on, or the session
- * to another unit or partition, or if the unit's sequence is exhausted.
+ * One more id of the run.  False if the clock may have moved on, if the session has gone
+ * on to another unit or partition, or if the sequence is exhausted.
  */
 static inline bool
-go_on(Run *run, int64 tick)
+go_on_run(Run *run, int64 tick)
 {
 	uint64		word;
 
@@ -90,6 +86,7 @@ go_on(Run *run, int64 tick)
 	return true;
 }
 
+PG_FUNCTION_INFO_V1(sno_generate_many);
 Datum
 sno_generate_many(PG_FUNCTION_ARGS)
 {
@@ -97,18 +94,19 @@ sno_generate_many(PG_FUNCTION_ARGS)
 	Run		   *run;
 	int64		tick;
 
-	call = SRF_IS_FIRSTCALL() ? begin(fcinfo) : SRF_PERCALL_SETUP();
+	call = SRF_IS_FIRSTCALL() ? begin_call(fcinfo) : SRF_PERCALL_SETUP();
 	if (call->call_cntr == call->max_calls)
 		SRF_RETURN_DONE(call);
 
 	run = call->user_fctx;
 	tick = sno_clock_tick();
-	if (!likely(go_on(run, tick)))
-		begin_run(run, tick, fcinfo->flinfo->fn_oid, PG_GETARG_INT32(1));
+	if (!likely(go_on_run(run, tick)))
+		begin_run(run, tick, PG_GETARG_INT32(1));
 	SRF_RETURN_NEXT(call, SnoPGetDatum(&run->id));
 }
 
 /* How many rows a call returns, if that is known when it is planned. */
+PG_FUNCTION_INFO_V1(sno_many_support);
 Datum
 sno_many_support(PG_FUNCTION_ARGS)
 {

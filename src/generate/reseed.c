@@ -2,33 +2,39 @@
  * reseed.c
  *		sno_reseed(): makes this database another holder of leases.
  *
- * For a server that began as a copy of another one's files, and has all that
- * identifies that one.  After it has returned, no call that begins in this
- * database issues an id in a partition that any row of sno_snapshot named until
- * then: neither in those that the original leased before it was copied, and may
- * go on in, nor in those that the copy leased since, as the original would
- * choose the same.  What the original leases from now on is its own choice: from
- * another start than ours, which makes a meeting unlikely, no more.  Named
- * generators stay where they are defined to be.
+ * It is for a server that began as a copy of another one's files, and has all that
+ * identifies that one.  After it has returned, no call that begins in this database
+ * issues an id in a partition that any row of sno_lease named until then.  These are
+ * partitions that the original leased before it was copied, and may go on in, and
+ * those that the copy leased since, because the original would choose the same.
+ * What the original leases from now on is its own choice, from another start than
+ * ours.  That makes a meeting unlikely, no more.  Named generators stay where they
+ * are defined.
  *
- * Like all that is done to the table, it takes effect at once and isn't undone
- * by ROLLBACK.
+ * Like all that is done to the table, it takes effect at once, and ROLLBACK doesn't
+ * undo it.
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 
-#include "generate/generate.h"
-#include "lease/lease.h"
+#include "generate/session.h"
+#include "lease/record.h"
+#include "lease/table.h"
 
 PG_FUNCTION_INFO_V1(sno_reseed);
-
 Datum
 sno_reseed(PG_FUNCTION_ARGS)
 {
+	Relation	rel;
+
 	PreventCommandIfReadOnly("sno_reseed()");
 	PreventCommandDuringRecovery("sno_reseed()");
-	sno_generate_begin();
-	sno_lease_disown(fcinfo->flinfo->fn_oid);
+	sno_session_begin_own();
+	rel = sno_table_open_alone();
+	sno_record_disown(rel);
+	relation_close(rel, ExclusiveLock);
 	PG_RETURN_VOID();
 }

@@ -2,22 +2,22 @@
  * definition.c
  *		The definitions of named generators: the table sno_generator.
  *
- * A definition is an ordinary row: transactional, dumped, and visible to its
- * creator alone until that commits.  An exclusion constraint keeps the ids of
- * any two apart.  What a generator issued is kept elsewhere (pool.c), so that
- * nothing here endangers it.
+ * A definition is an ordinary row: transactional, dumped, and visible only to its
+ * creator until that commits.  An exclusion constraint keeps the ids of any two apart.
+ * What a generator issued is kept elsewhere (named/group.c), so nothing here endangers
+ * it.
  *
- * It is read as a catalog is, with a new snapshot each time and no privilege
- * asked for: EXECUTE on a function is the privilege.  A lock is not waited for:
- * callers try again, for sno.max_wait at most.  It is written by SQL that
- * runs as the table's owner with nothing but pg_catalog in its search path, in
- * which all names are qualified, so that nothing planted is ever run.
+ * Definitions are read as catalogs are, with a new snapshot each time and without a
+ * check of privileges: EXECUTE on a function is the privilege.  The table's lock is not
+ * waited for: callers try again.  They are written by SQL that runs as the table's
+ * owner, with nothing but pg_catalog in its search path and all names qualified, so
+ * nothing planted is ever run.
  *
- * Sessions remember the definitions that they use.  Whatever changes a row, the
- * table's trigger has it invalidated in the relation cache of all sessions.  The
- * trigger also drops what logical replication brings: a definition without its
- * state would let two servers issue the same ids, and those that the subscriber
- * has itself must not stand in the way of replication.
+ * Sessions remember the definitions that they use.  The table's trigger invalidates the
+ * table in the relation caches of all sessions, whatever changes a row.  It also drops
+ * what logical replication brings.  A definition without its state would let two
+ * servers issue the same ids, and one that the subscriber has itself must not stop the
+ * replication.
  */
 #include "postgres.h"
 
@@ -26,6 +26,8 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -39,9 +41,7 @@
 #include "utils/snapmgr.h"
 
 #include "lease/definition.h"
-#include "lease/lease.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
+#include "lease/record.h"
 #include "lease/table.h"
 #include "type/fields.h"
 
@@ -58,7 +58,7 @@ static const Oid column_types[COLUMNS] = {
 
 static Oid	table;
 
-/* The table that was looked at last, to recognize its invalidation. */
+/* The table as looked up last: its invalidation tells that definitions changed. */
 Oid
 sno_definition_table(void)
 {
@@ -66,20 +66,13 @@ sno_definition_table(void)
 }
 
 static Oid
-find_table(Oid function)
+find_table(void)
 {
-	table = sno_table_find(function, SNO_DEFINITION_TABLE);
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"sno\" does not exist",
-						SNO_DEFINITION_TABLE),
-				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back; if it was dropped, drop the extension and create it again.")));
-	return table;
+	return table = sno_table_require(SNO_DEFINITION_TABLE);
 }
 
 static bool
-as_created(Relation rel)
+is_as_created(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
@@ -109,7 +102,7 @@ is_made_here(Relation rel, HeapTuple tuple)
 	Datum		system = heap_getattr(tuple, SYSTEM_IDENTIFIER, RelationGetDescr(rel), &null);
 
 	return !null && !RecoveryInProgress() &&
-		sno_lease_is_ours(DatumGetInt64(system), column(rel, tuple, TIMELINE));
+		sno_record_is_ours(DatumGetInt64(system), column(rel, tuple, TIMELINE));
 }
 
 static SnoDefinition
@@ -126,9 +119,9 @@ definition_of(Relation rel, HeapTuple tuple)
 
 /* The definition by that name, as this transaction sees it.  Waits for no lock. */
 SnoDefinitionLook
-sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
+sno_definition_find(const char *name, SnoDefinition *definition)
 {
-	Relation	rel = sno_table_try_open(find_table(function), AccessShareLock);
+	Relation	rel = sno_table_try_open(find_table(), AccessShareLock);
 	Oid			index;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -137,7 +130,7 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 
 	if (rel == NULL)
 		return SNO_DEFINITION_LOCKED;
-	if (!as_created(rel))
+	if (!is_as_created(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was altered",
@@ -157,14 +150,13 @@ sno_definition_find(Oid function, const char *name, SnoDefinition *definition)
 }
 
 /*
- * Visit all definitions that a snapshot shows; NULL stands for one taken now.
- * There are none if the table is missing or altered, or a lock is in the way.
+ * Visit all definitions that a snapshot shows; NULL stands for one taken now.  Visits
+ * none if the table is missing, altered or locked.
  */
 void
-sno_definition_visit(Oid function, Snapshot snapshot, SnoDefinitionVisit visit,
-					 void *arg)
+sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 {
-	Oid			relid = sno_table_find(function, SNO_DEFINITION_TABLE);
+	Oid			relid = sno_table_find(SNO_DEFINITION_TABLE);
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -174,7 +166,7 @@ sno_definition_visit(Oid function, Snapshot snapshot, SnoDefinitionVisit visit,
 	rel = sno_table_try_open(relid, AccessShareLock);
 	if (rel == NULL)
 		return;
-	if (as_created(rel))
+	if (is_as_created(rel))
 	{
 		scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -200,19 +192,18 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * The partitions of all definitions that there are or may come to be, those of
- * transactions in progress included; in the current memory context.  It is for
- * anonymous generators to keep out of them: a courtesy, for which nobody's lock
- * is waited for.
+ * The partitions of all definitions, those of transactions in progress included; in
+ * the current memory context.  Session generators avoid them.  That is a courtesy, so
+ * it waits for no lock.
  */
 Bitmapset *
-sno_definition_partitions(Oid function)
+sno_definition_partitions(void)
 {
 	Bitmapset  *partitions = NULL;
 	SnapshotData dirty;
 
 	InitDirtySnapshot(dirty);
-	sno_definition_visit(function, &dirty, add_partition, &partitions);
+	sno_definition_visit(&dirty, add_partition, &partitions);
 	return partitions;
 }
 
@@ -225,11 +216,11 @@ sno_definition_missing(const char *name)
 			 errhint("Create it with sno_create_generator().")));
 }
 
-/* Raise an error unless the definition is sound; order its bounds. */
+/* Raise an error unless the definition is valid; put its bounds in order. */
 void
 sno_definition_check(SnoDefinition *d)
 {
-	int32		pool;
+	int32		size;
 
 	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
 	sno_fields_check("sequence", d->sequence_min, SNO_SEQUENCE_MAX);
@@ -241,32 +232,30 @@ sno_definition_check(SnoDefinition *d)
 		d->sequence_max = d->sequence_min;
 		d->sequence_min = min;
 	}
-	pool = d->sequence_max - d->sequence_min + 1;
-	if (pool < SNO_POOL_MIN)
+	size = d->sequence_max - d->sequence_min + 1;
+	if (size < SNO_UNIT_SIZE_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sequence bounds %d and %d are too close",
 						d->sequence_min, d->sequence_max),
 				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
-						   pool, SNO_UNIT_MSEC, SNO_POOL_MIN)));
+						   size, SNO_UNIT_MSEC, SNO_UNIT_SIZE_MIN)));
 }
 
 /*
- * Run a statement on the table, as its owner.  Returns how many rows it was
- * about.
+ * Run a statement on the table, as its owner.  Returns how many rows it changed.
  */
 static uint64
-execute(Oid function, const char *statement, int count, Oid *types, Datum *values,
-		const char *nulls)
+change_definitions(const char *statement, int count, Oid *types, Datum *values, const char *nulls)
 {
-	Oid			relid = find_table(function);
+	Oid			relid = find_table();
 	Relation	rel = table_open(relid, RowExclusiveLock);
 	Oid			user;
 	int			context;
 	int			level;
 	uint64		rows;
 
-	/* With this lock, too, this transaction can look without queueing behind others. */
+	/* With this lock, too, this transaction can read without queueing behind others. */
 	LockRelationOid(relid, AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
@@ -294,7 +283,7 @@ typedef struct Wanted
 	const SnoDefinition *definition;
 } Wanted;
 
-/* Raise an error if a definition that is there has ids of the one wanted. */
+/* Raise an error if a definition overlaps the one wanted. */
 static void
 refuse_overlap(const char *name, const SnoDefinition *d, void *arg)
 {
@@ -312,17 +301,17 @@ refuse_overlap(const char *name, const SnoDefinition *d, void *arg)
 				 errhint("Choose another partition, or bounds that don't overlap.")));
 }
 
-/* Raise an error if a definition is in the way of the one wanted. */
+/* Raise the error that tells which definition conflicts with the one wanted. */
 static void
-refuse_conflict(Oid function, Wanted w)
+refuse_conflict(Wanted w)
 {
 	SnoDefinition same;
 
-	if (sno_definition_find(function, w.name, &same) == SNO_DEFINITION_FOUND)
+	if (sno_definition_find(w.name, &same) == SNO_DEFINITION_FOUND)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("generator \"%s\" already exists", w.name)));
-	sno_definition_visit(function, NULL, refuse_overlap, &w);
+	sno_definition_visit(NULL, refuse_overlap, &w);
 }
 
 #define INSERT_DEFINITION \
@@ -331,7 +320,7 @@ refuse_conflict(Oid function, Wanted w)
 	"VALUES ($1, $2, $3, $4, $5, $6, $7)"
 
 void
-sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
+sno_definition_insert(const char *name, const SnoDefinition *d)
 {
 	Oid			types[COLUMNS];
 	Datum		values[COLUMNS] = {
@@ -349,12 +338,12 @@ sno_definition_insert(Oid function, const char *name, const SnoDefinition *d)
 				 errmsg("invalid name of a generator: \"%s\"", name),
 				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
 	memcpy(types, column_types, sizeof(types));
-	if (execute(function, INSERT_DEFINITION " ON CONFLICT DO NOTHING",
+	if (change_definitions(INSERT_DEFINITION " ON CONFLICT DO NOTHING",
 				COLUMNS, types, values, nulls) > 0)
 		return;
-	refuse_conflict(function, (Wanted) {name, d});
-	/* What was in the way is gone.  If not, PostgreSQL says what it is. */
-	execute(function, INSERT_DEFINITION, COLUMNS, types, values, nulls);
+	refuse_conflict((Wanted) {name, d});
+	/* The conflict is gone.  If not, PostgreSQL says what it is. */
+	change_definitions(INSERT_DEFINITION, COLUMNS, types, values, nulls);
 }
 
 PG_FUNCTION_INFO_V1(sno_create_generator);
@@ -374,8 +363,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(4))
 		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
 	sno_definition_check(&d);
-	sno_definition_insert(fcinfo->flinfo->fn_oid,
-						  text_to_cstring(PG_GETARG_TEXT_PP(0)), &d);
+	sno_definition_insert(text_to_cstring(PG_GETARG_TEXT_PP(0)), &d);
 	PG_RETURN_VOID();
 }
 
@@ -386,8 +374,7 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 	Oid			type = TEXTOID;
 	Datum		name = PG_GETARG_DATUM(0);
 
-	if (execute(fcinfo->flinfo->fn_oid,
-				"DELETE FROM sno_catalog.sno_generator WHERE name = $1",
+	if (change_definitions("DELETE FROM sno_catalog.sno_generator WHERE name = $1",
 				1, &type, &name, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -14,8 +14,8 @@
 
 #define SNO_DEFINITION_TABLE	"sno_generator"
 
-/* At least so many ids a unit, as in the reference. */
-#define SNO_POOL_MIN			4
+/* A generator can issue at least this many ids in a unit, as in the Go package. */
+#define SNO_UNIT_SIZE_MIN		4
 
 typedef struct SnoDefinition
 {
@@ -28,23 +28,20 @@ typedef struct SnoDefinition
 
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 
-/* What a look for a definition gives. */
+/* What looking for a definition gives. */
 typedef enum SnoDefinitionLook
 {
 	SNO_DEFINITION_FOUND,
 	SNO_DEFINITION_NONE,
-	SNO_DEFINITION_LOCKED		/* somebody else's lock is in the way */
+	SNO_DEFINITION_LOCKED		/* another session's lock is in the way */
 } SnoDefinitionLook;
 
-extern SnoDefinitionLook sno_definition_find(Oid function, const char *name,
-											 SnoDefinition *definition);
+extern SnoDefinitionLook sno_definition_find(const char *name, SnoDefinition *definition);
 pg_noreturn extern void sno_definition_missing(const char *name);
 extern void sno_definition_check(SnoDefinition *definition);
-extern void sno_definition_insert(Oid function, const char *name,
-								  const SnoDefinition *definition);
+extern void sno_definition_insert(const char *name, const SnoDefinition *definition);
 extern Oid	sno_definition_table(void);
-extern void sno_definition_visit(Oid function, Snapshot snapshot,
-								 SnoDefinitionVisit visit, void *arg);
-extern Bitmapset *sno_definition_partitions(Oid function);
+extern void sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg);
+extern Bitmapset *sno_definition_partitions(void);
 
 #endif							/* SNO_DEFINITION_H */

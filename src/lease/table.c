@@ -3,20 +3,20 @@
  *		The table of leases, sno_lease: found, checked, opened.
  *
  * The extension's tables are found by name in a schema of their own.  Its script
- * creates that schema, and fails if there is one already; only its owner, a
+ * creates that schema, and fails if there is one already.  Only its owner, a
  * superuser, may create anything in it.  So whatever has the name is ours.
  *
- * Which table that is, and in which file it is kept, is looked up whenever it may
- * have changed.  A lease is good for as long as its row is in that file: VACUUM
- * FULL, TRUNCATE or a drop has it written anew.
+ * The table and its file are looked up again when they may have changed.  A lease is
+ * good only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
+ * drop gives the table another one.
  *
- * The table is held in ROW SHARE mode for the time of the operation, which keeps
- * away everything that would rewrite or drop it, and sno_reseed().  It is the
- * weakest mode that does, so that few locks are in the way.  The lock is never
- * waited for here, for a session that holds a stronger one may wait for us.
+ * The table is open in ROW SHARE mode during an operation.  That keeps away all that
+ * would rewrite or drop it, and sno_reseed().  It is the weakest mode that does, so
+ * few locks are in the way.  It is never waited for here, because a session that holds
+ * a stronger lock may wait for us.
  *
- * It is without indexes and toast, its columns fixed in width and never null.
- * Its definition is checked before each use.
+ * The table has no index and no toast, and its columns are fixed in width and never
+ * null.  Its definition is checked before each use.
  */
 #include "postgres.h"
 
@@ -24,11 +24,6 @@
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "storage/lmgr.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
-
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_attrdef.h"
@@ -37,8 +32,12 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
 #include "lease/table.h"
-#include "shared/wait.h"
 
 static const Oid column_types[SNO_TABLE_COLUMNS] = {
 	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT4OID, INT4OID, INT4OID,
@@ -46,14 +45,14 @@ static const Oid column_types[SNO_TABLE_COLUMNS] = {
 	BOOLOID
 };
 
-/* Table and file as looked up last; look again if recheck is set. */
+/* Table and file as looked up last.  They are looked up again if recheck is set. */
 static Oid	table;
 static RelFileNumber file;
 static bool recheck = true;
 
 /* The extension's table by that name; InvalidOid if there is none. */
 Oid
-sno_table_find(Oid function, const char *name)
+sno_table_find(const char *name)
 {
 	Oid			schema = get_namespace_oid(SNO_CATALOG_SCHEMA, true);
 
@@ -61,18 +60,17 @@ sno_table_find(Oid function, const char *name)
 }
 
 static void
-changed(Datum arg, Oid relid)
+table_changed(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == table)
 		recheck = true;
 }
 
 /*
- * The file of the table that leases would be written to now.  No lock is taken;
- * InvalidOid if there is no table.
+ * The present file of the table, InvalidOid if there is no table.  Takes no lock.
  */
 RelFileNumber
-sno_table_file(Oid function)
+sno_table_file(void)
 {
 	static bool watched = false;
 	HeapTuple	tuple;
@@ -80,11 +78,11 @@ sno_table_file(Oid function)
 	if (likely(!recheck && OidIsValid(table)))
 		return file;
 	if (!watched)
-		CacheRegisterRelcacheCallback(changed, (Datum) 0);
+		CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
 	watched = true;
 	recheck = false;
 
-	table = sno_table_find(function, SNO_TABLE_NAME);
+	table = sno_table_find(SNO_TABLE_NAME);
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 	if (!HeapTupleIsValid(tuple))
 	{
@@ -96,19 +94,10 @@ sno_table_file(Oid function)
 	return file;
 }
 
-/* Is what was written to this file in the table that there is now, if any? */
-bool
-sno_table_holds(Oid function, RelFileNumber written)
-{
-	RelFileNumber now = sno_table_file(function);
-
-	return now == InvalidOid || now == written;
-}
-
 /*
- * Has this transaction given the table, which it did not create, a new file?
- * The relation cache of a parallel worker doesn't know.  There, the table's
- * catalog row has to tell: the file of a table that is new has its oid.
+ * Has this transaction given a new file to the table, which it did not create?  The
+ * relation cache of a parallel worker doesn't know.  There the table's row of pg_class
+ * tells: the file of a new table has the table's OID.
  */
 static bool
 rewritten_here(Relation rel)
@@ -163,22 +152,21 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids.")));
 }
 
-/* The table, or an error if it is missing. */
-static Oid
-require_table(Oid function)
+/* One of the extension's tables, or an error if it is missing. */
+Oid
+sno_table_require(const char *name)
 {
-	Oid			relid = sno_table_find(function, SNO_TABLE_NAME);
+	Oid			relid = sno_table_find(name);
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"sno\" does not exist",
-						SNO_TABLE_NAME),
+				 errmsg("table \"%s\" of extension \"sno\" does not exist", name),
 				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
 	return relid;
 }
 
-/* Open a table, but don't wait: NULL if somebody else's lock is in the way. */
+/* Open a table without waiting; NULL if another session's lock is in the way. */
 Relation
 sno_table_try_open(Oid relid, LOCKMODE mode)
 {
@@ -205,35 +193,35 @@ open_table(Oid relid)
 }
 
 /*
- * Open the table to read and write leases.  NULL if somebody else's lock is in
- * the way.  Raises an error if it is missing or isn't as it should be.
+ * Open the table to read and write leases.  NULL if another session's lock is in the
+ * way.  Raises an error if the table is missing or altered.
  */
 Relation
-sno_table_open(Oid function)
+sno_table_open(void)
 {
-	return open_table(require_table(function));
+	return open_table(sno_table_require(SNO_TABLE_NAME));
 }
 
-/* The same, but wait until nobody else has it open so, nor gets to. */
+/* The same, but wait until nobody else has it open, and keep all others away. */
 Relation
-sno_table_open_alone(Oid function)
+sno_table_open_alone(void)
 {
-	Relation	rel = relation_open(require_table(function), ExclusiveLock);
+	Relation	rel = relation_open(sno_table_require(SNO_TABLE_NAME), ExclusiveLock);
 
 	check_definition(rel);
 	return rel;
 }
 
 /*
- * Open the table that was looked up last, in a transaction of its own at the end
- * of a session.  What runs is over, for an exit may come from anywhere; a
- * parallel worker leaves that to its leader.  NULL if any lock is in the way, or
- * there is no table.
+ * Open the table that was looked up last, in a transaction of its own at the end of a
+ * session.  It first ends the transaction that runs, because an exit may come from
+ * anywhere.  A parallel worker leaves that to its leader.  NULL if any lock is in the
+ * way, or if there is no table.
  */
 Relation
 sno_table_open_at_exit(void)
 {
-	/* What opening the table looks at; it must not be waited for. */
+	/* Opening the table looks at these.  It must not wait for them. */
 	static const Oid catalogs[] = {
 		RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
@@ -261,22 +249,9 @@ sno_table_close_at_exit(Relation rel)
 	CommitTransactionCommand();
 }
 
-/* What was written stays, so nothing needs the lock until the transaction ends. */
+/* Rows belong to no transaction, so the lock needn't be held to its end. */
 void
 sno_table_close(Relation rel)
 {
 	relation_close(rel, RowShareLock);
-}
-
-/* A table couldn't be opened in this mode for sno.max_wait: say why. */
-void
-sno_table_give_up(const char *name, const char *mode)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-					name, sno_max_wait),
-			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
-					   mode),
-			 errhint("Look for that session in pg_locks, and end its transaction.")));
 }

@@ -17,15 +17,14 @@
 #define SNO_TABLE_NAME		"sno_lease"
 #define SNO_TABLE_COLUMNS	14
 
-extern Oid	sno_table_find(Oid function, const char *name);
-extern RelFileNumber sno_table_file(Oid function);
-extern bool sno_table_holds(Oid function, RelFileNumber written);
+extern Oid	sno_table_find(const char *name);
+extern Oid	sno_table_require(const char *name);
+extern RelFileNumber sno_table_file(void);
 extern Relation sno_table_try_open(Oid relid, LOCKMODE mode);
-extern Relation sno_table_open(Oid function);
-extern Relation sno_table_open_alone(Oid function);
+extern Relation sno_table_open(void);
+extern Relation sno_table_open_alone(void);
 extern void sno_table_close(Relation rel);
 extern Relation sno_table_open_at_exit(void);
 extern void sno_table_close_at_exit(Relation rel);
-pg_noreturn extern void sno_table_give_up(const char *name, const char *mode);
 
 #endif							/* SNO_TABLE_H */

@@ -1,18 +1,20 @@
 /*
  * check.c
- *		sno_check(): what there is to worry about, and what to do.
+ *		sno_check(): what endangers generators, and what to do.
  *
- * One row an item.  Nothing that is wrong makes it fail, that least of all which
- * it is to report: the table of leases is looked at in a subtransaction.
+ * It returns one row for each item.  What is wrong never makes it fail: it reads the
+ * table of leases in a subtransaction.
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_extension.h"
 #include "commands/dbcommands.h"
+#include "commands/extension.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -20,18 +22,15 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "lease/lease.h"
-#include "catalog/pg_extension.h"
-#include "catalog/pg_proc.h"
+#include "lease/record.h"
 #include "lease/table.h"
-#include "monitor/overflow.h"
 #include "shared/activity.h"
+#include "shared/attempt.h"
+#include "shared/notifier.h"
 #include "shared/partition.h"
 #include "type/fields.h"
 
@@ -41,19 +40,17 @@
 typedef struct Check
 {
 	ReturnSetInfo *result;
-	Oid			function;
 	uint64		now;			/* unit, or the nearest end of the epoch */
 	bool		in_epoch;
 	bool		standby;
 	ErrorData  *error;			/* that kept us from the table of leases */
 	bool		locked;			/* is it? */
-	SnoBounds	bounds;			/* else what its rows say */
-	int			others;
-	uint64		others_until;
+	MemoryContext context;		/* where the survey is */
+	SnoSurvey	survey;			/* else what its rows say */
 	SnoJournal	journal;		/* a copy */
 } Check;
 
-/* Add a row; the hint is for what isn't as it should be. */
+/* Add a row.  The hint is left out if the item is right. */
 static void
 report(const Check *c, const char *item, bool ok, const char *detail, const char *hint)
 {
@@ -73,9 +70,9 @@ time_of(uint64 unit)
 	return pstrdup(timestamptz_to_str(sno_unit_to_timestamptz(unit)));
 }
 
-/* Version of the extension that has the function, as the catalog has it. */
+/* Version of the extension, as the catalog has it. */
 static char *
-catalog_version(Oid function)
+catalog_version(void)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	char	   *version = NULL;
@@ -84,7 +81,7 @@ catalog_version(Oid function)
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(getExtensionOfObject(ProcedureRelationId, function)));
+				ObjectIdGetDatum(get_extension_oid("sno", true)));
 	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -103,7 +100,7 @@ catalog_version(Oid function)
 static void
 check_version(const Check *c)
 {
-	char	   *version = catalog_version(c->function);
+	char	   *version = catalog_version();
 
 	report(c, "version", strcmp(version, SNO_VERSION) == 0,
 		   psprintf("The library is of version %s, the extension in this database of version %s.",
@@ -180,10 +177,10 @@ check_leases(const Check *c)
 static void
 check_partitions(const Check *c)
 {
-	SnoPartitionTally t = sno_partition_tally(c->now, &c->bounds);
+	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
 
 	/* Without rows to read, those that other holders leased count as free. */
-	report(c, "partitions", t.free + t.parked_live > 0,
+	report(c, "partitions", t.free + t.parked_for_clock > 0,
 		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
 					sno_partition_range.first, sno_partition_range.last,
 					t.owned, t.parked, t.resting, t.free),
@@ -196,10 +193,10 @@ check_holders(const Check *c)
 	if (c->error != NULL || c->locked)
 		report(c, "holders", false, "The leases can't be read.", "See item \"leases\".");
 	else
-		report(c, "holders", c->others == 0,
-			   c->others == 0 ? "No other holder's lease is active." :
+		report(c, "holders", c->survey.others == 0,
+			   c->survey.others == 0 ? "No other holder's lease is active." :
 			   psprintf("Leases of other holders that are active: %d, the last one until %s.",
-						c->others, time_of(c->others_until)),
+						c->survey.others, time_of(c->survey.others_until)),
 			   "They came from a server or database that this one was copied or promoted from. If that goes on generating, give each of them a range of its own by \"sno.partitions\".");
 }
 
@@ -221,54 +218,29 @@ check_notifications(const Check *c)
 
 /* What the rows of the table say; raises whatever is wrong with it. */
 static void
-read_table(Check *c, MemoryContext context)
+read_table(void *arg)
 {
-	Relation	rel = sno_table_open(c->function);
-	uint64		holder;
+	Check	   *c = arg;
+	Relation	rel = sno_table_open();
+	MemoryContext context;
 
 	c->locked = rel == NULL;
 	if (c->locked)
 		return;
 	if (!c->standby)
 	{
-		sno_lease_survey(rel, &c->bounds, &holder, context);
-		c->others = sno_lease_count_others(rel, c->now, &c->others_until);
+		context = MemoryContextSwitchTo(c->context);
+		sno_record_survey(rel, c->now, &c->survey);
+		MemoryContextSwitchTo(context);
 	}
 	sno_table_close(rel);
-}
-
-static void
-try_table(Check *c)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		read_table(c, context);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		c->error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		if (c->error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-			ReThrowError(c->error);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 }
 
 PG_FUNCTION_INFO_V1(sno_check);
 Datum
 sno_check(PG_FUNCTION_ARGS)
 {
-	Check		c = {.function = fcinfo->flinfo->fn_oid,.standby = RecoveryInProgress()};
+	Check		c = {.standby = RecoveryInProgress(),.context = CurrentMemoryContext};
 
 	InitMaterializedSRF(fcinfo, 0);
 	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -277,7 +249,7 @@ sno_check(PG_FUNCTION_ARGS)
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
 	memcpy(&c.journal, sno_journal, sizeof(SnoJournal));
 	LWLockRelease(&sno_journal->lock);
-	try_table(&c);
+	c.error = sno_attempt(read_table, &c);
 
 	check_version(&c);
 	check_clock(&c);

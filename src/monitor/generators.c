@@ -1,16 +1,17 @@
 /*
  * generators.c
- *		The view sno_generators: what each generator is doing.
+ *		sno_generators(): what each generator is doing.
  *
  * Slots and generators are read without a lock, while their owners change them
- * (activity.c), so the columns of a row may be of different moments, a unit
+ * (shared/activity.c).  So the columns of a row may be of different moments, a unit
  * apart.  A session whose partition changed hands meanwhile shows none.
  *
- * Generators of other databases are shown to members of pg_monitor only.
- * Definitions of this database that are not in use are listed, too.
+ * Only members of pg_monitor see generators of other databases.  Definitions of this
+ * database whose generators are not in use are listed, too.
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -22,13 +23,12 @@
 #include "utils/tuplestore.h"
 
 #include "lease/definition.h"
-#include "catalog/pg_authid.h"
 #include "named/state.h"
 #include "shared/activity.h"
 #include "shared/partition.h"
 #include "type/fields.h"
 
-/* The columns of the view. */
+/* The columns of the result. */
 enum
 {
 	PID, DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
@@ -44,7 +44,7 @@ typedef struct Row
 } Row;
 
 static void
-set(Row *row, int column, Datum value)
+set_column(Row *row, int column, Datum value)
 {
 	row->values[column] = value;
 	row->nulls[column] = false;
@@ -53,12 +53,12 @@ set(Row *row, int column, Datum value)
 static void
 set_time(Row *row, int column, uint64 unit)
 {
-	set(row, column, TimestampTzGetDatum(sno_unit_to_timestamptz(Min(unit, SNO_UNIT_MAX))));
+	set_column(row, column, TimestampTzGetDatum(sno_unit_to_timestamptz(Min(unit, SNO_UNIT_MAX))));
 }
 
 /*
- * The state of a generator as of `now`.  The next sequence is the lower bound
- * where the next id would reset it, as in the reference.
+ * The state of a generator at the unit `now`.  If the next id will be of another unit,
+ * the next sequence is the lower bound, as in the Go package.
  */
 static void
 set_generator(Row *row, int partition, const SnoGenerator *g, uint64 now)
@@ -66,47 +66,47 @@ set_generator(Row *row, int partition, const SnoGenerator *g, uint64 now)
 	uint64		word = sno_generator_word(g);
 	int			next = g->sequence_min;
 
-	/* Those who share a word go beyond the bounds. */
+	/* Additions go beyond the bounds. */
 	if (SNO_WORD_UNIT(word) == now)
 		next = Min((int) SNO_WORD_SEQUENCE(word), g->sequence_max + 1);
-	set(row, PARTITION, Int32GetDatum(partition));
-	set(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
-	set(row, SEQUENCE_MAX, Int32GetDatum(g->sequence_max));
-	set(row, SEQUENCE, Int32GetDatum(next));
-	set(row, UNIT_ISSUED, Int32GetDatum(next - g->sequence_min));
-	set(row, UNIT_SPARE, Int32GetDatum(g->sequence_max + 1 - next));
+	set_column(row, PARTITION, Int32GetDatum(partition));
+	set_column(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
+	set_column(row, SEQUENCE_MAX, Int32GetDatum(g->sequence_max));
+	set_column(row, SEQUENCE, Int32GetDatum(next));
+	set_column(row, UNIT_ISSUED, Int32GetDatum(next - g->sequence_min));
+	set_column(row, UNIT_SPARE, Int32GetDatum(g->sequence_max + 1 - next));
 	set_time(row, WALL_HI, SNO_WORD_UNIT(word));
 	set_time(row, WALL_SAFE, g->wall_safe);
-	set(row, DRIFTS, Int64GetDatum(g->drifts));
+	set_column(row, DRIFTS, Int64GetDatum(g->drifts));
 	set_time(row, LEASE_UNTIL, g->ceiling);
 }
 
 static void
-set_counters(Row *row, const SnoCounters *c)
+set_counts(Row *row, const SnoCounts *c)
 {
 	Interval   *longest = palloc0(sizeof(Interval));
 
 	longest->time = c->longest_wait;
-	set(row, ISSUED, Int64GetDatum(c->base));
-	set(row, EXHAUSTED, Int64GetDatum(c->exhausted));
-	set(row, WAITS, Int64GetDatum(c->waits));
-	set(row, LONGEST_WAIT, IntervalPGetDatum(longest));
+	set_column(row, ISSUED, Int64GetDatum(c->issued));
+	set_column(row, EXHAUSTED, Int64GetDatum(c->exhausted));
+	set_column(row, WAITS, Int64GetDatum(c->waits));
+	set_column(row, LONGEST_WAIT, IntervalPGetDatum(longest));
 }
 
-/* The partition that a session owns, NULL if it has none or is in between. */
+/* The partition that a session owns; NULL if it has none, or changes it now. */
 static const SnoPartition *
 partition_of(const SnoActivity *a)
 {
-	int			number = a->partition;	/* or not: it is negative then */
+	int			number = a->partition;	/* negative if there is none */
 	const SnoPartition *p = number < 0 ? NULL :
 		sno_partition_in(sno_space_of(a->database), number);
 
-	return p != NULL && p->owner == a->pid ? p : NULL;
+	return p != NULL && sno_partition_owner(p) == a->pid ? p : NULL;
 }
 
-/* The next sequence of a session, as its counters need it. */
+/* The next sequence of a session generator, for its counters. */
 static uint32
-sequence_of(const SnoActivity *a)
+session_sequence(const SnoActivity *a)
 {
 	const SnoPartition *p = partition_of(a);
 
@@ -131,14 +131,14 @@ current_unit(void)
 }
 
 static void
-put(ReturnSetInfo *result, Row *row, Oid database)
+put_row(ReturnSetInfo *result, Row *row, Oid database)
 {
 	char	   *name = get_database_name(database);
 
-	/* A pool that couldn't be closed outlives its database. */
+	/* The database of a state that couldn't be closed may be gone. */
 	if (name == NULL)
 		return;
-	set(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
+	set_column(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
 }
 
@@ -146,28 +146,30 @@ static void
 put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
 {
 	const SnoPartition *p = partition_of(a);
-	SnoCounters counters = sno_counters_read(&a->own, sequence_of(a), &a->reset);
+	SnoCounts	counts = sno_counters_read(&a->own, session_sequence(a));
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
-	set(&row, PID, Int32GetDatum(a->pid));
+	set_column(&row, PID, Int32GetDatum(a->pid));
 	if (p != NULL)
 		set_generator(&row, a->partition, &p->generator, now);
-	set_counters(&row, &counters);
-	put(result, &row, a->database);
+	set_counts(&row, &counts);
+	put_row(result, &row, a->database);
 }
 
 static void
-put_named(ReturnSetInfo *result, const SnoPoolStatus *s, uint64 now)
+put_named(ReturnSetInfo *result, const SnoNamedState *s, uint64 now)
 {
+	SnoGenerator g = sno_state_copy(s);
+	SnoCounts	counts = sno_state_counts(s);
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
 	if (s->database == MyDatabaseId)
-		set(&row, NAME, CStringGetTextDatum(s->name));
-	set_generator(&row, s->partition, &s->generator, now);
-	set_counters(&row, &s->counters);
-	put(result, &row, s->database);
+		set_column(&row, NAME, CStringGetTextDatum(s->name));
+	set_generator(&row, s->partition, &g, now);
+	set_counts(&row, &counts);
+	put_row(result, &row, s->database);
 }
 
 /* What put_unused() needs to know. */
@@ -187,11 +189,11 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 	if (hash_search(listing->listed, d, HASH_FIND, NULL) != NULL)
 		return;
 	memset(row.nulls, true, sizeof(row.nulls));
-	set(&row, NAME, CStringGetTextDatum(name));
-	set(&row, PARTITION, Int32GetDatum(d->partition));
-	set(&row, SEQUENCE_MIN, Int32GetDatum(d->sequence_min));
-	set(&row, SEQUENCE_MAX, Int32GetDatum(d->sequence_max));
-	put(listing->result, &row, MyDatabaseId);
+	set_column(&row, NAME, CStringGetTextDatum(name));
+	set_column(&row, PARTITION, Int32GetDatum(d->partition));
+	set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->sequence_min));
+	set_column(&row, SEQUENCE_MAX, Int32GetDatum(d->sequence_max));
+	put_row(listing->result, &row, MyDatabaseId);
 }
 
 PG_FUNCTION_INFO_V1(sno_generators);
@@ -204,8 +206,7 @@ sno_generators(PG_FUNCTION_ARGS)
 	};
 	Listing		listing = {.result = result};
 	uint64		now = current_unit();
-	dsa_pointer place = InvalidDsaPointer;
-	SnoPoolStatus pool;
+	const SnoNamedState *s = NULL;
 	SnoActivity *slots;
 	int			count;
 
@@ -218,18 +219,16 @@ sno_generators(PG_FUNCTION_ARGS)
 		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY &&
 			may_see(slots[i].database))
 			put_session(result, &slots[i], now);
-	while (sno_pool_look(&place, &pool))
+	while ((s = sno_state_next_open(s)) != NULL)
 	{
-		SnoDefinition d = {pool.partition, pool.generator.sequence_min,
-			pool.generator.sequence_max
-		};
+		SnoDefinition d = {s->partition, s->shared.sequence_min, s->shared.sequence_max};
 
-		if (pool.database == MyDatabaseId)
+		if (s->database == MyDatabaseId)
 			(void) hash_search(listing.listed, &d, HASH_ENTER, NULL);
-		if (may_see(pool.database))
-			put_named(result, &pool, now);
+		if (may_see(s->database))
+			put_named(result, s, now);
 	}
-	sno_definition_visit(fcinfo->flinfo->fn_oid, NULL, put_unused, &listing);
+	sno_definition_visit(NULL, put_unused, &listing);
 	return (Datum) 0;
 }
 
@@ -244,8 +243,8 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 	slots = sno_activity_slots(&count);
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < count; i++)
-		sno_counters_reset(&slots[i].own, sequence_of(&slots[i]), &slots[i].reset);
-	sno_pool_reset();
+		sno_counters_reset(&slots[i].own, session_sequence(&slots[i]));
+	sno_state_reset_counters();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;
 	sno_journal->refusals = 0;

@@ -1,21 +1,21 @@
 /*
  * named.c
- *		Named generators: a session's uses of them, and sno_generate(meta, name).
+ *		sno_generate(meta, name), and the named generators that a session uses.
  *
- * A session remembers each generator that it used, by name, and looks its
- * definition up again when that may have changed.  Issuing takes a pool
- * (pool.c) that all sessions share: one more id of the word's unit is an
- * addition to it.  What is rarer happens in next_slowly(): the next unit, the
- * pool's lease, and waiting.
+ * A session remembers each generator that it used, by name, and looks its definition
+ * up again when that may have changed.  All sessions share the generator's state
+ * (state.c): one more id of the state word's unit is an addition to it.  What is
+ * rarer happens in next_named_slowly(): the next unit, the lease, and waiting.
  *
- * Those who wait for a unit stand in line: each draws a ticket, and may issue as
- * soon as fewer of them are before it than ids are left.  `left` counts who has
- * left the line, served or not, so that it empties whatever becomes of them.
- * While it isn't empty, newcomers draw tickets, too.  So all get their share,
- * and without a wait there is no line, but two loads from the word's cache line.
+ * Those who wait for a unit stand in a queue.  Each draws a ticket, and may issue as
+ * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
+ * who has left the queue, served or not, so that it empties whatever becomes of
+ * them.  While it isn't empty, newcomers draw tickets, too.  So all get their share.
+ * Without a wait there is no queue, only two loads from the state word's cache line.
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -26,14 +26,11 @@
 #include "utils/inval.h"
 
 #include "generate/generate.h"
-#include "lease/definition.h"
+#include "generate/wait.h"
+#include "lease/lease.h"
 #include "lease/table.h"
 #include "named/named.h"
 #include "named/state.h"
-#include "shared/activity.h"
-#include "shared/clock.h"
-#include "shared/partition.h"
-#include "shared/wait.h"
 #include "type/fields.h"
 
 /* A generator that this session uses, by name. */
@@ -41,155 +38,81 @@ typedef struct Use
 {
 	char		name[NAMEDATALEN];
 	int			length;
-	uint64		version;		/* of definitions, when it was looked up */
+	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
-	SnoPool	   *pool;
+	SnoNamedState *state;		/* NULL if it isn't joined yet */
 } Use;
 
 static HTAB *uses;
 
 /* Changes whenever a definition may have. */
-static uint64 version = 1;
+static uint64 definitions_version = 1;
 
-/* The line that this session stands in. */
-static SnoPool *line;
+/* The state in whose queue this session stands, and its ticket. */
+static SnoNamedState *queue;
 static uint32 ticket;
 
-typedef struct Renewal
-{
-	Oid			function;
-	SnoPool	   *pool;
-	uint64		now;
-} Renewal;
-
 static void
-renew_early(void *arg)
+join_queue(SnoNamedState *s)
 {
-	Renewal    *r = arg;
-
-	sno_pool_renew_early(r->function, r->pool, r->now);
+	if (queue != NULL)
+		return;
+	queue = s;
+	ticket = pg_atomic_fetch_add_u32(&s->tickets, 1);
 }
 
 static void
-leave_line(void)
+leave_queue(void)
 {
-	if (line != NULL)
-		pg_atomic_fetch_add_u32(&line->left, 1);
-	line = NULL;
+	if (queue != NULL)
+		pg_atomic_fetch_add_u32(&queue->tickets_done, 1);
+	queue = NULL;
 }
 
 static bool
-is_line(SnoPool *pool)
+has_queue(SnoNamedState *s)
 {
-	return pg_atomic_read_u32(&pool->tickets) != pg_atomic_read_u32(&pool->left);
+	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
 }
 
-/* How many ids must others get before it is our turn? Not positive if it is. */
+/* How many ids must others get before it is our turn?  Not positive if it is. */
 static int32
-before_us(SnoPool *pool, uint64 word, uint64 now)
+ids_before_us(SnoNamedState *s, uint64 word, uint64 now)
 {
-	int32		spare = pool->shared.sequence_max - pool->shared.sequence_min + 1;
+	int32		spare = sno_unit_size(&s->shared);
 
-	if (line == NULL && is_line(pool))
-	{
-		line = pool;
-		ticket = pg_atomic_fetch_add_u32(&pool->tickets, 1);
-	}
-	if (line == NULL)
+	if (has_queue(s))
+		join_queue(s);
+	if (queue == NULL)
 		return 0;
 	if (now == SNO_WORD_UNIT(word))
-		spare = Max(pool->shared.sequence_max - (int32) SNO_WORD_SEQUENCE(word) + 1, 0);
-	return (int32) (ticket - pg_atomic_read_u32(&pool->left)) - spare + 1;
+		spare = Max(s->shared.sequence_max - (int32) SNO_WORD_SEQUENCE(word) + 1, 0);
+	return (int32) (ticket - pg_atomic_read_u32(&s->tickets_done)) - spare + 1;
 }
 
-/* No id was to be had for sno.max_wait: say why. */
+/* At the end of a session: see N5. */
 static void
-give_up(const Use *use)
-{
-	if (sno_pool_obstacle == SNO_POOL_TABLE_LOCKED)
-		sno_table_give_up(SNO_TABLE_NAME, "ROW SHARE");
-	if (sno_pool_obstacle == SNO_POOL_DEFINITIONS_LOCKED)
-		sno_table_give_up(SNO_DEFINITION_TABLE, "ACCESS SHARE");
-	if (sno_pool_obstacle == SNO_POOL_HELD)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("partition %d of generator \"%s\" was in use for %d ms",
-						use->definition.partition, use->name, sno_max_wait),
-				 sno_pool_held_by > 0 ?
-				 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
-						   sno_pool_held_by) :
-				 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again."),
-				 errhint("End that session, or use another partition.")));
-	if (sno_pool_obstacle == SNO_POOL_BEHIND)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("generator \"%s\" could not issue a sno within %d ms",
-						use->name, sno_max_wait),
-				 errdetail("The clock is behind what the generator issued, or may have issued before the server crashed."),
-				 errhint("Set the system clock right, wait, or drop the generator and create it with another partition.")));
-	if (sno_pool_obstacle == SNO_POOL_GIVEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition %d of generator \"%s\" is used up",
-						use->definition.partition, use->name),
-				 errdetail("It went to ids of given times, those of sno_generate_at()."),
-				 errhint("Drop the generator, and create it with another partition.")));
-	if (sno_pool_obstacle == SNO_POOL_BUSY)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("generator \"%s\" could not issue a sno within %d ms",
-						use->name, sno_max_wait),
-				 errdetail("Another session is writing its state to disk."),
-				 errhint("Raise \"sno.max_wait\".")));
-	ereport(ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("generator \"%s\" could not issue a sno within %d ms",
-					use->name, sno_max_wait),
-			 errdetail("It issues at most %d ids per %d ms, to all sessions together.",
-					   use->definition.sequence_max - use->definition.sequence_min + 1,
-					   SNO_UNIT_MSEC),
-			 errhint("Raise \"sno.max_wait\", or widen the bounds of the generator.")));
-}
-
-/*
- * Wait at most so many milliseconds.  *since is 0 at first.  Raises an error after
- * sno.max_wait, or at once if no wait helps.
- */
-static void
-wait_a_little(const Use *use, int64 *since, int msec)
-{
-	SnoCounters *counters = use->pool == NULL ? NULL : &use->pool->counters;
-
-	sno_generate_release_unusable();
-	if (sno_pool_obstacle == SNO_POOL_GIVEN ||
-		!sno_wait(since, counters, use->name, use->definition.partition, msec))
-		give_up(use);
-}
-
-/* At the end of a session: see N5 of pool.c. */
-static void
-let_go(int code, Datum arg)
+end_uses(int code, Datum arg)
 {
 	HASH_SEQ_STATUS status;
 	Use		   *use;
 	Relation	rel;
 
-	leave_line();
-	sno_activity_end();
+	leave_queue();
 
 	/* This first: an error in what follows ends it. */
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
-		if (use->pool != NULL)
-			sno_pool_leave(use->pool);
+		if (use->state != NULL)
+			sno_state_leave(use->state);
 
 	rel = sno_table_open_at_exit();
 	if (rel == NULL)
 		return;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
-		if (use->pool != NULL)
-			sno_pool_close_unused(rel, use->pool);
+		if (use->state != NULL)
+			sno_state_close_unused(rel, use->state);
 	sno_table_close_at_exit(rel);
 }
 
@@ -197,23 +120,22 @@ static void
 definitions_changed(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == sno_definition_table())
-		version++;
+		definitions_version++;
 }
 
 /* At the first use of a session. */
 static void
-session_begin(void)
+begin_uses(void)
 {
 	HASHCTL		ctl = {.keysize = NAMEDATALEN, .entrysize = sizeof(Use)};
 
 	if (uses != NULL)
 		return;
 	PreventCommandDuringRecovery("sno_generate()");
-	sno_space_enter();
-	sno_activity_begin();
+	sno_session_begin();
 	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
-	before_shmem_exit(let_go, (Datum) 0);
+	before_shmem_exit(end_uses, (Datum) 0);
 }
 
 /*
@@ -221,17 +143,16 @@ session_begin(void)
  * table at most.
  */
 bool
-sno_named_find(Oid function, const char *name, SnoDefinition *d)
+sno_named_find(const char *name, SnoDefinition *d)
 {
-	int64		since = 0;
+	SnoWait		wait = {.generator = name,.partition = -1};
 	SnoDefinitionLook look;
 
 	if (strlen(name) >= NAMEDATALEN)
 		return false;			/* no generator has such a name */
-	session_begin();
-	while ((look = sno_definition_find(function, name, d)) == SNO_DEFINITION_LOCKED)
-		if (!sno_wait(&since, NULL, name, -1, 1))
-			sno_table_give_up(SNO_DEFINITION_TABLE, "ACCESS SHARE");
+	begin_uses();
+	while ((look = sno_definition_find(name, d)) == SNO_DEFINITION_LOCKED)
+		sno_wait(&wait, SNO_DEFINITIONS_LOCKED, 1);
 	return look == SNO_DEFINITION_FOUND;
 }
 
@@ -242,49 +163,52 @@ is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
 		a->sequence_max == b->sequence_max;
 }
 
-/* Leave a pool that isn't the definition's any more, closed if nobody else uses it. */
+/*
+ * Leave a state that isn't the definition's any more, and close it if nobody else
+ * uses it.
+ */
 static void
-leave_pool(Oid function, Use *use)
+leave_state(Use *use)
 {
-	SnoPool    *pool = use->pool;
+	SnoNamedState *s = use->state;
 	Relation	rel;
 
-	leave_line();
-	use->pool = NULL;
-	sno_pool_leave(pool);
-	rel = sno_table_open(function);
+	leave_queue();
+	use->state = NULL;
+	sno_state_leave(s);
+	rel = sno_table_open();
 	if (rel == NULL)
 		return;
-	sno_pool_close_unused(rel, pool);
+	sno_state_close_unused(rel, s);
 	sno_table_close(rel);
 }
 
-/* Leave the pools of all generators that were dropped, or defined anew. */
+/* Leave the states of all generators that were dropped, or defined anew. */
 static void
-leave_stale_pools(Oid function)
+leave_stale_states(void)
 {
-	static uint64 looked = 0;	/* version, when this was done last */
+	static uint64 looked = 0;	/* definitions_version, when this was done last */
 	HASH_SEQ_STATUS status;
 	Use		   *use;
 
-	if (looked == version)
+	if (looked == definitions_version)
 		return;
-	looked = version;
+	looked = definitions_version;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 	{
 		SnoDefinition d;
 
-		if (use->pool == NULL || use->version == looked)
+		if (use->state == NULL || use->version == looked)
 			continue;
-		switch (sno_definition_find(function, use->name, &d))
+		switch (sno_definition_find(use->name, &d))
 		{
 			case SNO_DEFINITION_FOUND:
 				if (is_same_generator(&d, &use->definition))
 					break;
 				/* FALLTHROUGH */
 			case SNO_DEFINITION_NONE:
-				leave_pool(function, use);
+				leave_state(use);
 				break;
 			case SNO_DEFINITION_LOCKED:
 				break;
@@ -292,161 +216,208 @@ leave_stale_pools(Oid function)
 	}
 }
 
-/*
- * Look the definition up, if it may have changed, and have its pool.  False if
- * there is an obstacle.
- */
-static bool
-refresh(Oid function, Use *use)
+/* Look the definition up, if it may have changed, and join its state. */
+static SnoObstacle
+refresh_use(Use *use)
 {
-	uint64		seen = version;
+	uint64		seen = definitions_version;
+	SnoObstacle obstacle;
 	SnoDefinition d;
 
-	if (use->version == seen && use->pool != NULL)
-		return true;
-	switch (sno_definition_find(function, use->name, &d))
+	if (use->version == seen && use->state != NULL)
+		return SNO_NO_OBSTACLE;
+	switch (sno_definition_find(use->name, &d))
 	{
 		case SNO_DEFINITION_FOUND:
 			break;
 		case SNO_DEFINITION_NONE:
 			sno_definition_missing(use->name);
 		case SNO_DEFINITION_LOCKED:
-			leave_line();
-			sno_pool_obstacle = SNO_POOL_DEFINITIONS_LOCKED;
-			return false;
+			leave_queue();
+			return SNO_DEFINITIONS_LOCKED;
 	}
-	if (use->pool != NULL && !is_same_generator(&d, &use->definition))
-		leave_pool(function, use);
+	if (use->state != NULL && !is_same_generator(&d, &use->definition))
+		leave_state(use);
 	use->definition = d;
-	if (use->pool == NULL)
+	if (use->state == NULL)
 	{
-		leave_stale_pools(function);
-		use->pool = sno_pool_join(&d);
+		leave_stale_states();
+		obstacle = sno_state_join(&d, &use->state);
+		if (obstacle != SNO_NO_OBSTACLE)
+			return obstacle;
 	}
-	if (use->pool == NULL)
-		return false;
 	use->version = seen;
-	return true;
+	return SNO_NO_OBSTACLE;
 }
 
-/* Issue, if it is our turn; *msec is how long to wait if that fails. */
-static SnoStep
-step(Oid function, Use *use, uint64 *issued, int *msec)
+typedef struct Renewal
 {
-	SnoPool	   *pool = use->pool;
-	bool		in_place = sno_table_holds(function, pool->file);
-	uint64		word = sno_generator_load(&pool->shared);
+	SnoNamedState *state;
+	uint64		now;
+} Renewal;
+
+static void
+renew_named_early(void *arg)
+{
+	Renewal    *renewal = arg;
+
+	sno_state_renew_early(renewal->state, renewal->now);
+}
+
+/* Issue, if it is our turn; if it isn't, *msec is how long to wait. */
+static SnoStep
+issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
+{
+	RelFileNumber file = sno_table_file();
+	uint64		word = sno_generator_load(&s->shared);
 	uint64		now = sno_clock_unit();
 	int32		before;
 
-	*msec = 1;
 	if (sno_word_is_closed(word))
 		return SNO_CLOSED;
-	if (!in_place)
-		return SNO_LEASE_OVER;
 
 	/* Units were left out, or the clock went back. */
 	if (now - SNO_WORD_UNIT(word) > 1)
 		sno_clock_watch();
 
-	if (now >= pool->attention && now <= pool->shared.ceiling)
+	switch (sno_lease_task(&s->lease, &s->shared, now, file))
 	{
-		Renewal		renewal = {function, pool, now};
+		case SNO_LEASE_WRITE:
+		case SNO_LEASE_PUBLISH:
+			return SNO_LEASE_OVER;
+		case SNO_LEASE_RENEW_EARLY:
+			{
+				Renewal		renewal = {s, now};
 
-		sno_generate_quietly(renew_early, &renewal, use->definition.partition);
-		word = sno_generator_load(&pool->shared);
-		now = sno_clock_unit();
+				sno_lease_quietly(renew_named_early, &renewal, s->partition);
+				word = sno_generator_load(&s->shared);
+				now = sno_clock_unit();
+			}
+			break;
+		case SNO_LEASE_ISSUE:
+			break;
 	}
 
-	before = before_us(pool, word, now);
+	before = ids_before_us(s, word, now);
 	if (before > 0)
 	{
-		int32		pool_size = pool->shared.sequence_max - pool->shared.sequence_min + 1;
-
-		*msec = Max(1, (before - 1) / pool_size * SNO_UNIT_MSEC);
+		*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * SNO_UNIT_MSEC);
 		return SNO_EXHAUSTED;
 	}
-	return sno_pool_issue(pool, word, now, issued);
+	return sno_state_issue(s, word, now, issued);
+}
+
+/* Issue, or do one thing that is needed for it; *issued is set if *step tells so. */
+static SnoObstacle
+issue_named_or_prepare(Use *use, uint64 *issued, SnoStep *step, int *msec)
+{
+	SnoObstacle obstacle = refresh_use(use);
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	*step = issue_if_our_turn(use->state, issued, msec);
+	switch (*step)
+	{
+		case SNO_ISSUED:
+		case SNO_RACED:
+			return SNO_NO_OBSTACLE;
+		case SNO_EXHAUSTED:
+			obstacle = SNO_UNIT_EXHAUSTED;
+			break;
+		default:
+			obstacle = sno_state_reopen_or_renew(use->state, use->name);
+			if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
+				return obstacle;
+	}
+	join_queue(use->state);
+	return obstacle;
+}
+
+/* What a wait for a generator is about. */
+static SnoWait
+wait_for(const char *name, const SnoDefinition *d)
+{
+	return (SnoWait) {
+		.generator = name,
+		.partition = d->partition,
+		.unit_size = d->sequence_max - d->sequence_min + 1
+	};
 }
 
 /* Issue, however long it takes. */
 static uint64
-next_patiently(Oid function, Use *use)
+next_named_patiently(Use *use)
 {
 	int64		since = 0;
 
 	for (;;)
 	{
 		uint64		issued = 0;
+		SnoStep		step = SNO_RACED;
 		int			msec = 1;
+		SnoObstacle obstacle = issue_named_or_prepare(use, &issued, &step, &msec);
 
-		if (refresh(function, use))
+		if (step == SNO_ISSUED)
 		{
-			switch (step(function, use, &issued, &msec))
-			{
-				case SNO_ISSUED:
-					/* Who gave up what we waited for may wait for ours. */
-					sno_generate_release_unusable();
-					return issued;
-				case SNO_RACED:
-					continue;
-				case SNO_EXHAUSTED:
-					sno_pool_obstacle = SNO_POOL_USED_UP;
-					break;
-				default:
-					if (sno_pool_mend(function, use->pool, use->name))
-						continue;
-			}
-			if (line == NULL)
-			{
-				line = use->pool;
-				ticket = pg_atomic_fetch_add_u32(&use->pool->tickets, 1);
-			}
+			/* Those who gave up what we waited for may wait for what we own. */
+			sno_session_release_unusable();
+			return issued;
 		}
-		wait_a_little(use, &since, msec);
+		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+		{
+			SnoWait		wait = wait_for(use->name, &use->definition);
+
+			wait.since = since;
+			wait.counters = use->state == NULL ? NULL : &use->state->counters;
+			sno_wait(&wait, obstacle, msec);
+			since = wait.since;
+		}
 	}
 }
 
 static uint64
-next_slowly(Oid function, Use *use)
+next_named_slowly(Use *use)
 {
 	volatile uint64 word = 0;
 
 	PG_TRY();
 	{
-		word = next_patiently(function, use);
+		word = next_named_patiently(use);
 	}
 	PG_FINALLY();
 	{
-		leave_line();
+		leave_queue();
 	}
 	PG_END_TRY();
 	return word;
 }
 
-/* The next id's word, where the unit is the word's and nobody waits; else slowly. */
+/*
+ * The state word of the next id, if its unit is that of the clock and nobody waits;
+ * else slowly.
+ */
 static inline uint64
-next(Oid function, Use *use)
+next_named(Use *use)
 {
-	if (likely(use->version == version))
+	if (likely(use->version == definitions_version))
 	{
-		SnoPool	   *pool = use->pool;
-		uint64		word = sno_generator_load(&pool->shared);
+		SnoNamedState *s = use->state;
+		uint64		word = sno_generator_load(&s->shared);
 		uint64		issued;
 
-		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) && !is_line(pool)) &&
-			sno_generator_share(&pool->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED)
+		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) && !has_queue(s)) &&
+			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED)
 			return issued;
 	}
-	return next_slowly(function, use);
+	return next_named_slowly(use);
 }
 
 /*
- * This session's use of a generator, made if there is a definition; with what
- * that says now, though perhaps without a pool yet.
+ * This session's use of a generator, made if there is a definition; with what that
+ * says now, but perhaps without a state yet.
  */
 static Use *
-use_of(Oid function, const text *name)
+use_of(const text *name)
 {
 	char		key[NAMEDATALEN] = {0};
 	int			length = VARSIZE_ANY_EXHDR(name);
@@ -457,14 +428,14 @@ use_of(Oid function, const text *name)
 	/* A name that is too long is one that isn't there. */
 	memcpy(key, VARDATA_ANY(name),
 		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
-	if (length >= NAMEDATALEN || !sno_named_find(function, key, &d))
+	if (length >= NAMEDATALEN || !sno_named_find(key, &d))
 		sno_definition_missing(key);
 	use = hash_search(uses, key, HASH_ENTER, &found);
 	if (!found)
 	{
 		use->length = length;
 		use->version = 0;
-		use->pool = NULL;
+		use->state = NULL;
 		use->definition = d;
 	}
 	use->definition.meta = d.meta;
@@ -479,7 +450,7 @@ typedef struct Call
 } Call;
 
 static Call *
-remember(FmgrInfo *flinfo, const text *name)
+remember_call(FmgrInfo *flinfo, const text *name)
 {
 	Node	   *expression = flinfo->fn_expr;
 	Call	   *call = flinfo->fn_extra;
@@ -492,13 +463,13 @@ remember(FmgrInfo *flinfo, const text *name)
 		flinfo->fn_extra = call;
 	}
 	call->use = NULL;			/* in case of an error */
-	call->use = use_of(flinfo->fn_oid, name);
+	call->use = use_of(name);
 	return call;
 }
 
 /* Does it know the generator, and have its definitions not changed since? */
 static inline bool
-knows(const Call *call, FunctionCallInfo fcinfo)
+call_knows(const Call *call, FunctionCallInfo fcinfo)
 {
 	const Use  *use;
 	const text *name;
@@ -506,7 +477,7 @@ knows(const Call *call, FunctionCallInfo fcinfo)
 	if (call == NULL || call->use == NULL)
 		return false;
 	use = call->use;
-	if (use->version != version)
+	if (use->version != definitions_version)
 		return false;
 	if (call->constant)
 		return true;
@@ -539,9 +510,9 @@ meta_of(const Use *use, FunctionCallInfo fcinfo, int argument)
 }
 
 static inline void
-make_next(Oid function, Use *use, int32 meta, Sno *id)
+make_named(Use *use, int32 meta, Sno *id)
 {
-	uint64		word = next(function, use);
+	uint64		word = next_named(use);
 
 	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.partition,
 				 SNO_WORD_SEQUENCE(word));
@@ -557,14 +528,14 @@ sno_generate_named(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	if (unlikely(!knows(call, fcinfo)))
-		call = remember(fcinfo->flinfo, PG_GETARG_TEXT_PP(1));
+	if (unlikely(!call_knows(call, fcinfo)))
+		call = remember_call(fcinfo->flinfo, PG_GETARG_TEXT_PP(1));
 	meta = meta_of(call->use, fcinfo, 0);
 	if (unlikely(meta < 0))
 		PG_RETURN_NULL();
 
 	id = palloc(SNO_SIZE);
-	make_next(fcinfo->flinfo->fn_oid, call->use, meta, id);
+	make_named(call->use, meta, id);
 	PG_RETURN_SNO_P(id);
 }
 
@@ -577,7 +548,7 @@ typedef struct Many
 } Many;
 
 static FuncCallContext *
-begin_many(FunctionCallInfo fcinfo)
+begin_many_named(FunctionCallInfo fcinfo)
 {
 	FuncCallContext *call = SRF_FIRSTCALL_INIT();
 	Many	   *many = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Many));
@@ -585,7 +556,7 @@ begin_many(FunctionCallInfo fcinfo)
 	call->user_fctx = many;
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return call;			/* no rows */
-	many->use = use_of(fcinfo->flinfo->fn_oid, PG_GETARG_TEXT_PP(2));
+	many->use = use_of(PG_GETARG_TEXT_PP(2));
 	many->meta = meta_of(many->use, fcinfo, 1);
 	if (many->meta >= 0)
 		call->max_calls = sno_many_count(PG_GETARG_INT64(0));
@@ -599,45 +570,34 @@ sno_generate_many_named(PG_FUNCTION_ARGS)
 	FuncCallContext *call;
 	Many	   *many;
 
-	call = SRF_IS_FIRSTCALL() ? begin_many(fcinfo) : SRF_PERCALL_SETUP();
+	call = SRF_IS_FIRSTCALL() ? begin_many_named(fcinfo) : SRF_PERCALL_SETUP();
 	if (call->call_cntr == call->max_calls)
 		SRF_RETURN_DONE(call);
 	many = call->user_fctx;
-	make_next(fcinfo->flinfo->fn_oid, many->use, many->meta, &many->id);
+	make_named(many->use, many->meta, &many->id);
 	SRF_RETURN_NEXT(call, SnoPGetDatum(&many->id));
-}
-
-/* A use without a pool, to wait by for what is done without issuing. */
-static Use
-visit(const char *name, const SnoDefinition *d)
-{
-	Use			use = {.definition = *d};
-
-	session_begin();
-	strlcpy(use.name, name, NAMEDATALEN);
-	return use;
 }
 
 /* What a generator issued, as memory and the rows know. */
 void
-sno_named_state(Oid function, const char *name, const SnoDefinition *d,
-				SnoGenerator *g)
+sno_named_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 {
-	Use			use = visit(name, d);
-	int64		since = 0;
+	SnoWait		wait = wait_for(name, d);
+	SnoObstacle obstacle;
 
-	while (!sno_pool_state(function, d, g))
-		wait_a_little(&use, &since, 1);
+	begin_uses();
+	while ((obstacle = sno_state_read(d, g)) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
 }
 
 /* Have a generator go on after what is said to be issued, durably. */
 void
-sno_named_restore(Oid function, const char *name, const SnoDefinition *d,
-				  const SnoGenerator *issued)
+sno_named_restore(const char *name, const SnoDefinition *d, const SnoGenerator *issued)
 {
-	Use			use = visit(name, d);
-	int64		since = 0;
+	SnoWait		wait = wait_for(name, d);
+	SnoObstacle obstacle;
 
-	while (!sno_pool_restore(function, d, issued))
-		wait_a_little(&use, &since, 1);
+	begin_uses();
+	while ((obstacle = sno_state_restore(d, issued)) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
 }

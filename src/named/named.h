@@ -1,7 +1,6 @@
 /*
  * named.h
- *		Named generators: their definitions, waited for, and what they issued, read
- *		and set.
+ *		Named generators, waited for: their definitions, and what they issued.
  */
 #ifndef SNO_NAMED_H
 #define SNO_NAMED_H
@@ -9,10 +8,9 @@
 #include "core/generator.h"
 #include "lease/definition.h"
 
-extern bool sno_named_find(Oid function, const char *name, SnoDefinition *d);
-extern void sno_named_state(Oid function, const char *name,
-							const SnoDefinition *d, SnoGenerator *g);
-extern void sno_named_restore(Oid function, const char *name,
-							  const SnoDefinition *d, const SnoGenerator *issued);
+extern bool sno_named_find(const char *name, SnoDefinition *d);
+extern void sno_named_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
+extern void sno_named_restore(const char *name, const SnoDefinition *d,
+							  const SnoGenerator *issued);
 
 #endif							/* SNO_NAMED_H */

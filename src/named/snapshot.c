@@ -5,13 +5,13 @@
  *	{"partition": [high byte, low byte], "sequenceMin": n, "sequenceMax": n,
  *	 "sequence": n, "now": n, "wallHi": n, "wallSafe": n, "drifts": n}
  *
- * Times are units of an id.  The generator issued in unit wallHi last, in the
- * timeline that the lowest bit of drifts names, and in the other one up to
- * wallSafe.  sequence is the last one issued, if the snapshot was taken within
- * wallHi, else the lower bound.  As there, a key that is missing or null counts
- * as zero, others are ignored; bounds come in either order; sequenceMax 0 means
- * 65535 unless sequenceMin is that; sequence may exceed the bounds, or be 0, but
- * not be below them.
+ * Times are units.  The generator issued in unit wallHi last, on the side of the lowest
+ * bit of drifts, and on the other one up to wallSafe.  sequence is the last one issued,
+ * if the snapshot was taken within wallHi, else the lower bound.
+ *
+ * As in the package, a key that is missing or null counts as zero, and other keys are
+ * ignored.  Bounds come in either order.  sequenceMax 0 means 65535 unless sequenceMin
+ * is 65535.  sequence may exceed the bounds, or be 0, but else not be below them.
  */
 #include "postgres.h"
 
@@ -21,7 +21,7 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-#include "generate/generate.h"
+#include "generate/session.h"
 #include "lease/definition.h"
 #include "named/named.h"
 #include "shared/clock.h"
@@ -54,7 +54,7 @@ PG_FUNCTION_INFO_V1(sno_take_snapshot);
 Datum
 sno_take_snapshot(PG_FUNCTION_ARGS)
 {
-	const SnoPartition *mine = sno_generate_mine();
+	const SnoPartition *mine = sno_session_partition[SNO_FOR_CLOCK];
 
 	if (mine == NULL)
 		PG_RETURN_NULL();
@@ -65,15 +65,14 @@ PG_FUNCTION_INFO_V1(sno_take_snapshot_named);
 Datum
 sno_take_snapshot_named(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	SnoDefinition d;
 	SnoGenerator g;
 
 	PreventCommandDuringRecovery("sno_take_snapshot()");
-	if (!sno_named_find(function, name, &d))
+	if (!sno_named_find(name, &d))
 		sno_definition_missing(name);
-	sno_named_state(function, name, &d, &g);
+	sno_named_read(name, &d, &g);
 	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
 }
 
@@ -133,9 +132,9 @@ partition_in(Jsonb *snapshot)
 }
 
 /*
- * What a snapshot says of its generator: where it is, and, as a state, all that
- * it may have issued.  Up to the time of the snapshot that is in its timeline,
- * and from then until now, in which it may have gone on, in either.
+ * What a snapshot says of its generator: where it is, and, as a generator, all that it
+ * may have issued.  Up to the time of the snapshot that is on its side.  From then
+ * until now the generator may have gone on, on either side.
  */
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
@@ -171,7 +170,6 @@ PG_FUNCTION_INFO_V1(sno_restore_generator);
 Datum
 sno_restore_generator(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	SnoDefinition d,
 				defined;
@@ -179,8 +177,8 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 
 	PreventCommandDuringRecovery("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
-	if (!sno_named_find(function, name, &defined))
-		sno_definition_insert(function, name, &d);
+	if (!sno_named_find(name, &defined))
+		sno_definition_insert(name, &d);
 	else if (defined.partition != d.partition ||
 			 defined.sequence_min != d.sequence_min ||
 			 defined.sequence_max != d.sequence_max)
@@ -192,6 +190,6 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 						   defined.partition, defined.sequence_min, defined.sequence_max)));
 	else
 		d.made_here = defined.made_here;
-	sno_named_restore(function, name, &d, &issued);
+	sno_named_restore(name, &d, &issued);
 	PG_RETURN_VOID();
 }

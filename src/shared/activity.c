@@ -2,29 +2,25 @@
  * activity.c
  *		What the server's generators are doing, for those who look.
  *
- * Beside the partitions, in the same area of shared memory, are the journal and
- * a slot for each process that the server can have, indexed by the number of its
- * PGPROC.  What a session notes in its slot, it alone writes, by atomic
- * stores; those who look read without any lock, or hold the journal's, which a
- * session takes only when it begins.  So neither waits for the other.
+ * The journal, and a slot for each process that the server can have, are in shared
+ * memory beside the spaces.  A session writes its slot alone, by atomic stores.  Those
+ * who look read slots without any lock, or hold the journal's, which a session takes
+ * only when it begins, or begins to wait.
  *
- * Ids aren't counted one by one.  The word of a generator counts them within a
- * unit; `base` is changed, at the first id of the next unit, so that the ids
- * issued so far always are base + the word's next sequence.  Who reads the word
- * before that change and base after it, or the other way round, is wrong by the
- * ids of a unit, and right again when he looks the next time.
+ * Ids aren't counted one by one.  The state word of a generator counts them within a
+ * unit.  `base` is changed at the first id of the next unit, so that the ids issued so
+ * far are always base + the word's next sequence.  Whoever reads one of the two before
+ * that change, and the other one after it, is wrong by the ids of a unit, and right
+ * again at the next look.
  *
- * Counters may as well be shared by sessions, as those of a named generator are,
- * which pool.c keeps and lists: they are changed by atomic additions.
- *
- * They are reset by noting what they are: whoever resets writes that beside
- * them, under the journal's lock, and readers subtract it.
+ * Sessions share the counters of a named generator, so they change them by atomic
+ * additions.  A reset writes beside them what they are, under the journal's lock.  Readers
+ * subtract it.
  */
 #include "postgres.h"
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "storage/proc.h"
 #include "utils/timestamp.h"
 
@@ -93,8 +89,8 @@ sno_activity_end(void)
 }
 
 /*
- * This session waits for a named generator, whose partition is -1 if it isn't
- * known yet, or its own one: NULL, and -1.
+ * This session waits for a named generator, whose partition is -1 if it isn't known
+ * yet; or for its own one: NULL, and -1.
  */
 void
 sno_activity_wait(const char *generator, int partition)
@@ -105,105 +101,103 @@ sno_activity_wait(const char *generator, int partition)
 		generator = "";
 	if (strcmp(a->generator, generator) != 0 || a->wait_partition != partition)
 	{
-		a->version++;
-		pg_write_barrier();
+		LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 		strlcpy(a->generator, generator, NAMEDATALEN);
 		a->wait_partition = partition;
-		pg_write_barrier();
-		a->version++;
+		LWLockRelease(&sno_journal->lock);
 	}
-	__atomic_store_n(&a->waited, 1, __ATOMIC_RELEASE);
+	pg_atomic_write_u32(&a->waited, 1);
 }
 
 /*
- * Has a session had to wait since this was asked last? If so, of which database,
- * and for which generator, as above but with "" for its own.  One that is
- * beginning to wait for another one hasn't.
+ * Has a session had to wait since this was asked last?  If so, of which database, and
+ * for which generator, as above but with "" for its own.
  */
 bool
 sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *partition)
 {
-	uint32		version;
 	bool		waited;
 
 	/* Until this is released, no other session takes the slot. */
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
-	waited = __atomic_exchange_n(&a->waited, 0, __ATOMIC_ACQUIRE) != 0;
-	version = __atomic_load_n(&a->version, __ATOMIC_ACQUIRE);
+	waited = pg_atomic_exchange_u32(&a->waited, 0) != 0;
 	*database = a->database;
 	strlcpy(generator, a->generator, NAMEDATALEN);
 	*partition = a->wait_partition;
-	pg_read_barrier();
-	waited = waited && version % 2 == 0 &&
-		version == __atomic_load_n(&a->version, __ATOMIC_RELAXED);
 	LWLockRelease(&sno_journal->lock);
 	return waited;
 }
 
+/* Begin to count, with a state word that has this next sequence. */
+void
+sno_counters_init(SnoCounters *c, uint32 sequence)
+{
+	memset(c, 0, sizeof(SnoCounters));
+	pg_atomic_init_u64(&c->base, (uint64) -(int64) sequence);
+}
+
 /*
- * The next sequence of the word that counts ids goes on at `to`, after `from`,
- * without that ids were issued: in another unit, or another partition.
+ * The next sequence of the state word, which counts ids, goes on at `to` after `from`:
+ * in another unit, or another partition.
  */
 void
 sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to)
 {
-	__atomic_fetch_add(&c->base, (int64) from - to, __ATOMIC_RELAXED);
+	pg_atomic_fetch_add_u64(&c->base, (int64) from - to);
 }
 
 void
 sno_counters_exhausted(SnoCounters *c)
 {
-	__atomic_fetch_add(&c->exhausted, 1, __ATOMIC_RELAXED);
+	pg_atomic_fetch_add_u64(&c->exhausted, 1);
 }
 
 /* A call begins to wait. */
 void
 sno_counters_wait(SnoCounters *c)
 {
-	__atomic_fetch_add(&c->waits, 1, __ATOMIC_RELAXED);
+	pg_atomic_fetch_add_u64(&c->waits, 1);
 }
 
-/* A call has waited so long by now. */
+/* A call has waited `usec` by now. */
 void
 sno_counters_waited(SnoCounters *c, int64 usec)
 {
-	int64		longest = __atomic_load_n(&c->longest_wait, __ATOMIC_RELAXED);
+	uint64		longest = pg_atomic_read_u64(&c->longest_wait);
 
-	while (usec > longest &&
-		   !__atomic_compare_exchange_n(&c->longest_wait, &longest, usec, true,
-										__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while ((uint64) usec > longest &&
+		   !pg_atomic_compare_exchange_u64(&c->longest_wait, &longest, usec))
 		 /* longest is what it is now */ ;
 }
 
-/*
- * The counters since they were reset, with the ids issued in base; `sequence`
- * is the word's.  `reset` is NULL to have them since ever.
- */
-SnoCounters
-sno_counters_read(const SnoCounters *c, uint32 sequence, const SnoCounters *reset)
+/* What was counted since the reset.  `sequence` is the state word's. */
+SnoCounts
+sno_counters_read(const SnoCounters *counters, uint32 sequence)
 {
-	static const SnoCounters never = {0};
-	SnoCounters now;
+	SnoCounters *c = unconstify(SnoCounters *, counters);
+	int64		issued = pg_atomic_read_u64(&c->base) + sequence - c->reset.issued;
 
-	if (reset == NULL)
-		reset = &never;
-	now.base = __atomic_load_n(&c->base, __ATOMIC_RELAXED) + sequence - reset->base;
-	now.exhausted = __atomic_load_n(&c->exhausted, __ATOMIC_RELAXED) - reset->exhausted;
-	now.waits = __atomic_load_n(&c->waits, __ATOMIC_RELAXED) - reset->waits;
-	now.longest_wait = __atomic_load_n(&c->longest_wait, __ATOMIC_RELAXED);
-	now.base = Max(now.base, 0);
-	return now;
+	return (SnoCounts) {
+		.issued = Max(issued, 0),
+		.exhausted = pg_atomic_read_u64(&c->exhausted) - c->reset.exhausted,
+		.waits = pg_atomic_read_u64(&c->waits) - c->reset.waits,
+		.longest_wait = pg_atomic_read_u64(&c->longest_wait)
+	};
 }
 
 /* Begin to count anew; the journal's lock is held. */
 void
-sno_counters_reset(SnoCounters *c, uint32 sequence, SnoCounters *reset)
+sno_counters_reset(SnoCounters *c, uint32 sequence)
 {
-	*reset = sno_counters_read(c, sequence, NULL);
-	__atomic_store_n(&c->longest_wait, 0, __ATOMIC_RELAXED);
+	SnoCounts	counts = sno_counters_read(c, sequence);
+
+	c->reset.issued += counts.issued;
+	c->reset.exhausted += counts.exhausted;
+	c->reset.waits += counts.waits;
+	pg_atomic_write_u64(&c->longest_wait, 0);
 }
 
-/* The wall clock was stepped by so many microseconds. */
+/* The wall clock was stepped by `usec`. */
 void
 sno_journal_clock_step(int64 usec)
 {

@@ -8,42 +8,51 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "utils/dsa.h"
 
-/* What a generator did so far; see activity.c. */
-typedef struct SnoCounters
+/* What a generator did since its counters were reset. */
+typedef struct SnoCounts
 {
-	int64		base;			/* ids issued, less the sequence of its word */
+	int64		issued;			/* ids */
 	int64		exhausted;		/* units whose sequence was exhausted */
 	int64		waits;			/* calls that had to wait */
 	int64		longest_wait;	/* µs */
+} SnoCounts;
+
+/* What it did so far; see activity.c. */
+typedef struct SnoCounters
+{
+	pg_atomic_uint64 base;		/* ids issued, less the sequence of the state word */
+	pg_atomic_uint64 exhausted;
+	pg_atomic_uint64 waits;
+	pg_atomic_uint64 longest_wait;
+	SnoCounts	reset;			/* what was counted when they were reset */
 } SnoCounters;
 
-/* What a session does.  It alone writes this, but for what is said. */
+/* What a session does.  It alone writes this, except where it says otherwise. */
 typedef struct SnoActivity
 {
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
-	int32		partition;		/* that it owns, or -1; see also below */
-	SnoCounters own;			/* of its own generator */
-	SnoCounters reset;			/* see activity.c; not written by the session */
+	int32		partition;		/* that it owns, or -1, or SNO_NAMED_ONLY */
+	SnoCounters own;			/* of its session generator */
 
-	/* What it waited for last. */
-	uint32		waited;			/* set; cleared by overflow.c */
-	uint32		version;		/* odd while the rest changes */
+	/* What it waited for last; the journal's lock protects the rest. */
+	pg_atomic_uint32 waited;	/* set; cleared by monitor/overflow.c */
 	int32		wait_partition; /* of a named generator, or -1 */
 	char		generator[NAMEDATALEN]; /* its name, or empty */
 } SnoActivity;
 
-/* The partition of a session that has no use for one of its own. */
+/* The partition of a session that uses named generators only. */
 #define SNO_NAMED_ONLY	(-2)
 
-/* The background worker of overflow.c. */
+/* The background worker of monitor/overflow.c. */
 typedef struct SnoNotifier
 {
 	int32		pid;			/* 0 unless it runs */
-	int64		expected_until; /* nobody asks for it before, monotonic µs */
+	int64		expected_until; /* nobody asks for it before; monotonic µs */
 } SnoNotifier;
 
 /* What happened to the server's generators as a whole. */
@@ -66,7 +75,7 @@ typedef struct SnoJournal
 
 	SnoNotifier notifier;
 
-	dsa_pointer pools;			/* of named generators, a list: see pool.c */
+	dsa_pointer named_states;	/* a list of all, see named/group.c */
 } SnoJournal;
 
 extern SnoJournal *sno_journal;
@@ -81,13 +90,13 @@ extern void sno_activity_wait(const char *generator, int partition);
 extern bool sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator,
 								   int *partition);
 
+extern void sno_counters_init(SnoCounters *c, uint32 sequence);
 extern void sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to);
 extern void sno_counters_exhausted(SnoCounters *c);
 extern void sno_counters_wait(SnoCounters *c);
 extern void sno_counters_waited(SnoCounters *c, int64 usec);
-extern SnoCounters sno_counters_read(const SnoCounters *c, uint32 sequence,
-									 const SnoCounters *reset);
-extern void sno_counters_reset(SnoCounters *c, uint32 sequence, SnoCounters *reset);
+extern SnoCounts sno_counters_read(const SnoCounters *c, uint32 sequence);
+extern void sno_counters_reset(SnoCounters *c, uint32 sequence);
 
 extern void sno_journal_clock_step(int64 usec);
 extern void sno_journal_failure(int partition, const char *message);

@@ -2,9 +2,9 @@
  * clock.c
  *		Steps of the wall clock, noticed and logged.
  *
- * The wall clock's offset from the monotonic clock changes only when somebody
- * sets the wall clock: a clock that is slewed moves both.  The offset last
- * seen is kept in shared memory, so that one session logs a step, once.
+ * The wall clock's offset from the monotonic clock changes only when somebody sets the
+ * wall clock: slewing moves both.  The offset last seen is kept in shared memory, so
+ * that a step is logged once.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "shared/clock.h"
 #include "shared/shmem.h"
 
-/* Smaller steps than a unit don't matter. */
+/* A smaller step than a unit doesn't matter. */
 #define STEP_USEC	(SNO_UNIT_MSEC * 1000)
 
 void
@@ -46,9 +46,9 @@ sno_clock_monotonic(void)
 }
 
 /*
- * Log the wall clock's step, if it made one since a session looked last.  The
- * two clocks are read again while something came between the readings, which
- * else would look like a step.
+ * Log the wall clock's step, if it made one since a session looked last.  Both clocks
+ * are read again if something came between the readings, because that would look
+ * like a step.
  */
 void
 sno_clock_watch(void)

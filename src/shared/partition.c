@@ -2,43 +2,27 @@
  * partition.c
  *		The partitions of a database, in shared memory, and who owns which.
  *
- * Each database has a space (shmem.c), which has the partitions, one cache line
- * each, in blocks that are made when one of theirs is first used.
+ * Each database has a space (shmem.c).  It has the partitions, in blocks that are
+ * made when one of theirs is first used.  src/README.md draws the states of a
+ * partition, and what leads from one to another.
  *
- * A partition is in one of these states:
+ * Parked partitions are in two lists, for the clock and for backfill.  The
+ * partition that was parked last comes first, so that few partitions serve many
+ * short sessions.  A partition for backfill has the end of the epoch as its
+ * ceiling, so the clock is never past it.
  *
- *	owned		by a live session (owner is its pid), never taken from it
- *	revoked		as owned, but the session isn't to issue in it any more, and lays
- *				it to rest when it would give it back
- *	parked		given back with its state, in a list that begins in the space,
- *				most recently parked first, so that few partitions serve many
- *				short sessions; another session goes on with the exact state
- *	at rest		neither; it may be leased anew once the clock is past all that
- *				memory and any row of sno_snapshot know of it
- *	untouched	at rest, and never used since the server started
+ * What was parked in a former life of the space is taken with its state.  But its
+ * lease may not be on disk any more: it is cleared.
  *
- * One that has named generators (pool.c) is theirs for as long as the server
- * runs: a session that owns it moves on as soon as it notices, and no other gets
- * it.
- *
- * What was parked in a former life of the space is taken with its state, but the
- * lease that it was parked with may not be on disk any more: it is written anew.
- *
- * Partitions for given times (at.c) have a list of their own.  As their ceiling is
- * the end of the epoch, the clock is never past it.
- *
- * Databases keep apart while they can: of the untouched partitions those come
- * first that no other database of the server uses.
- *
- * Locking: the space's lock protects the lists, and each partition's owner, next
- * and life; without it a session may see if a partition that it didn't give back
- * was revoked.  The generator in a partition, and file, belong to the owner, who
- * steps and changes them without any lock; while there is one, nobody else relies
- * on them, but for the atomic loads of the word.  A partition changes hands only
- * under the lock, in exclusive mode, whose release and acquisition order the
- * stores of one owner before the loads of the next.  While the lock is held
- * nothing raises an error but a lack of memory, for a block or for this process's
- * view of it, which is found out before the change that needs it is begun.
+ * Locking: the space's lock protects the lists, and the owner, next, life and named
+ * of each partition.  Without the lock, a session may look whether a partition that
+ * it owns was revoked or became one of named generators.  Generator, backfill and
+ * lease belong to the owner, who changes them without any lock.  Meanwhile others
+ * only load the state word, atomically.  A partition changes hands only under the
+ * lock, in exclusive mode, whose release and acquisition order the stores of one
+ * owner before the loads of the next.  While the lock is held, only a lack of
+ * memory raises an error, for a block or for this process's view of it.  That is
+ * found out before the change that needs it is begun.
  */
 #include "postgres.h"
 
@@ -46,17 +30,7 @@
 
 #include "shared/partition.h"
 
-/* The owner of a partition that was revoked. */
-#define REVOKED				(-1)
-
-/* In place of a link: in no list; for named generators. */
-#define NOT_PARKED			0
-#define NAMED				(-2)
-
-StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not a cache line");
-
 SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
-const char *sno_partition_refused;
 
 /* The blocks of this session's space that this process has looked at. */
 static SnoPartition *blocks[SNO_BLOCKS];
@@ -65,18 +39,17 @@ static SnoPartition *blocks[SNO_BLOCKS];
 static SnoPartition *
 block_of(const SnoSpace *space, int number)
 {
-	dsa_pointer place = __atomic_load_n(&space->blocks[number / SNO_BLOCK],
-										__ATOMIC_ACQUIRE);
+	dsa_pointer place = dsa_pointer_atomic_read(unconstify(dsa_pointer_atomic *,
+														   &space->blocks[number / SNO_BLOCK]));
 
+	/* Whoever made the block cleared it before. */
+	pg_read_barrier();
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
 static const SnoPartition untouched;
 
-/*
- * A partition of this session's space, to be looked at; without the lock by
- * activity.c's rules.
- */
+/* A partition of this session's space, to be looked at. */
 const SnoPartition *
 sno_partition_at(int number)
 {
@@ -91,7 +64,7 @@ sno_partition_at(int number)
 	return &(*block)[number % SNO_BLOCK];
 }
 
-/* The same of any space, or of none: NULL. */
+/* The same of any space; `space` may be NULL. */
 const SnoPartition *
 sno_partition_in(const SnoSpace *space, int number)
 {
@@ -102,28 +75,33 @@ sno_partition_in(const SnoSpace *space, int number)
 
 /* A partition, to be changed.  The lock is held; see the banner for errors. */
 static SnoPartition *
-partition(int number)
+partition_to_change(int number)
 {
-	dsa_pointer *place = &sno_space->blocks[number / SNO_BLOCK];
+	dsa_pointer_atomic *place = &sno_space->blocks[number / SNO_BLOCK];
 
-	if (blocks[number / SNO_BLOCK] == NULL && !DsaPointerIsValid(*place))
-		__atomic_store_n(place, dsa_allocate0(sno_area, SNO_BLOCK * sizeof(SnoPartition)),
-						 __ATOMIC_RELEASE);
+	if (blocks[number / SNO_BLOCK] == NULL &&
+		!DsaPointerIsValid(dsa_pointer_atomic_read(place)))
+	{
+		dsa_pointer block = dsa_allocate0(sno_area, SNO_BLOCK * sizeof(SnoPartition));
+
+		pg_write_barrier();
+		dsa_pointer_atomic_write(place, block);
+	}
 	return unconstify(SnoPartition *, sno_partition_at(number));
 }
 
-/* Of a partition that sno_partition_at() gave. */
+/* The number of a partition that sno_partition_at() gave. */
 int
 sno_partition_number(const SnoPartition *p)
 {
-	static int	last;			/* block, which mostly is this one's, too */
+	static int	last;			/* block, which mostly is the one of p, too */
 
 	while (blocks[last] == NULL || p < blocks[last] || p >= blocks[last] + SNO_BLOCK)
 		last = (last + 1) % SNO_BLOCKS;
 	return last * SNO_BLOCK + (int) (p - blocks[last]);
 }
 
-/* Is it in the range that this session may use, and no named generator's? */
+/* Is it in the range that this session may use, and not of named generators? */
 bool
 sno_partition_usable(const SnoPartition *p)
 {
@@ -131,20 +109,15 @@ sno_partition_usable(const SnoPartition *p)
 
 	return number >= sno_partition_range.first &&
 		number <= sno_partition_range.last &&
-		__atomic_load_n(&p->next, __ATOMIC_RELAXED) != NAMED;
-}
-
-/* Is it in a list?  (A partition with an owner isn't.) */
-static bool
-is_parked(const SnoPartition *p)
-{
-	return p->owner == 0 && p->next != NOT_PARKED && p->next != NAMED;
+		!p->named;
 }
 
 static bool
 is_at_rest(const SnoPartition *p)
 {
-	return p->owner == 0 && p->next != NAMED && !is_parked(p);
+	SnoPartitionState state = sno_partition_state(p);
+
+	return state == SNO_AT_REST || state == SNO_UNTOUCHED;
 }
 
 /* These four are called with the lock held. */
@@ -152,76 +125,78 @@ is_at_rest(const SnoPartition *p)
 static void
 give_back(SnoPartition *p)
 {
-	int32	   *first = &sno_space->parked[p->generator.given];
+	int32	   *first = &sno_space->parked[p->is_backfill];
 
-	if (p->owner != REVOKED && p->next != NAMED)
+	if (sno_partition_owner(p) != SNO_OWNER_REVOKED && !p->named)
 	{
 		p->next = *first;
 		*first = sno_partition_number(p) + 1;
 	}
-	p->owner = 0;
+	pg_atomic_write_u32(&p->owner, 0);
 }
 
 /* Unlink the partition that `link` leads to. */
 static SnoPartition *
 pop_parked(int32 *link)
 {
-	SnoPartition *p = partition(*link - 1);
+	SnoPartition *p = partition_to_change(*link - 1);
 
 	*link = p->next;
-	p->next = NOT_PARKED;
+	p->next = 0;
 	return p;
 }
 
-/* Lay a partition to rest that nobody owns. */
+/* Put a partition that may be parked at rest. */
 static void
 unpark(int number)
 {
 	const SnoPartition *p = sno_partition_at(number);
-	int32	   *link = &sno_space->parked[p->generator.given];
+	int32	   *link = &sno_space->parked[p->is_backfill];
 
-	if (!is_parked(p))
+	if (sno_partition_state(p) != SNO_PARKED)
 		return;
 	while (*link != number + 1)
-		link = &partition(*link - 1)->next;
+		link = &partition_to_change(*link - 1)->next;
 	pop_parked(link);
 }
 
-/*
- * A lease of a former life of the space may not be on disk: without a file, it is
- * written before anything is issued.
- */
+/* Make this session the owner of a partition, in exchange for `old`, if it has one. */
 static SnoPartition *
 hand_over(SnoPartition *p, SnoPartition *old)
 {
 	if (p->life != sno_space->life)
-		p->file = InvalidOid;
+		sno_lease_clear(&p->lease);
 	p->life = sno_space->life;
-	p->owner = MyProcPid;
+	pg_atomic_write_u32(&p->owner, MyProcPid);
 	if (old != NULL)
 		give_back(old);
 	return p;
 }
 
+static bool
+is_ready(const SnoPartition *p, uint64 unit)
+{
+	return p->is_backfill ? sno_backfill_ready(&p->generator, &p->backfill, unit) :
+		sno_generator_ready(&p->generator, unit);
+}
+
 /*
- * Take a parked partition, for given times or not, where a step would issue in
- * `unit`, the one parked last if there are several, and park `old` (NULL for none)
- * in its stead.  NULL, and no change, if there is none.
+ * Take a parked partition where a step would issue in `unit`, the one parked last if
+ * there are several, and park `old` (NULL for none) in exchange.  NULL, and no
+ * change, if there is none.
  */
 SnoPartition *
-sno_partition_exchange(SnoPartition *old, uint64 unit, bool given)
+sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 {
 	SnoPartition *p = NULL;
 	int32	   *link;
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	for (link = &sno_space->parked[given]; *link != SNO_LAST_PARKED;
-		 link = &partition(*link - 1)->next)
+	for (link = &sno_space->parked[purpose]; *link != SNO_LAST_PARKED;
+		 link = &partition_to_change(*link - 1)->next)
 	{
-		p = partition(*link - 1);
-		if (sno_partition_usable(p) &&
-			(given ? sno_generator_ready_given(&p->generator, unit) :
-			 sno_generator_ready(&p->generator, unit)))
+		p = partition_to_change(*link - 1);
+		if (sno_partition_usable(p) && is_ready(p, unit))
 			break;
 	}
 	p = *link == SNO_LAST_PARKED ? NULL : hand_over(pop_parked(link), old);
@@ -235,49 +210,24 @@ range_count(void)
 	return sno_partition_range.last - sno_partition_range.first + 1;
 }
 
-/* Is the partition, as far as memory and definitions know, a named generator's? */
+/* Is the partition, as far as memory and definitions know, of named generators? */
 static bool
-named(int number, const SnoBounds *bounds)
+is_for_named(int number, const SnoBounds *bounds)
 {
-	return sno_partition_at(number)->next == NAMED || bms_is_member(number, bounds->defined);
+	return sno_partition_at(number)->named || bms_is_member(number, bounds->defined);
 }
 
 /* The highest unit that memory or any row knows to be used in a partition. */
 static uint64
-known_floor(int number, uint64 bound)
+known_floor(int number, const SnoBounds *bounds)
 {
 	uint64		ceiling = sno_partition_at(number)->generator.ceiling;
+	uint64		bound = sno_bound(bounds, number);
 
 	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
 }
 
-/*
- * Of the partitions at rest, the one whose use ended longest ago; -1 if none is
- * free.
- */
-static int
-find_lapsed(uint64 now, const SnoBounds *bounds)
-{
-	uint64		lowest = now;
-	int			found = -1;
-
-	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-	{
-		uint64		floor;
-
-		if (!is_at_rest(sno_partition_at(i)) || named(i, bounds))
-			continue;
-		floor = known_floor(i, sno_bound(bounds, i));
-		if (floor < lowest)
-		{
-			lowest = floor;
-			found = i;
-		}
-	}
-	return found;
-}
-
-/* Count without the lock, as of no particular moment. */
+/* Count without the lock, so the figures are not of one moment. */
 SnoPartitionTally
 sno_partition_tally(uint64 now, const SnoBounds *bounds)
 {
@@ -287,135 +237,133 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 	{
 		const SnoPartition *p = sno_partition_at(i);
 
-		if (p->next == NAMED)
+		if (p->named)
 			continue;
-		if (p->owner != 0)
-			tally.owned++;
-		else if (is_parked(p))
+		switch (sno_partition_state(p))
 		{
-			tally.parked++;
-			tally.parked_live += !p->generator.given;
+			case SNO_OWNED:
+			case SNO_REVOKED:
+				tally.owned++;
+				break;
+			case SNO_PARKED:
+				tally.parked++;
+				tally.parked_for_clock += !p->is_backfill;
+				break;
+			default:
+				if (known_floor(i, bounds) >= now)
+					tally.resting++;
+				else
+					tally.free++;
+				break;
 		}
-		else if (known_floor(i, sno_bound(bounds, i)) >= now)
-			tally.resting++;
-		else
-			tally.free++;
 	}
 	return tally;
 }
 
-/*
- * Does another database use a partition that this one hasn't used since the server
- * started?
- */
-static bool
-used_elsewhere(int number)
+/* How good a choice for a new lease a partition is: the lowest rank is the best. */
+enum
 {
-	return sno_partition_at(number)->life == 0 && sno_shmem_is_used(number);
+	OWN,						/* its rows are ours, and have lapsed */
+	NEVER_LEASED,				/* as far as memory and rows know */
+	OWN_USED_ELSEWHERE,			/* the same, but another database uses it */
+	NEVER_LEASED_USED_ELSEWHERE,
+	LAPSED,						/* another holder leased it */
+	NO_CHOICE
+};
+
+static int
+rank_of(int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
+{
+	const SnoPartition *p = sno_partition_at(number);
+	uint64		bound = sno_bound(bounds, number);
+	bool		elsewhere = p->life == 0 && sno_shmem_is_used(number);
+
+	if (is_for_named(number, bounds))
+		return NO_CHOICE;
+	if (bound == 0 && p->life == 0)
+		return elsewhere ? NEVER_LEASED_USED_ELSEWHERE : NEVER_LEASED;
+	if (purpose == SNO_FOR_BACKFILL || !is_at_rest(p) || known_floor(number, bounds) >= now)
+		return NO_CHOICE;
+	if (!SNO_BOUND_OWN(bound))
+		return LAPSED;
+	return elsewhere ? OWN_USED_ELSEWHERE : OWN;
 }
 
 /*
- * A partition that was never leased, as far as memory and rows know, the first
- * one from a start that the holder gives; -1 if there is none.  To `avoid` is what
- * other databases use.
+ * Choose a partition to lease anew, in the order of the ranks.  Of several of a rank it
+ * is the first one from a start that the holder gives; of those that lapsed, the one
+ * that lapsed first.  -1 if there is none.
  */
 static int
-find_untouched(const SnoBounds *bounds, uint64 holder, bool avoid)
+choose(uint64 now, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
 {
 	int			count = range_count();
 	int			start = (int) (holder % count);
+	int			best = NO_CHOICE;
+	int			found = -1;
 
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count && best > OWN; i++)
 	{
 		int			number = sno_partition_range.first + (start + i) % count;
+		int			rank;
 
-		if (sno_bound(bounds, number) == 0 && sno_partition_at(number)->life == 0 &&
-			!named(number, bounds) && !(avoid && used_elsewhere(number)))
-			return number;
+		/* This is for speed: most partitions have no row. */
+		if (best == NEVER_LEASED && sno_bound(bounds, number) == 0)
+			continue;
+		rank = rank_of(number, now, bounds, purpose);
+		if (rank < best || (rank == best && rank == LAPSED &&
+							known_floor(number, bounds) < known_floor(found, bounds)))
+		{
+			best = rank;
+			found = number;
+		}
 	}
-	return -1;
-}
-
-/* The same of partitions of our own that have lapsed, the lowest one. */
-static int
-find_own(uint64 now, const SnoBounds *bounds, bool avoid)
-{
-	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-		if (SNO_BOUND_OWN(sno_bound(bounds, i)) && is_at_rest(sno_partition_at(i)) &&
-			!named(i, bounds) && known_floor(i, sno_bound(bounds, i)) < now &&
-			!(avoid && used_elsewhere(i)))
-			return i;
-	return -1;
+	return found;
 }
 
 /*
- * Choose a partition for given times, which is never leased again; -1 if none is
- * left, or if half of the range went that way: the other half is for the clock.
+ * May one more partition go to backfill, which it never comes back from?  At most half
+ * of the range may: the other half is for the clock.
  */
-static int
-choose_given(const SnoBounds *bounds, uint64 holder)
+static bool
+may_backfill(const SnoBounds *bounds)
 {
 	int			gone = 1;
-	int			number;
 
 	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
 		if (sno_bound(bounds, i) != 0 &&
 			SNO_BOUND_CEILING(sno_bound(bounds, i)) == SNO_UNIT_MAX)
 			gone++;
-	if (gone > range_count() / 2)
-		return -1;
-	number = find_untouched(bounds, holder, true);
-	return number >= 0 ? number : find_untouched(bounds, holder, false);
+	return gone <= range_count() / 2;
 }
 
 /*
- * Choose a partition to lease anew; -1 if none is free.  Our own lapsed ones come
- * first; then those never leased, consecutively from a start that the holder
- * gives; of both, those that no other database uses; then what other holders
- * leased.
- */
-static int
-choose(uint64 now, const SnoBounds *bounds, uint64 holder)
-{
-	for (int avoid = 1; avoid >= 0; avoid--)
-	{
-		int			number = find_own(now, bounds, avoid);
-
-		if (number < 0)
-			number = find_untouched(bounds, holder, avoid);
-		if (number >= 0)
-			return number;
-	}
-	return find_lapsed(now, bounds);
-}
-
-/*
- * Reserve a partition for a new lease, for given times or not, and park `old`
- * (NULL for none) in its stead.  `bounds` is what the rows say of all
- * partitions.  It comes without a lease: the caller writes one before it issues
- * anything.  NULL, and no change, if none is free.
+ * Reserve a partition for a new lease, and park `old` (NULL for none) in exchange.
+ * `bounds` is what the rows say of all partitions.  The caller writes a lease before
+ * it issues anything.  NULL, and no change, if none is free.
  */
 SnoPartition *
 sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
-					  uint64 holder, bool given)
+					  uint64 holder, SnoPurpose purpose)
 {
 	SnoPartition *p = NULL;
 	int			number;
 
+	if (purpose == SNO_FOR_BACKFILL && !may_backfill(bounds))
+		return NULL;
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	number = given ? choose_given(bounds, holder) : choose(now, bounds, holder);
+	number = choose(now, bounds, holder, purpose);
 	if (number >= 0)
 	{
-		p = partition(number);
-		unpark(number);
+		p = partition_to_change(number);
 		hand_over(p, old);
-		p->file = InvalidOid;
-		if (given)
-			sno_generator_start_given(&p->generator, SNO_SEQUENCE_MAX,
-									  pg_prng_uint32(&pg_global_prng_state));
+		sno_lease_clear(&p->lease);
+		p->is_backfill = purpose == SNO_FOR_BACKFILL;
+		if (p->is_backfill)
+			sno_backfill_start(&p->generator, &p->backfill, SNO_SEQUENCE_MAX,
+							   pg_prng_uint32(&pg_global_prng_state));
 		else
-			sno_generator_start(&p->generator,
-								known_floor(number, sno_bound(bounds, number)),
+			sno_generator_start(&p->generator, known_floor(number, bounds),
 								0, SNO_SEQUENCE_MAX);
 		sno_shmem_note_use(number);
 	}
@@ -432,30 +380,30 @@ sno_partition_park(SnoPartition *p)
 	LWLockRelease(&sno_space->lock);
 }
 
-/* Lay a partition to rest that another holder's row names too. */
+/* Put a partition at rest that another holder leases, too. */
 void
 sno_partition_abandon(SnoPartition *p)
 {
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	p->owner = 0;
+	pg_atomic_write_u32(&p->owner, 0);
 	LWLockRelease(&sno_space->lock);
 }
 
 /*
- * Revoke all partitions of this database: those that are parked are at rest at
- * once, the others when their sessions see it, which is before they begin to
+ * Revoke all partitions of this database.  Those that are parked are at rest at
+ * once.  The others are when their sessions see it, which is before they begin to
  * make another id.
  */
 void
-sno_partition_revoke(void)
+sno_partition_revoke_all(void)
 {
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < (int) lengthof(sno_space->parked); i++)
 		while (sno_space->parked[i] != SNO_LAST_PARKED)
 			pop_parked(&sno_space->parked[i]);
 	for (int i = 0; i < SNO_PARTITIONS; i++)
-		if (sno_partition_at(i)->owner != 0)
-			__atomic_store_n(&partition(i)->owner, REVOKED, __ATOMIC_RELAXED);
+		if (sno_partition_owner(sno_partition_at(i)) != 0)
+			pg_atomic_write_u32(&partition_to_change(i)->owner, SNO_OWNER_REVOKED);
 	LWLockRelease(&sno_space->lock);
 }
 
@@ -463,23 +411,21 @@ sno_partition_revoke(void)
 void
 sno_partition_set_named(int number)
 {
-	SnoPartition *p = partition(number);
+	SnoPartition *p = partition_to_change(number);
 
 	unpark(number);
-	__atomic_store_n(&p->next, NAMED, __ATOMIC_RELAXED);
+	p->named = true;
 	sno_shmem_note_use(number);
 }
 
-/*
- * Has a partition of named generators no owner?  Then *was is what it was used
- * for before; else *owner is the session's pid.
- */
-bool
-sno_partition_claim(int number, SnoPartition *was, int *owner)
+/* A copy of a partition, which is exact if no session owns it. */
+SnoPartition
+sno_partition_copy(int number)
 {
+	SnoPartition copy;
+
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	*was = *sno_partition_at(number);
-	*owner = was->owner;
+	copy = *sno_partition_at(number);
 	LWLockRelease(&sno_space->lock);
-	return *owner == 0;
+	return copy;
 }

@@ -7,30 +7,76 @@
 
 #include "postgres.h"
 
-#include "common/relpath.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
+#include "port/atomics.h"
 
 #include "compat.h"
-#include "core/generator.h"
+#include "core/backfill.h"
+#include "core/lease.h"
 #include "shared/shmem.h"
 
-/* One cache line a partition.  partition.c says what protects each field. */
+/* The owner of a partition that was revoked from it. */
+#define SNO_OWNER_REVOKED	(-1)
+
+/*
+ * What issuing an id needs is in the first cache line.  The generator, backfill and
+ * lease belong to the owner.  The space's lock protects the rest.
+ */
 typedef struct SnoPartition
 {
 	SnoGenerator generator;
+	pg_atomic_uint32 owner;		/* pid of the session that owns it, 0, or
+								 * SNO_OWNER_REVOKED until that gives it back */
+	int32		next;			/* parked: number + 1 of the next one, or the end; else 0 */
 	uint32		life;			/* of the space, in which it was used last; 0 if
 								 * it never was */
-	RelFileNumber file;			/* the sno_snapshot file that has the lease */
-	int32		owner;			/* pid of the session that owns it, 0, or -1 if
-								 * it was revoked and isn't given back yet */
-	int32		next;			/* link of the parked ones, and more */
+	bool		named;			/* it is for named generators */
+	bool		is_backfill;	/* it is for given times */
+	SnoBackfill backfill;
+	SnoLease	lease;
+	char		pad[32];		/* to a whole cache line */
 } SnoPartition;
 
+StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");
+StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "what issuing an id needs is not one cache line");
+
+typedef enum SnoPartitionState
+{
+	SNO_UNTOUCHED,				/* at rest, and never used since the server started */
+	SNO_AT_REST,				/* may be leased anew once the clock has passed what it
+								 * issued */
+	SNO_PARKED,					/* given back with its state, in a list of the space */
+	SNO_OWNED,					/* by a session */
+	SNO_REVOKED,				/* from a session that has not given it back yet */
+	SNO_NAMED					/* no session owns it, and only named generators may */
+} SnoPartitionState;
+
+static inline int32
+sno_partition_owner(const SnoPartition *p)
+{
+	return (int32) pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &p->owner));
+}
+
+/* A session may own a named partition for a while, until it notices. */
+static inline SnoPartitionState
+sno_partition_state(const SnoPartition *p)
+{
+	int32		owner = sno_partition_owner(p);
+
+	if (owner != 0)
+		return owner == SNO_OWNER_REVOKED ? SNO_REVOKED : SNO_OWNED;
+	if (p->named)
+		return SNO_NAMED;
+	if (p->next != 0)
+		return SNO_PARKED;
+	return p->life == 0 ? SNO_UNTOUCHED : SNO_AT_REST;
+}
+
 /*
- * What the rows of sno_snapshot say of each partition: 0 if there is none,
- * else SNO_BOUND of the highest ceiling and whether a row is our own.  Few
- * partitions have rows, so there is a block only where one of its has.
+ * What the rows of sno_lease say of each partition: 0 if there is none, else
+ * SNO_BOUND of the highest ceiling and whether a row is our own.  Few partitions
+ * have rows, so there is a block only where one of its partitions has a row.
  */
 #define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
 #define SNO_BOUND_CEILING(bound)	(((bound) >> 1) - 1)
@@ -51,12 +97,19 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
+/* What a session wants a partition for. */
+typedef enum SnoPurpose
+{
+	SNO_FOR_CLOCK,				/* ids of the time that it is */
+	SNO_FOR_BACKFILL			/* ids of given times */
+} SnoPurpose;
+
 /* How many partitions of this session's range are in which state. */
 typedef struct SnoPartitionTally
 {
 	int			owned;
-	int			parked;			/* those for given times included */
-	int			parked_live;	/* of these, for live ids */
+	int			parked;			/* those for backfill included */
+	int			parked_for_clock;
 	int			resting;		/* until the clock has passed what they issued */
 	int			free;
 } SnoPartitionTally;
@@ -70,14 +123,11 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
-/* A value of sno.partitions that can't be applied, while there is no other. */
-extern const char *sno_partition_refused;
-
 /* May this session, which has not given p back, issue in it? */
 static inline bool
 sno_partition_owned(const SnoPartition *p)
 {
-	return __atomic_load_n(&p->owner, __ATOMIC_RELAXED) == MyProcPid;
+	return sno_partition_owner(p) == MyProcPid;
 }
 
 extern const SnoPartition *sno_partition_at(int number);
@@ -85,14 +135,14 @@ extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
-extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, bool given);
+extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
 										   const SnoBounds *bounds, uint64 holder,
-										   bool given);
+										   SnoPurpose purpose);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
-extern void sno_partition_revoke(void);
+extern void sno_partition_revoke_all(void);
 extern void sno_partition_set_named(int number);
-extern bool sno_partition_claim(int number, SnoPartition *was, int *owner);
+extern SnoPartition sno_partition_copy(int number);
 
 #endif							/* SNO_PARTITION_H */

@@ -2,47 +2,44 @@
  * shmem.c
  *		The extension's shared memory, and the space of each database in it.
  *
- * A small header in the main shared memory segment, allocated by the first
- * session that needs it, holds the handle of a pinned area of dynamic shared
- * memory.  There is all else: what activity.c notes, and a space for each
- * database whose sessions generate.  So the extension needs no preload, and any
- * process of the server reaches all of it the same way, parallel workers
- * included.  A restart of the server, the one after a crash included, makes it
- * anew: what must survive is in the leases (lease.c).
+ * A small header in the main shared memory segment, allocated by the first session
+ * that needs it, holds the handle of a pinned area of dynamic shared memory.  All
+ * else is there: what activity.c notes, and a space for each database whose sessions
+ * generate.  So the extension needs no preload, and any process of the server
+ * reaches all of it the same way, parallel workers included.  A restart of the
+ * server makes it anew.
  *
- * A space has the partitions of a database (partition.c) and its named
- * generators (pool.c).  Nothing that is done in one database is seen in the space
- * of another one, so no owner of a database can stop or slow others.  One thing
- * only looks across: a map of the partitions that some database used since the
- * server started, which the others avoid while they can.
+ * Nothing that is done in one space is seen in another one, so no owner of a database
+ * can stop or slow others.  One thing only looks across: a map of the partitions that
+ * some database used since the server started.  Others avoid them while they can.
  *
- * Spaces are found by the OID of the database.  But DROP DATABASE, and CREATE
- * DATABASE with the same OID from a template, makes another database, which may
- * even have the same file numbers.  So a space also remembers the incarnation of
- * its database: the transaction that wrote the database's row of pg_database.
- * ALTER DATABASE changes that as well, without another database being there.  But
- * a database that has a session can't be dropped.  So:
+ * Spaces are found by the OID of the database.  But a database that is dropped and
+ * made again with that OID is another one.  So a space also remembers the incarnation
+ * of its database: the transaction that wrote the database's row of pg_database.
+ * ALTER DATABASE changes that, too.  But a database that has a session can't be
+ * dropped.  So:
  *
- *	- While a space has users, it is that of their database, whatever the
- *	  incarnation says.
- *	- Who enters a space that has none, and finds another incarnation, begins a
- *	  new life of the space.  No lease that memory knows from a former life is
- *	  relied on: partitions are leased anew before they are used, and pools of
- *	  named generators read the rows again.  What was issued stays known.
+ *	- While a space has users, it is that of their database, whatever the incarnation
+ *	  says.
+ *	- A session that enters a space without users, and finds another incarnation,
+ *	  begins a new life of the space.  No lease that memory knows from a former life
+ *	  is relied on: partitions are leased anew before they are used, and named
+ *	  generators read the rows again.  What was issued stays known.
  *
- * The space of a database that is gone is used again for another one, in a new
- * life in which nothing is known.  The memory of a space is never freed, for those
- * who look (status.c) take no lock.
+ * The space of a database that is gone is used again for another one, in a new life
+ * in which nothing is known.  Its memory is never freed, because those who look at
+ * spaces (monitor/generators.c) take no lock.
  *
- * Locking: the header's lock protects its own fields, the list of spaces, and
- * each space's database, incarnation and users.  A space's life is constant while
- * it has users.  All else of a space is protected by the space's lock.  Spaces
- * are only ever added to the list, so it can be read without a lock; so can the
- * map, which is changed atomically.
+ * Locking: the header's lock protects its own fields, the list of spaces, and each
+ * space's database, incarnation and users.  A space's life is constant while it has
+ * users.  The space's lock protects all else of it.  Spaces are only ever added to
+ * the list, so it can be read without a lock.  So can the map, which is changed
+ * atomically.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
@@ -50,7 +47,6 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "catalog/pg_database.h"
 #include "shared/activity.h"
 #include "shared/shmem.h"
 
@@ -68,7 +64,7 @@ typedef struct SnoHeader
 	dsa_handle	area;
 	dsa_pointer activity;
 	dsa_pointer map;			/* MAP_WORDS atomic words */
-	dsa_pointer spaces;
+	dsa_pointer_atomic spaces;
 	uint32		lives;			/* of all spaces, so far */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
@@ -89,7 +85,7 @@ dsa_area   *sno_area;
 static SnoHeader *header;
 static pg_atomic_uint32 *map;
 
-/* Create the area; the caller holds AddinShmemInitLock and pins the mapping. */
+/* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping. */
 static dsa_area *
 create_area(SnoHeader *h)
 {
@@ -103,8 +99,9 @@ create_area(SnoHeader *h)
 }
 
 /*
- * Make shared memory accessible to this process, for as long as it lives.  Raises
- * an error if it can't be had, or was laid out by another version of this library.
+ * Make shared memory accessible to this process, for as long as it lives.  Raises an
+ * error if there is not enough memory, or if another version of this library laid it
+ * out.
  */
 void
 sno_shmem_attach(void)
@@ -179,11 +176,20 @@ space_at(dsa_pointer place)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* The space of a database, NULL if it has none.  For who looks: no lock is taken. */
+static SnoSpace *
+first_space(void)
+{
+	dsa_pointer place = dsa_pointer_atomic_read(&header->spaces);
+
+	pg_read_barrier();
+	return space_at(place);
+}
+
+/* The space of a database, NULL if it has none.  Takes no lock. */
 const SnoSpace *
 sno_space_of(Oid database)
 {
-	SnoSpace   *space = space_at(__atomic_load_n(&header->spaces, __ATOMIC_ACQUIRE));
+	SnoSpace   *space = first_space();
 
 	while (space != NULL && space->database != database)
 		space = space_at(space->next);
@@ -197,8 +203,7 @@ sno_space_of(Oid database)
 static SnoSpace *
 find_orphan(SnoSpace *copy)
 {
-	for (SnoSpace *space = space_at(__atomic_load_n(&header->spaces, __ATOMIC_ACQUIRE));
-		 space != NULL; space = space_at(space->next))
+	for (SnoSpace *space = first_space(); space != NULL; space = space_at(space->next))
 	{
 		*copy = *space;
 		if (copy->users == 0 &&
@@ -208,7 +213,7 @@ find_orphan(SnoSpace *copy)
 	return NULL;
 }
 
-/* Is it still, under the lock, what it was? */
+/* Is the space, under the lock, still what it was? */
 static bool
 is_orphan(const SnoSpace *space, const SnoSpace *copy)
 {
@@ -216,15 +221,18 @@ is_orphan(const SnoSpace *space, const SnoSpace *copy)
 		space->incarnation == copy->incarnation;
 }
 
-/* Forget all of a space's database, which is gone.  The lock is held. */
+/* Forget all of the database of a space, which is gone.  The lock is held. */
 static void
 clear_space(SnoSpace *space)
 {
 	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 	for (int i = 0; i < SNO_BLOCKS; i++)
-		if (DsaPointerIsValid(space->blocks[i]))
-			memset(dsa_get_address(sno_area, space->blocks[i]), 0,
-				   SNO_BLOCK * SNO_PARTITION_SIZE);
+	{
+		dsa_pointer block = dsa_pointer_atomic_read(&space->blocks[i]);
+
+		if (DsaPointerIsValid(block))
+			memset(dsa_get_address(sno_area, block), 0, SNO_BLOCK * SNO_PARTITION_SIZE);
+	}
 	for (int i = 0; i < SNO_GROUP_LISTS; i++)
 	{
 		/* A group begins with the pointer to the next one. */
@@ -238,7 +246,7 @@ clear_space(SnoSpace *space)
 	}
 }
 
-/* A new space, which is put into the list.  The lock is held. */
+/* Make a space, and put it into the list.  The lock is held. */
 static SnoSpace *
 make_space(void)
 {
@@ -247,8 +255,9 @@ make_space(void)
 
 	LWLockInitialize(&space->lock, header->tranche);
 	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
-	space->next = header->spaces;
-	__atomic_store_n(&header->spaces, place, __ATOMIC_RELEASE);
+	space->next = dsa_pointer_atomic_read(&header->spaces);
+	pg_write_barrier();
+	dsa_pointer_atomic_write(&header->spaces, place);
 	return space;
 }
 
@@ -261,7 +270,7 @@ begin_life(SnoSpace *space)
 }
 
 static void
-leave(int code, Datum arg)
+leave_space(int code, Datum arg)
 {
 	if (sno_space == NULL)
 		return;
@@ -288,7 +297,7 @@ sno_space_enter(void)
 		return;
 	sno_shmem_attach();
 	if (!registered)
-		before_shmem_exit(leave, (Datum) 0);
+		before_shmem_exit(leave_space, (Datum) 0);
 	registered = true;
 	incarnation = incarnation_of(MyDatabaseId);
 	if (sno_space_of(MyDatabaseId) == NULL)

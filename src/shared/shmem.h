@@ -14,19 +14,19 @@
 #include "sno.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
-#define SNO_PARTITION_SIZE	64	/* bytes: a cache line */
+#define SNO_PARTITION_SIZE	128 /* bytes: two cache lines */
 
 /* Partitions of a block. */
 #define SNO_BLOCK			1024
 #define SNO_BLOCKS			(SNO_PARTITIONS / SNO_BLOCK)
 
-/* The groups of named generators are in as many lists, by the partition's number. */
+/* Lists that groups of named generators are in, by the partition's number. */
 #define SNO_GROUP_LISTS		64
 
 /* The end of a list of parked partitions. */
 #define SNO_LAST_PARKED		(-1)
 
-/* What the generators of a database share; shmem.c tells what protects it. */
+/* What the generators of a database share; shmem.c says what protects it. */
 typedef struct SnoSpace
 {
 	dsa_pointer next;			/* in the list of all */
@@ -35,10 +35,10 @@ typedef struct SnoSpace
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
 
-	LWLock		lock;			/* for partition.c and pool.c */
-	int32		parked[2];		/* number + 1 of the first one, or the end, of
-								 * those for the clock and for given times */
-	dsa_pointer blocks[SNO_BLOCKS]; /* of partitions, once there are any */
+	LWLock		lock;			/* for partition.c and named/group.c */
+	int32		parked[2];		/* by purpose: number + 1 of the first one, or
+								 * the end */
+	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
 	dsa_pointer spare_groups;	/* those of a former database */
 } SnoSpace;

@@ -3,11 +3,12 @@
  *		Breadth-first search of all that can happen to a small world.
  *
  * A model has a world in variables of its own, and three functions: one that
- * takes the world to a key or back, field by field; one that tries each event
- * in the world of a key, and visits what comes of it; and one that tells what
- * an event was.  The search keeps the keys themselves, so two worlds are never
- * taken for one, and where each came from, so that it can tell how something
- * wrong came about, in as few steps as possible.  Prints TAP.
+ * transfers the world to a key or back, part by part; one that tries each event
+ * in the world, and visits what comes of it; and one that tells what an event in
+ * the world was.  A key has the numbers of the world's parts.  The search keeps
+ * the keys themselves, so two worlds are never taken for one, and where each came
+ * from, so that it can tell how something wrong came about, in as few steps as
+ * possible.  Prints TAP.
  */
 #ifndef SNO_EXPLORE_H
 #define SNO_EXPLORE_H
@@ -16,6 +17,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define PARTS_OF_WORLD	16		/* at most */
 
 typedef unsigned __int128 Key;
 
@@ -39,8 +43,10 @@ typedef struct Model
 /* What is wrong, if something is: that ends the search. */
 static const char *violation;
 
+/* The key, and which part of the world is the next. */
 static Key	key;
-static unsigned key_at;
+static unsigned part_at;
+static unsigned parts_of_world;
 static bool key_wanted;
 
 /* The worlds seen, in the order in which they were. */
@@ -79,28 +85,112 @@ report(bool ok)
 	failures += !ok;
 }
 
-/* Put a field into the key, or take it from there: the value that it then has. */
-static inline uint64_t
-field(uint64_t value, unsigned width)
+/*
+ * Parts of worlds, each kept once: what is known by its number.
+ */
+typedef struct Part
 {
-	unsigned	at = key_at;
+	size_t		size;
+	char	   *bytes;
+} Part;
 
-	key_at += width;
-	if (!key_wanted)
-		return (uint64_t) (key >> at) & ((UINT64_C(1) << width) - 1);
-	if (key_at > 128 || value >> width != 0)
-		bail_out("a world does not fit its key");
-	key |= (Key) value << at;
-	return value;
+static Part *part;
+static uint32_t *part_slot;		/* number, by a hash of the bytes */
+static uint32_t part_count,
+			part_size;
+
+static uint32_t *
+find_part(const void *bytes, size_t size)
+{
+	uint64		h = size;
+	uint64		x;
+	uint32		i;
+
+	for (size_t at = 0; at + sizeof(x) <= size; at += sizeof(x))
+	{
+		memcpy(&x, (const char *) bytes + at, sizeof(x));
+		h = (h ^ x) * UINT64_C(0x9E3779B97F4A7C15);
+		h ^= h >> 29;
+	}
+	for (i = (uint32_t) (h >> 32); part_slot[i &= 2 * part_size - 1] != 0; i++)
+	{
+		const Part *p = &part[part_slot[i] - 1];
+
+		if (p->size == size && memcmp(p->bytes, bytes, size) == 0)
+			break;
+	}
+	return &part_slot[i];
 }
 
-#define FIELD(x, width)	((x) = field((x), (width)))
-
-/* Bits that a field from 0 to `highest` takes. */
-static inline unsigned
-width_of(unsigned highest)
+/* The number of a part, which is made if there is none yet; sizes are multiples of 8. */
+static uint32
+number_of(const void *bytes, size_t size)
 {
-	return highest == 0 ? 0 : 32 - (unsigned) __builtin_clz(highest);
+	uint32	   *found;
+
+	if (part_count == part_size)
+	{
+		part_size = part_size == 0 ? 1024 : 2 * part_size;
+		free(part_slot);
+		part = realloc(part, part_size * sizeof(Part));
+		part_slot = calloc(2 * (size_t) part_size, sizeof(uint32_t));
+		if (part == NULL || part_slot == NULL)
+			bail_out("out of memory");
+		for (uint32_t i = 0; i < part_count; i++)
+			*find_part(part[i].bytes, part[i].size) = i + 1;
+	}
+	found = find_part(bytes, size);
+	if (*found == 0)
+	{
+		Part	   *p = &part[part_count++];
+
+		p->size = size;
+		p->bytes = malloc(size);
+		if (p->bytes == NULL)
+			bail_out("out of memory");
+		memcpy(p->bytes, bytes, size);
+		*found = part_count;
+	}
+	return *found;
+}
+
+static void
+forget_parts(void)
+{
+	while (part_count > 0)
+		free(part[--part_count].bytes);
+	part_size = 0;
+}
+
+/*
+ * Put a part of the world into the key, or take it from there.  Most are as they
+ * were in the world before.  The first time of all just counts them.
+ */
+static void
+transfer_part(void *bytes, size_t size)
+{
+	static uint32_t before[PARTS_OF_WORLD];
+	uint32_t   *n = &before[part_at];
+	unsigned	width = parts_of_world == 0 ? 0 : 128 / parts_of_world;
+	unsigned	shift = part_at++ * width;
+
+	if (part_at > PARTS_OF_WORLD)
+		bail_out("a world has too many parts");
+	if (width == 0)
+		return;
+	width = width < 32 ? width : 31;
+	if (!key_wanted)
+	{
+		*n = (uint32_t) (key >> shift) & ((UINT32_C(1) << width) - 1);
+		memcpy(bytes, part[*n - 1].bytes, size);
+		return;
+	}
+	if (*n == 0 || *n > part_count || part[*n - 1].size != size ||
+		memcmp(part[*n - 1].bytes, bytes, size) != 0)
+		*n = number_of(bytes, size);
+	if (*n >> width != 0)
+		bail_out("a world does not fit its key");
+	key |= (Key) *n << shift;
 }
 
 static uint32_t *
@@ -137,7 +227,7 @@ visit(const Model *model, Step step)
 	uint32_t   *found;
 
 	key = 0;
-	key_at = 0;
+	part_at = 0;
 	key_wanted = true;
 	model->transfer();
 	if (seen_count == seen_size)
@@ -150,19 +240,31 @@ visit(const Model *model, Step step)
 		*found = seen_count;
 }
 
+/* Have the world be one that was seen. */
+static void
+go_to(const Model *model, uint32_t number)
+{
+	key = seen[number].key;
+	part_at = 0;
+	key_wanted = false;
+	model->transfer();
+}
+
 /* Search on from the world as it is now: is nothing wrong? */
 static bool
 explore(const Model *model)
 {
 	violation = NULL;
 	seen_count = seen_size = 0;
+	forget_parts();
+	part_at = parts_of_world = 0;
+	key_wanted = true;
+	model->transfer();
+	parts_of_world = part_at;
 	visit(model, (Step) {0});
 	for (uint32_t i = 0; i < seen_count && violation == NULL; i++)
 	{
-		key = seen[i].key;
-		key_at = 0;
-		key_wanted = false;
-		model->transfer();
+		go_to(model, i);
 		model->expand((Step) {.from = i});
 	}
 	return violation == NULL;
@@ -175,6 +277,7 @@ print_trace(const Model *model, uint32_t number)
 		return;
 	print_trace(model, seen[number].step.from);
 	printf("#   ");
+	go_to(model, seen[number].step.from);
 	model->describe(seen[number].step);
 	printf("\n");
 }

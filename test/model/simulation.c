@@ -5,10 +5,10 @@
  *
  *		simulation SEED IDS
  *
- * generate.c, at.c, reseed.c, wait.c, lease.c, table.c, partition.c, shmem.c,
- * clock.c and the generator core run as they are.  What they need of PostgreSQL is
- * here, as little of it as will do: pages in memory, WAL that is lost beyond what
- * was flushed, a lock on each table of leases, clocks that step.
+ * All of src/core, src/shared, src/generate and src/lease runs as it is, but for the
+ * definitions of named generators.  What they need of PostgreSQL is here, as little
+ * of it as will do: pages in memory, WAL that is lost beyond what was flushed, a
+ * lock on each table of leases, clocks that step.
  *
  * Each session is a process, as in a server, and all memory that servers have
  * in common is shared by all processes.  But only one runs at a time: it has the
@@ -36,7 +36,8 @@
  */
 #define _GNU_SOURCE
 
-#include "../../src/lease/lease.c"
+#include "../../src/lease/row.c"
+#include "../../src/lease/record.c"
 #include "../../src/lease/table.c"
 
 #include <semaphore.h>
@@ -49,19 +50,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/activity.h"
-#include "shared/clock.h"
-#include "lease/definition.h"
-#include "fmgr.h"
-#include "generate/generate.h"
-#include "monitor/overflow.h"
 #include "common/pg_prng.h"
+#include "fmgr.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
-#include "shared/wait.h"
+
+#include "generate/session.h"
+#include "generate/wait.h"
+#include "lease/definition.h"
+#include "lease/lease.h"
+#include "shared/activity.h"
+#include "shared/clock.h"
 
 #undef printf
 #undef snprintf
@@ -610,6 +612,7 @@ int errmsg_internal(const char *format,...) { return note_message(format); }
 int errdetail(const char *format,...) { return 0; }
 int errdetail_internal(const char *format,...) { return 0; }
 int errhint(const char *format,...) { return 0; }
+char *psprintf(const char *format,...) { return "text"; }
 
 /* Nothing is raised by mistake. */
 void
@@ -768,7 +771,7 @@ sno_fields_unit(TimestampTz at)
 }
 
 /* Nobody listens. */
-void sno_overflow_report(void) {}
+void sno_notifier_ask(void) {}
 
 /* The catalogue: there is one table in a database, which is vacuumed at times. */
 
@@ -783,8 +786,7 @@ static FormData_pg_class table_form = {
 static RelationData table_data = {.rd_rel = &table_form, .rd_id = TABLE_OID};
 
 void CacheRegisterRelcacheCallback(RelcacheCallbackFunction function, Datum arg) { at_change = function; }
-Oid getExtensionOfObject(Oid class, Oid object) { return 1; }
-Oid get_func_namespace(Oid function) { return 1; }
+Oid get_namespace_oid(const char *name, bool missing_ok) { return 1; }
 Oid get_relname_relid(const char *name, Oid namespace) { return TABLE_OID; }
 void UnlockRelationOid(Oid relid, LOCKMODE mode) { session->lock = NoLock; }
 void LockRelationForExtension(Relation rel, LOCKMODE mode) {}
@@ -795,7 +797,7 @@ bool TransactionIdIsCurrentTransactionId(TransactionId xid) { return false; }
 void ReleaseSysCache(HeapTuple tuple) {}
 
 /* No generator is named. */
-Bitmapset *sno_definition_partitions(Oid function) { return NULL; }
+Bitmapset *sno_definition_partitions(void) { return NULL; }
 bool bms_is_member(int x, const Bitmapset *a) { return false; }
 
 /* Does another session have the table in a mode that conflicts with this one? */
@@ -969,7 +971,7 @@ note_ceilings(Server *s, int database, Page page)
 	for (OffsetNumber o = FirstOffsetNumber;
 		 !PageIsNew(page) && o <= PageGetMaxOffsetNumber(page); o++)
 	{
-		LeaseRow   *row = row_of((HeapTupleHeader) PageGetItem(page, PageGetItemId(page, o)));
+		SnoRow   *row = row_of((HeapTupleHeader) PageGetItem(page, PageGetItemId(page, o)));
 		uint64_t   *ceiling = &s->ceiling[database][row->partition];
 
 		if (row->timeline == s->timeline)

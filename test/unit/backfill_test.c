@@ -1,17 +1,17 @@
 /*
- * given_test.c
- *		The generator core for given times, explored whole: every order of
- *		UNITS units, until nothing more is issued in any.
+ * backfill_test.c
+ *		The core of backfill, explored whole: every order of UNITS units, until
+ *		nothing more is issued in any.
  *
  * A state is the generator and the set of all (unit, count) pairs issued so far,
- * where the count is the sequence less the start of the sequences.  In each one it
- * holds that no pair was issued twice, and the invariants G1 and G2 of generator.h;
- * where nothing is issued, all that they leave is used up.
+ * where the count is the sequence less the start of the sequences.  In each state no
+ * pair was issued twice, and the invariants B1 and B2 of src/README.md hold.  Where
+ * nothing is issued, no count is left that they allow.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/generator.h"
+#include "core/backfill.h"
 #include "tap.h"
 
 #define UNITS		4			/* the lease ends one before the last */
@@ -43,8 +43,8 @@ invariants(const State *s)
 	for (unsigned u = 0; u < UNITS; u++)
 		for (unsigned q = 0; q < SEQUENCES; q++)
 			if (s->issued & bit(u, q) &&
-				(u > s->unit || (u == s->unit && q >= s->next) || /* G1 */
-				 q >= s->spare)) /* G2 */
+				(u > s->unit || (u == s->unit && q >= s->next) || /* B1 */
+				 q >= s->spare)) /* B2 */
 				return false;
 	return true;
 }
@@ -68,10 +68,9 @@ explore(State s)
 			.word = SNO_WORD(s.unit, true, s.next),
 			.ceiling = UNITS - 2,
 			.sequence_max = SEQUENCES - 1,
-			.drifts = START << 1 | 1,
-			.spare = s.spare,
-			.given = true
+			.drifts = 1
 		};
+		SnoBackfill b = {.spare = s.spare,.start = START};
 		uint64_t	word = 0;
 		unsigned	count;
 		SnoStep		expected = SNO_ISSUED;
@@ -81,8 +80,8 @@ explore(State s)
 			expected = SNO_LEASE_OVER;
 		else if (u == s.unit ? s.next == SEQUENCES : u < s.unit && s.spare == SEQUENCES)
 			expected = SNO_EXHAUSTED;
-		if (sno_generator_ready_given(&g, u) != (expected != SNO_EXHAUSTED) ||
-			sno_generator_step_given(&g, u, &word) != expected)
+		if (sno_backfill_ready(&g, &b, u) != (expected != SNO_EXHAUSTED) ||
+			sno_backfill_step(&g, &b, u, &word) != expected)
 			return false;
 		if (expected != SNO_ISSUED)
 			continue;
@@ -94,7 +93,7 @@ explore(State s)
 			return false;
 		n.unit = (uint8_t) SNO_WORD_UNIT(g.word);
 		n.next = (uint8_t) SNO_WORD_SEQUENCE(g.word);
-		n.spare = (uint8_t) g.spare;
+		n.spare = (uint8_t) b.spare;
 		n.issued |= bit(u, count);
 		if (!explore(n))
 			return false;
@@ -102,36 +101,37 @@ explore(State s)
 	return true;
 }
 
-/* How it is told to users. */
+/* What README tells users. */
 static void
-story(void)
+test_story(void)
 {
 	SnoGenerator g;
+	SnoBackfill b;
 	uint64_t	w = 0;
 	bool		ok;
 
-	sno_generator_start_given(&g, 65535, 0xFFF0000 | 7 << 1 | 1);
-	report(sno_generator_step_given(&g, 1, &w) == SNO_LEASE_OVER && w == 0,
+	sno_backfill_start(&g, &b, 65535, 0xFFF0000 | 7 << 1 | 1);
+	report(sno_backfill_step(&g, &b, 1, &w) == SNO_LEASE_OVER && w == 0,
 		   "nothing is issued without a lease");
 	g.ceiling = SNO_UNIT_MAX;
-	report(sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 7) &&
-		   sno_generator_step_given(&g, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 8),
+	report(sno_backfill_step(&g, &b, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 7) &&
+		   sno_backfill_step(&g, &b, 0, &w) == SNO_ISSUED && w == SNO_WORD(0, 1, 8),
 		   "the epoch begins with unit 0, at the start that was drawn");
-	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 7) &&
-		   sno_generator_step_given(&g, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
+	report(sno_backfill_step(&g, &b, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 7) &&
+		   sno_backfill_step(&g, &b, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
 		   w == SNO_WORD(SNO_UNIT_MAX, 1, 7),
-		   "and goes on to the last unit, each with sequences of its own");
-	report(sno_generator_step_given(&g, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 9) &&
-		   sno_generator_step_given(&g, 5, &w) == SNO_ISSUED && w == SNO_WORD(5, 1, 10),
+		   "and it ends with the last unit; each later unit has sequences of its own");
+	report(sno_backfill_step(&g, &b, 90, &w) == SNO_ISSUED && w == SNO_WORD(90, 1, 9) &&
+		   sno_backfill_step(&g, &b, 5, &w) == SNO_ISSUED && w == SNO_WORD(5, 1, 10),
 		   "an earlier unit takes a sequence that none has");
 	ok = true;
 	for (unsigned q = 11; q < 65536 + 7; q++)
-		ok = ok && sno_generator_step_given(&g, q % 80, &w) == SNO_ISSUED &&
+		ok = ok && sno_backfill_step(&g, &b, q % 80, &w) == SNO_ISSUED &&
 			w == SNO_WORD(q % 80, 1, q & 0xFFFF);
-	report(ok && sno_generator_step_given(&g, 5, &w) == SNO_EXHAUSTED &&
-		   sno_generator_step_given(&g, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
+	report(ok && sno_backfill_step(&g, &b, 5, &w) == SNO_EXHAUSTED &&
+		   sno_backfill_step(&g, &b, SNO_UNIT_MAX, &w) == SNO_ISSUED &&
 		   w == SNO_WORD(SNO_UNIT_MAX, 1, 8),
-		   "until these are used up, which leaves the latest unit its own");
+		   "until none of these is left; the latest unit still has its own");
 }
 
 int
@@ -141,7 +141,7 @@ main(void)
 	State		s = {0};
 	bool		ok;
 
-	story();
+	test_story();
 	seen = calloc((size_t) UNITS * (SEQUENCES + 1) * (SEQUENCES + 1),
 				  (size_t) 1 << (UNITS - 1) * SEQUENCES);
 	ok = explore(s);

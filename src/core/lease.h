@@ -1,0 +1,106 @@
+/*
+ * lease.h
+ *		A lease that is held: how far it reaches, and what is to be done next.
+ *
+ * The holder of a lease may issue ids up to the ceiling, which is in its
+ * generator.  src/README.md has the picture of a lease's life:
+ *
+ *		write the row < flush its WAL < publish the ceiling < issue under it
+ *
+ * What is decided here needs the state, the clock and the file of the table.
+ * lease/lease.c acts on it.  Who may change a lease is told where it is kept: in
+ * shared/partition.h and named/state.h.
+ */
+#ifndef SNO_CORE_LEASE_H
+#define SNO_CORE_LEASE_H
+
+#include "core/generator.h"
+
+typedef struct SnoLease
+{
+	uint64_t	pending_ceiling;	/* of a row that is written, but not published; or
+									 * 0 */
+	uint64_t	pending_lsn;	/* the end of its WAL record */
+	uint64_t	attention;		/* the unit in which to renew the lease early */
+	uint32_t	file;			/* the table's file that has the row; 0 if none has */
+	uint32_t	pending_file;
+} SnoLease;
+
+typedef enum SnoLeaseTask
+{
+	SNO_LEASE_ISSUE,			/* the lease covers the clock's unit */
+	SNO_LEASE_RENEW_EARLY,		/* so it does, but not for long */
+	SNO_LEASE_PUBLISH,			/* flush and publish the row that is written */
+	SNO_LEASE_WRITE				/* write a row first */
+} SnoLeaseTask;
+
+/* The last unit of a lease that begins now; `half` is half of its length. */
+static inline uint64_t
+sno_lease_end(uint64_t now, uint64_t half)
+{
+	return now + 2 * half < SNO_UNIT_MAX ? now + 2 * half : SNO_UNIT_MAX;
+}
+
+/* There is no lease any more. */
+static inline void
+sno_lease_clear(SnoLease *l)
+{
+	*l = (SnoLease) {0};
+}
+
+/* A row with this ceiling is written to a file of the table. */
+static inline void
+sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t file)
+{
+	l->pending_ceiling = ceiling;
+	l->pending_lsn = lsn;
+	l->pending_file = file;
+}
+
+/* That row is flushed: the lease now reaches up to its ceiling. */
+static inline void
+sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
+{
+	uint64_t	ceiling = l->pending_ceiling;
+
+	__atomic_store_n(&g->ceiling, ceiling, __ATOMIC_RELEASE);
+	l->file = l->pending_file;
+	l->pending_ceiling = 0;
+	/* A lease to the end of the epoch is never renewed. */
+	l->attention = ceiling == SNO_UNIT_MAX ? ceiling + 1 : ceiling > half ? ceiling - half : 0;
+}
+
+/* An early renewal begins.  If it fails, try again after half of what is left. */
+static inline void
+sno_lease_postpone(SnoLease *l, const SnoGenerator *g, uint64_t now)
+{
+	l->attention = now + (g->ceiling > now ? g->ceiling - now : 0) / 2 + 1;
+}
+
+/* The row of an early renewal is written, and will be flushed until the ceiling. */
+static inline void
+sno_lease_rest(SnoLease *l, const SnoGenerator *g)
+{
+	l->attention = g->ceiling + 1;
+}
+
+/* Is a row of this file written that covers the unit, but not published? */
+static inline bool
+sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
+{
+	return l->pending_ceiling != 0 && l->pending_ceiling >= unit && l->pending_file == file;
+}
+
+/*
+ * What to do before an id of `unit` is issued.  `file` is that of the table now, or
+ * 0 if there is no table: then a lease lasts until its ceiling.
+ */
+static inline SnoLeaseTask
+sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t file)
+{
+	if (unit > __atomic_load_n(&g->ceiling, __ATOMIC_RELAXED) || l->file == 0 || (file != 0 && l->file != file))
+		return sno_lease_is_pending(l, unit, file) ? SNO_LEASE_PUBLISH : SNO_LEASE_WRITE;
+	return unit >= l->attention ? SNO_LEASE_RENEW_EARLY : SNO_LEASE_ISSUE;
+}
+
+#endif							/* SNO_CORE_LEASE_H */

@@ -1,0 +1,342 @@
+/*
+ * session.c
+ *		The partitions of a session, from its first id to its end.
+ *
+ * A session owns at most one partition for each purpose: one for the clock and one
+ * for backfill.  Each has a lease.  What sno_session_next() does next depends on the
+ * lease, the clock and the table's file alone, see sno_lease_task(): write a row,
+ * publish its ceiling, or issue an id.  If the partition can't issue one, the
+ * session moves on to another: one that is parked, or one that it leases anew.
+ *
+ * A partition that the session reserved and then failed to lease remains its own,
+ * with a ceiling that lets it issue nothing.  The next call goes on there.
+ *
+ * What the session can't use any more it gives up before it waits, because others
+ * may be waiting for it: those that use a named generator, say.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+
+#include "generate/session.h"
+#include "generate/wait.h"
+#include "lease/definition.h"
+#include "lease/lease.h"
+#include "lease/record.h"
+#include "lease/table.h"
+#include "shared/activity.h"
+#include "shared/clock.h"
+
+/*
+ * New leases that a session may take at once, and how soon it may take one more:
+ * many more than a steady clock asks for, but few enough that a session waits while
+ * its clock steps wildly, instead of using up all partitions.
+ */
+#define LEASE_BURST			16
+#define LEASE_REGAIN_USEC	100000
+
+SnoPartition *sno_session_partition[2];
+const char *sno_partition_refused;
+
+/* The session generator's state word when its unit was exhausted; counted once. */
+static uint64 exhausted_word;
+
+/* New leases that this session may take now, as counted at a monotonic µs. */
+static int	leases_left = LEASE_BURST;
+static int64 leases_counted_at;
+
+static void
+end_session(int code, Datum arg)
+{
+	for (int purpose = 0; purpose < 2; purpose++)
+	{
+		if (sno_session_partition[purpose] != NULL)
+			sno_partition_park(sno_session_partition[purpose]);
+		sno_session_partition[purpose] = NULL;
+	}
+	sno_activity_end();
+}
+
+/* At the first id of a session, at least, of whatever generator. */
+void
+sno_session_begin(void)
+{
+	static bool begun = false;
+
+	if (begun)
+		return;
+	sno_space_enter();
+	sno_activity_begin();
+	before_shmem_exit(end_session, (Datum) 0);
+	begun = true;
+}
+
+/*
+ * The same, for a session that wants partitions of its own.  Raises an error if the
+ * setting of the partitions that it may use could not be applied.
+ */
+void
+sno_session_begin_own(void)
+{
+	if (sno_partition_refused != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
+						"sno.partitions", sno_partition_refused),
+				 errdetail("No id is made while it is unknown which partitions this server may use."),
+				 errhint("Set a valid range in the configuration file, for all roles and databases, and reload it.")));
+	sno_session_begin();
+	if (sno_my_activity->partition == SNO_NAMED_ONLY)
+		sno_my_activity->partition = -1;
+}
+
+/* The next sequence of the session generator, 0 if it has no partition. */
+static uint32
+clock_sequence(void)
+{
+	const SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+
+	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
+}
+
+/*
+ * Go on in another partition, or in none (NULL).  `left` is the clock_sequence() of
+ * before: it counts the ids issued there.
+ */
+static void
+enter_partition(SnoPurpose purpose, SnoPartition *p, uint32 left)
+{
+	sno_session_partition[purpose] = p;
+	if (purpose == SNO_FOR_BACKFILL)
+		return;
+	exhausted_word = 0;
+	sno_my_activity->partition = p == NULL ? -1 : sno_partition_number(p);
+	sno_counters_go_on(&sno_my_activity->own, left, clock_sequence());
+}
+
+static void
+give_up_partition(SnoPurpose purpose, void (*give_back) (SnoPartition *))
+{
+	uint32		left = clock_sequence();
+
+	give_back(sno_session_partition[purpose]);
+	enter_partition(purpose, NULL, left);
+}
+
+/* May the session go on issuing in its partition? */
+static bool
+may_issue_in(const SnoPartition *p)
+{
+	return sno_partition_owned(p) && sno_partition_usable(p);
+}
+
+/* Give up the partitions of this session that it can't use any more. */
+void
+sno_session_release_unusable(void)
+{
+	for (int purpose = 0; purpose < 2; purpose++)
+		if (sno_session_partition[purpose] != NULL &&
+			!may_issue_in(sno_session_partition[purpose]))
+			give_up_partition(purpose, sno_partition_park);
+}
+
+/*
+ * Write the row of a lease for the session's partition: for the clock from now on,
+ * and at least as long as memory knows of, because that row may be lost; for
+ * backfill, to the end of the epoch.  If another holder leases the partition too, or
+ * sno_reseed() revoked it before the table was open, the session gives it up.
+ */
+static SnoObstacle
+write_session_lease(SnoPurpose purpose, uint64 unit)
+{
+	SnoPartition *p = sno_session_partition[purpose];
+	Relation	rel = sno_table_open();
+	uint64		ceiling = purpose == SNO_FOR_BACKFILL ? SNO_UNIT_MAX :
+		Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling);
+	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+
+	if (rel == NULL)
+		return SNO_TABLE_LOCKED;
+	if (!sno_partition_owned(p))
+	{
+		give_up_partition(purpose, sno_partition_park);
+		obstacle = SNO_CLASH;
+	}
+	else if (!sno_lease_write(&p->lease, rel, sno_partition_number(p), false,
+							  p->generator, ceiling))
+	{
+		give_up_partition(purpose, sno_partition_abandon);
+		obstacle = SNO_CLASH;
+	}
+	sno_table_close(rel);
+	return obstacle;
+}
+
+/* Write the next lease, without waiting for its flush. */
+static void
+renew_session_early(void *arg)
+{
+	uint64		now = *(uint64 *) arg;
+	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+
+	if (write_session_lease(SNO_FOR_CLOCK, now) == SNO_NO_OBSTACLE)
+		sno_lease_flush_later(&p->lease, &p->generator);
+}
+
+/* May this session take one more new lease?  Counts it. */
+static bool
+may_lease(void)
+{
+	int64		now = sno_clock_monotonic();
+	int64		regained = (now - leases_counted_at) / LEASE_REGAIN_USEC;
+
+	if (regained > 0)
+	{
+		leases_left = (int) Min(leases_left + regained, LEASE_BURST);
+		leases_counted_at = now;
+	}
+	if (leases_left == 0)
+		return false;
+	leases_left--;
+	return true;
+}
+
+/* Reserve a partition, in exchange for `old`, as sno_partition_reserve() does. */
+static SnoPartition *
+reserve_partition(Relation rel, SnoPartition *old, uint64 unit, SnoPurpose purpose)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	SnoSurvey	survey;
+	SnoPartition *p;
+
+	sno_record_survey(rel, unit, &survey);
+	survey.bounds.defined = sno_definition_partitions();
+	p = sno_partition_reserve(old, unit, &survey.bounds, survey.holder, purpose);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return p;
+}
+
+/*
+ * Move on to another partition, and park the one that the session has.  It is one
+ * that can issue now, or one that is reserved for a new lease.  Nothing changes if
+ * there is an obstacle.
+ */
+static SnoObstacle
+move_on(SnoPurpose purpose, uint64 unit)
+{
+	SnoPartition *old = sno_session_partition[purpose];
+	uint32		left = clock_sequence();
+	SnoPartition *p;
+	Relation	rel;
+
+	PreventCommandDuringRecovery(purpose == SNO_FOR_CLOCK ? "sno_generate()" :
+								 "sno_generate_at()");
+	p = sno_partition_exchange(old, unit, purpose);
+	if (p == NULL)
+	{
+		rel = sno_table_open();
+		if (rel == NULL)
+			return SNO_TABLE_LOCKED;
+		if (purpose == SNO_FOR_CLOCK && !may_lease())
+		{
+			sno_table_close(rel);
+			return SNO_TOO_FAST;
+		}
+		p = reserve_partition(rel, old, unit, purpose);
+		sno_table_close(rel);
+	}
+	if (p == NULL)
+		return purpose == SNO_FOR_CLOCK ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
+	enter_partition(purpose, p, left);
+	return SNO_NO_OBSTACLE;
+}
+
+/* Step the session generator, and count what happens. */
+static SnoStep
+step_clock(SnoPartition *p, uint64 now, uint64 *issued)
+{
+	uint64		before = sno_generator_word(&p->generator);
+	SnoStep		step = sno_generator_step(&p->generator, now, issued);
+
+	if (step == SNO_ISSUED)
+		sno_counters_go_on(&sno_my_activity->own, SNO_WORD_SEQUENCE(before),
+						   SNO_WORD_SEQUENCE(*issued));
+	else if (step == SNO_EXHAUSTED && before != exhausted_word)
+	{
+		sno_counters_exhausted(&sno_my_activity->own);
+		exhausted_word = before;
+	}
+	return step;
+}
+
+/*
+ * Issue an id of the unit, if the session's partition can; else do one thing that is
+ * needed for it.
+ */
+static SnoObstacle
+issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *step)
+{
+	SnoPartition *p = sno_session_partition[purpose];
+
+	if (p == NULL || !may_issue_in(p))
+		return move_on(purpose, unit);
+
+	/* Units were left out, or the clock went back. */
+	if (purpose == SNO_FOR_CLOCK &&
+		unit - SNO_WORD_UNIT(sno_generator_word(&p->generator)) > 1)
+		sno_clock_watch();
+
+	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_table_file()))
+	{
+		case SNO_LEASE_WRITE:
+			return write_session_lease(purpose, unit);
+		case SNO_LEASE_PUBLISH:
+			sno_lease_publish(&p->lease, &p->generator);
+			return SNO_NO_OBSTACLE;
+		case SNO_LEASE_RENEW_EARLY:
+			sno_lease_postpone(&p->lease, &p->generator, unit);
+			sno_lease_quietly(renew_session_early, &unit, sno_partition_number(p));
+			if (sno_session_partition[purpose] == NULL)
+				return SNO_NO_OBSTACLE;
+			break;
+		case SNO_LEASE_ISSUE:
+			break;
+	}
+	*step = purpose == SNO_FOR_CLOCK ? step_clock(p, unit, issued) :
+		sno_backfill_step(&p->generator, &p->backfill, unit, issued);
+	return *step == SNO_ISSUED ? SNO_NO_OBSTACLE : move_on(purpose, unit);
+}
+
+/*
+ * The state word of the session's next id, and its partition is the one that issued
+ * it.  `unit` is the one wanted for backfill; for the clock it is read anew after
+ * each thing done.  Waits sno.max_wait at most.
+ */
+uint64
+sno_session_next(SnoPurpose purpose, uint64 unit)
+{
+	SnoWait		wait = {.partition = -1};
+
+	sno_session_begin_own();
+	wait.counters = &sno_my_activity->own;
+	for (;;)
+	{
+		SnoStep		step = SNO_EXHAUSTED;
+		uint64		issued = 0;
+		SnoObstacle obstacle;
+
+		if (purpose == SNO_FOR_CLOCK)
+			unit = sno_clock_unit();
+		obstacle = issue_own_or_prepare(purpose, unit, &issued, &step);
+		if (step == SNO_ISSUED)
+			return issued;
+		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+			sno_wait(&wait, obstacle, 1);
+	}
+}

@@ -1,0 +1,23 @@
+/*
+ * session.h
+ *		The partitions of a session, from its first id to its end.
+ */
+#ifndef SNO_SESSION_H
+#define SNO_SESSION_H
+
+#include "postgres.h"
+
+#include "shared/partition.h"
+
+/* The partitions that this session owns, by purpose; NULL if it has none. */
+extern SnoPartition *sno_session_partition[2];
+
+/* A value of sno.partitions that can't be applied, while there is no other. */
+extern const char *sno_partition_refused;
+
+extern void sno_session_begin(void);
+extern void sno_session_begin_own(void);
+extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);
+extern void sno_session_release_unusable(void);
+
+#endif							/* SNO_SESSION_H */

@@ -1,0 +1,162 @@
+/*
+ * wait.c
+ *		Waiting for an id, and the error when it takes too long.
+ *
+ * A wait can be interrupted, others see it, and sno.max_wait ends it.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+
+#include "compat.h"
+#include "generate/session.h"
+#include "generate/wait.h"
+#include "lease/definition.h"
+#include "lease/table.h"
+#include "shared/clock.h"
+#include "shared/notifier.h"
+#include "shared/partition.h"
+
+int			sno_max_wait;
+
+/* Raise the error that a table couldn't be locked in this mode. */
+pg_noreturn static void
+refuse_lock(const char *table, const char *mode)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
+					table, sno_max_wait),
+			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
+					   mode),
+			 errhint("Look for that session in pg_locks, and end its transaction.")));
+}
+
+/* Raise the error that a named generator's partition belongs to a session. */
+pg_noreturn static void
+refuse_held(const SnoWait *wait)
+{
+	int			owner = sno_partition_owner(sno_partition_at(wait->partition));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("partition %d of generator \"%s\" was in use for %d ms",
+					wait->partition, wait->generator, sno_max_wait),
+			 owner > 0 ?
+			 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
+					   owner) :
+			 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again."),
+			 errhint("End that session, or use another partition.")));
+}
+
+/* Raise the error that a named generator couldn't issue an id. */
+pg_noreturn static void
+refuse_named(const SnoWait *wait, char *detail, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("generator \"%s\" could not issue a sno within %d ms",
+					wait->generator, sno_max_wait),
+			 errdetail_internal("%s", detail),
+			 errhint("%s", hint)));
+}
+
+/* Raise the error for what is in the way. */
+pg_noreturn static void
+give_up(const SnoWait *wait)
+{
+	switch (wait->obstacle)
+	{
+		case SNO_TABLE_LOCKED:
+			refuse_lock(SNO_TABLE_NAME, "ROW SHARE");
+		case SNO_DEFINITIONS_LOCKED:
+			refuse_lock(SNO_DEFINITION_TABLE, "ACCESS SHARE");
+		case SNO_NO_PARTITION:
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("no partition was free for a sno within %d ms", sno_max_wait),
+					 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
+							   sno_partition_range.first, sno_partition_range.last),
+					 errhint("Widen \"sno.partitions\", or end sessions that don't generate any more.")));
+			break;
+		case SNO_NO_BACKFILL:
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("no partition is left for a sno of a given time"),
+					 errdetail("Of the partitions from %d to %d, half may be used for given times, once each, and only if they were never leased.",
+							   sno_partition_range.first, sno_partition_range.last),
+					 errhint("Widen \"sno.partitions\", and give times in ascending order.")));
+			break;
+		case SNO_HELD:
+			refuse_held(wait);
+		case SNO_BACKFILLED:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("partition %d of generator \"%s\" is used up",
+							wait->partition, wait->generator),
+					 errdetail("It went to ids of given times, those of sno_generate_at()."),
+					 errhint("Drop the generator, and create it with another partition.")));
+			break;
+		case SNO_CLOCK_BEHIND:
+			refuse_named(wait, "The clock is behind what the generator issued, or may have issued before the server crashed.",
+						 "Set the system clock right, wait, or drop the generator and create it with another partition.");
+		case SNO_BUSY:
+			refuse_named(wait, "Another session is writing its state to disk.",
+						 "Raise \"sno.max_wait\".");
+		case SNO_UNIT_EXHAUSTED:
+			refuse_named(wait,
+						 psprintf("It issues at most %d ids per %d ms, to all sessions together.",
+								  wait->unit_size, SNO_UNIT_MSEC),
+						 "Raise \"sno.max_wait\", or widen the bounds of the generator.");
+		case SNO_TOO_FAST:
+		case SNO_CLASH:
+		case SNO_NO_OBSTACLE:
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no partition could issue a sno within %d ms", sno_max_wait),
+			 errdetail("This session takes new partitions at a limited rate, and those it had are used up or behind a clock that stepped back."),
+			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
+}
+
+/*
+ * Wait at most `msec` for an obstacle to go away.  Raises an error if sno.max_wait
+ * has passed since the first wait, or at once if no wait helps.
+ */
+void
+sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
+{
+	int64		now = sno_clock_monotonic();
+	int64		left;
+	uint32		event;
+
+	sno_session_release_unusable();
+	/* That no partition is free tells more than that we asked too often. */
+	if (obstacle != SNO_TOO_FAST || wait->obstacle != SNO_NO_PARTITION)
+		wait->obstacle = obstacle;
+	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED)
+		give_up(wait);
+
+	if (wait->since == 0)
+	{
+		wait->since = now;
+		if (wait->counters != NULL)
+			sno_counters_wait(wait->counters);
+	}
+	sno_activity_wait(wait->generator, wait->partition);
+	sno_notifier_ask();
+	left = sno_max_wait - (now - wait->since) / 1000;
+	if (left <= 0)
+		give_up(wait);
+
+	event = wait->generator == NULL ? sno_wait_event("SnoPartition") : sno_wait_event("SnoGenerator");
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 Min(msec, left), event);
+	ResetLatch(MyLatch);
+	if (wait->counters != NULL)
+		sno_counters_waited(wait->counters, sno_clock_monotonic() - wait->since);
+	CHECK_FOR_INTERRUPTS();
+}

@@ -1,0 +1,44 @@
+/*
+ * wait.h
+ *		Waiting for an id, and the error when it takes too long.
+ */
+#ifndef SNO_WAIT_H
+#define SNO_WAIT_H
+
+#include "postgres.h"
+
+#include "shared/activity.h"
+
+/* What keeps a generator from issuing an id now. */
+typedef enum SnoObstacle
+{
+	SNO_NO_OBSTACLE,
+	SNO_CLASH,					/* another holder leases the same; try again at once */
+	SNO_TABLE_LOCKED,			/* sno_lease */
+	SNO_DEFINITIONS_LOCKED,		/* sno_generator */
+	SNO_NO_PARTITION,			/* none is free for the clock */
+	SNO_TOO_FAST,				/* the session took too many new leases */
+	SNO_NO_BACKFILL,			/* no partition is left for given times */
+	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left */
+	SNO_CLOCK_BEHIND,			/* what it issued */
+	SNO_BACKFILLED,				/* its partition went to ids of given times */
+	SNO_BUSY,					/* another session writes its row */
+	SNO_HELD					/* its partition belongs to a session */
+} SnoObstacle;
+
+/* Who waits, and for what. */
+typedef struct SnoWait
+{
+	const char *generator;		/* NULL for a session generator */
+	int			partition;		/* of a named generator, or -1 */
+	int			unit_size;		/* ids that a named generator issues in a unit */
+	SnoCounters *counters;		/* count the wait, unless NULL */
+	int64		since;			/* monotonic µs, 0 before the first wait */
+	SnoObstacle obstacle;		/* what the error is about */
+} SnoWait;
+
+extern int	sno_max_wait;		/* ms */
+
+extern void sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec);
+
+#endif							/* SNO_WAIT_H */

@@ -1,0 +1,390 @@
+/*
+ * record.c
+ *		What the rows of sno_lease say, and the row of one lease.
+ *
+ * A row has a bound for each tick-tock side: tick_until for the bit 0, tock_until
+ * for 1.  Nothing was issued after its bound on either side.  A session's generator
+ * changes sides without telling, so it has the ceiling as both.
+ *
+ * Whose row is it?  The holder is a random number.  Beside it are the system
+ * identifier, WAL timeline and database that it was drawn under.  A row where these
+ * three aren't the server's own is another holder's: it comes from a backup, from
+ * the primary that this server was a standby of, from a template database or by
+ * logical replication.  Partitions of other holders are the last to be chosen, and
+ * one that another holder leases as well is given up.
+ *
+ * Sessions that find no row of their own at the same time may each draw a holder.
+ * All of these are the server's own, and the first row's is used from then on.  A
+ * copy of a server has the same three.  sno_reseed() makes it another holder: it
+ * sets the system identifier of the rows to 0, which no server has.
+ *
+ * A row that SQL has changed isn't overwritten: a new one is written from memory.
+ * The other one still counts as a bound, even deleted, until it is pruned.
+ *
+ * A named generator can't move to another partition.  So its row says where it can
+ * go on: on the side of the lowest bit of drifts, or on the other one, each after
+ * its bound.  If the bound of the former is wall_hi, the generator was closed, and
+ * `sequence` is the next one of that unit.  Else all of the bound's unit counts.
+ *
+ * That is true of rows of our own.  Another server may have opened the generator,
+ * or renewed its lease, in WAL that never came here.  So its row is never exact.
+ * When we open the generator first, we assume that it is open there, with a lease
+ * from now on: we enter the other side (sno_record_recall()).  That is right unless
+ * the lost WAL has another change of the side.
+ *
+ * Locking: a session writes a partition's row only while it owns the partition, and
+ * a named generator's only while it holds the lock of its group.  So no two sessions
+ * write one row.  Both hold for as long as the table is open: sno_reseed() waits
+ * for that before it revokes anything.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "lease/record.h"
+#include "lease/row.h"
+#include "type/fields.h"
+
+/* The system identifier of rows that sno_reseed() disowned: no server has it. */
+#define DISOWNED		0
+
+/* The holder drawn when no row of our own was found, until a row has it. */
+static uint64 drawn_holder;
+
+/* Is what has these two of this server, as it is now? */
+bool
+sno_record_is_ours(int64 system_identifier, int32 timeline)
+{
+	return system_identifier == (int64) GetSystemIdentifier() &&
+		timeline == (int32) GetWALInsertionTimeLine();
+}
+
+static bool
+is_own(const SnoRow *row)
+{
+	return sno_record_is_ours(row->system_identifier, row->timeline) &&
+		row->database == MyDatabaseId;
+}
+
+static SnoSubject
+subject_of(const SnoRow *row)
+{
+	return (SnoSubject) {row->partition, row->named, row->sequence_min, row->sequence_max};
+}
+
+static bool
+is_same(const SnoSubject *a, const SnoSubject *b)
+{
+	return a->partition == b->partition && a->named == b->named &&
+		a->sequence_min == b->sequence_min && a->sequence_max == b->sequence_max;
+}
+
+/* Do they share ids? */
+static bool
+overlaps(const SnoSubject *a, const SnoSubject *b)
+{
+	return a->partition == b->partition && a->sequence_min <= b->sequence_max &&
+		a->sequence_max >= b->sequence_min;
+}
+
+/* Times outside the epoch, which only a forged row has, count as its ends. */
+static uint64
+unit_of(TimestampTz at)
+{
+	uint64		unit;
+
+	(void) sno_timestamptz_to_unit(at, &unit);
+	return unit;
+}
+
+/* Nothing was issued after this under the row's lease, on either side. */
+static uint64
+ceiling_of(const SnoRow *row)
+{
+	return unit_of(Max(row->until[0], row->until[1]));
+}
+
+/* The holder of our own rows. */
+typedef struct Holder
+{
+	bool		found;
+	uint64		number;			/* of the first one's row */
+} Holder;
+
+static void
+note_holder(Holder *holder, const SnoRow *row)
+{
+	if (holder->found || !is_own(row))
+		return;
+	holder->found = true;
+	holder->number = (uint64) row->holder;
+}
+
+/* The holder of our own rows, or a new one. */
+static uint64
+holder_number(const Holder *holder)
+{
+	if (holder->found)
+		return holder->number;
+	if (drawn_holder == 0 &&
+		!pg_strong_random(&drawn_holder, sizeof(drawn_holder)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	return drawn_holder;
+}
+
+typedef struct SurveyPass
+{
+	SnoSurvey  *survey;
+	uint64		now;
+	Holder		holder;
+} SurveyPass;
+
+/* Note in *bound, of a partition, that a row has this ceiling, and if it is our own. */
+static void
+raise_bound(uint64 *bound, uint64 ceiling, bool own)
+{
+	if (*bound != 0)
+	{
+		ceiling = Max(ceiling, SNO_BOUND_CEILING(*bound));
+		own = own || SNO_BOUND_OWN(*bound);
+	}
+	*bound = SNO_BOUND(ceiling, own);
+}
+
+static void
+survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
+{
+	SurveyPass *pass = arg;
+	SnoSurvey  *survey = pass->survey;
+	uint64		ceiling = ceiling_of(row);
+	bool		own = is_own(row);
+	uint64	  **block;
+
+	note_holder(&pass->holder, row);
+	if (!own && ceiling >= pass->now)
+	{
+		survey->others++;
+		survey->others_until = Max(survey->others_until, ceiling);
+	}
+	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
+		return;
+	block = &survey->bounds.block[row->partition / SNO_BOUNDS_BLOCK];
+	if (*block == NULL)
+		*block = palloc0(SNO_BOUNDS_BLOCK * sizeof(uint64));
+	raise_bound(&(*block)[row->partition % SNO_BOUNDS_BLOCK], ceiling, own);
+}
+
+/* What the rows say at the unit `now`; in the current memory context. */
+void
+sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
+{
+	SurveyPass	pass = {.survey = survey,.now = now};
+
+	memset(survey, 0, sizeof(SnoSurvey));
+	(void) sno_row_visit(rel, survey_row, &pass);
+	survey->holder = holder_number(&pass.holder);
+}
+
+typedef struct Recall
+{
+	SnoSubject	subject;
+	SnoRecordKnown known;
+	const void *arg;
+	SnoGenerator *own;			/* what our own rows say, except known ones */
+	SnoGenerator foreign;		/* what rows of other holders say */
+	bool		own_found;		/* is there a row of our own of just this subject? */
+	bool		other_server;	/* is there any row of another server? */
+} Recall;
+
+/* What may have been issued under a row. */
+static SnoGenerator
+issued_under(const SnoRow *row, bool exact)
+{
+	bool		tick_tock = row->drifts & 1;
+
+	exact = exact && row->until[tick_tock] == row->wall_hi &&
+		row->sequence >= row->sequence_min;
+	return (SnoGenerator) {
+		.drifts = (uint32) row->drifts,
+		.wall_safe = unit_of(row->until[!tick_tock]),
+		.word = SNO_WORD(unit_of(row->until[tick_tock]), tick_tock,
+						 exact ? row->sequence : SNO_SEQUENCE_NONE)
+	};
+}
+
+static void
+recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
+{
+	Recall	   *recall = arg;
+	SnoSubject	subject = subject_of(row);
+	bool		own = is_own(row);
+	bool		same = is_same(&subject, &recall->subject);
+	SnoGenerator issued = issued_under(row, own && same);
+
+	if (row->system_identifier != DISOWNED &&
+		!sno_record_is_ours(row->system_identifier, row->timeline))
+		recall->other_server = true;
+	if (!overlaps(&subject, &recall->subject))
+		return;
+	if (own)
+	{
+		recall->own_found = recall->own_found || same;
+		if (!recall->known(recall->arg, &subject))
+			sno_generator_merge(recall->own, &issued);
+	}
+	else
+	{
+		sno_generator_merge(&recall->foreign, &issued);
+		recall->foreign.lease_floor = Max(recall->foreign.lease_floor, ceiling_of(row));
+	}
+}
+
+/*
+ * Merge into the generator of a named generator all that the rows say was issued in
+ * its part of the partition, except for those rows of our own that are known.  Its
+ * floor becomes the highest bound of another holder's rows.
+ *
+ * Another server may have issued more than its rows say, or have rows that never
+ * came here.  So we assume that it left its side for the other one, and used that
+ * up to the unit `until`, the end of a lease that begins now.  That isn't so once
+ * there is a row of our own, or if this server has no past in another one: it has no
+ * row of one, and it defined the generator itself (`made_here`).
+ */
+void
+sno_record_recall(Relation rel, int partition, SnoGenerator *g, uint64 until,
+				  bool made_here, SnoRecordKnown known, const void *arg)
+{
+	Recall		recall = {
+		.subject = {partition, true, g->sequence_min, g->sequence_max},
+		.known = known,
+		.arg = arg,
+		.own = g
+	};
+
+	(void) sno_row_visit(rel, recall_row, &recall);
+	if (!recall.own_found && (recall.other_server || !made_here))
+		sno_generator_switch(&recall.foreign, until);
+	sno_generator_merge(g, &recall.foreign);
+	g->lease_floor = Max(g->lease_floor, recall.foreign.lease_floor);
+}
+
+typedef struct Search
+{
+	SnoSubject	subject;
+	uint64		floor;			/* what others leased up to it doesn't matter */
+	Holder		holder;
+	bool		clash;			/* does another holder lease beyond the floor? */
+	ItemPointerData tid;		/* of our own row that may be overwritten */
+} Search;
+
+/* Is this the row of the subject, and our own? */
+static bool
+is_row_of(const SnoRow *row, const SnoSubject *subject)
+{
+	SnoSubject	it = subject_of(row);
+
+	return is_same(&it, subject) && is_own(row);
+}
+
+static void
+search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
+{
+	Search	   *search = arg;
+	SnoSubject	subject = subject_of(row);
+
+	note_holder(&search->holder, row);
+	if (!overlaps(&subject, &search->subject))
+		return;
+	if (!is_own(row) && ceiling_of(row) > search->floor)
+		search->clash = true;
+	if (place->is_clean && !ItemPointerIsValid(&search->tid) &&
+		is_row_of(row, &search->subject))
+		search->tid = place->tid;
+}
+
+/* Write a row over the one that is there.  Its bounds never fall, except a named generator's. */
+static bool
+overwrite(SnoRow *row, const void *arg)
+{
+	SnoRow		new = *(const SnoRow *) arg;
+	SnoSubject	subject = subject_of(&new);
+
+	if (!is_row_of(row, &subject))
+		return false;
+	for (int side = 0; side < 2 && !new.named; side++)
+		new.until[side] = Max(new.until[side], row->until[side]);
+	memcpy(row, &new, offsetof(SnoRow, named) + sizeof(bool));
+	return true;
+}
+
+/*
+ * Write the row of what the caller owns: its generator, which isn't shared here,
+ * with the ceiling that it is to have.  The caller flushes *lsn before it publishes
+ * the ceiling.  False, and nothing is written, if another holder's row shows a lease
+ * of the same that reaches beyond our floor.
+ */
+bool
+sno_record_write(Relation rel, int partition, bool named, const SnoGenerator *g,
+				 XLogRecPtr *lsn)
+{
+	SnoRow		row = {
+		.system_identifier = (int64) GetSystemIdentifier(),
+		.timeline = (int32) GetWALInsertionTimeLine(),
+		.database = MyDatabaseId,
+		.partition = partition,
+		.sequence_min = g->sequence_min,
+		.sequence_max = g->sequence_max,
+		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), SNO_SEQUENCE_NONE),
+		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
+		.drifts = g->drifts,
+		.taken_at = GetCurrentTimestamp(),
+		.named = named
+	};
+	bool		tick_tock = g->drifts & 1;
+
+	row.until[tick_tock] = sno_unit_to_timestamptz(g->ceiling);
+	row.until[!tick_tock] = sno_unit_to_timestamptz(named ? g->wall_safe : g->ceiling);
+	for (;;)
+	{
+		Search		search = {.subject = subject_of(&row),.floor = g->lease_floor};
+		BlockNumber room;
+
+		ItemPointerSetInvalid(&search.tid);
+		room = sno_row_visit(rel, search_row, &search);
+		if (search.clash)
+			return false;
+		row.holder = (int64) holder_number(&search.holder);
+		if (!ItemPointerIsValid(&search.tid))
+			*lsn = sno_row_insert(rel, room, &row);
+		else if (!sno_row_change(rel, &search.tid, overwrite, &row, lsn))
+			continue;
+		drawn_holder = 0;
+		return true;
+	}
+}
+
+static bool
+disown_row(SnoRow *row, const void *arg)
+{
+	if (!is_own(row))
+		return false;
+	row->system_identifier = DISOWNED;
+	return true;
+}
+
+/*
+ * Become another holder: all rows of our own are nobody's from now on, flushed, and
+ * no session issues in their partitions any more.  Nobody else has the table open:
+ * so nobody writes a row, or reserves a partition after a look at the rows, between
+ * the two.
+ */
+void
+sno_record_disown(Relation rel)
+{
+	sno_partition_revoke_all();
+	XLogFlush(sno_row_change_all(rel, disown_row));
+}

@@ -1,0 +1,45 @@
+/*
+ * record.h
+ *		What the rows of sno_lease say, and the row of one lease.
+ */
+#ifndef SNO_RECORD_H
+#define SNO_RECORD_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+#include "utils/rel.h"
+
+#include "core/generator.h"
+#include "shared/partition.h"
+
+/* What a row is about: a session's partition, or a part of it for a named generator. */
+typedef struct SnoSubject
+{
+	int			partition;
+	bool		named;
+	int			sequence_min;
+	int			sequence_max;
+} SnoSubject;
+
+/* What all rows say. */
+typedef struct SnoSurvey
+{
+	SnoBounds	bounds;			/* of each partition, but not which are defined */
+	uint64		holder;			/* who we are: that of our own rows, or a new one */
+	int			others;			/* leases of other holders that last now */
+	uint64		others_until;	/* the last unit of these */
+} SnoSurvey;
+
+/* Does the caller know better than a row of ours what was issued under it? */
+typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
+
+extern bool sno_record_is_ours(int64 system_identifier, int32 timeline);
+extern void sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey);
+extern void sno_record_recall(Relation rel, int partition, SnoGenerator *g, uint64 until,
+							  bool made_here, SnoRecordKnown known, const void *arg);
+extern bool sno_record_write(Relation rel, int partition, bool named,
+							 const SnoGenerator *g, XLogRecPtr *lsn);
+extern void sno_record_disown(Relation rel);
+
+#endif							/* SNO_RECORD_H */

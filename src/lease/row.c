@@ -1,0 +1,352 @@
+/*
+ * row.c
+ *		The rows of table sno_lease, read and written in place.
+ *
+ * A session writes a row as sequence.c writes a sequence: it overwrites the row on
+ * its page under the buffer's exclusive lock, and logs that by generic WAL.  The
+ * row belongs to no transaction.  So a lease can be taken in a read-only
+ * transaction, in a parallel worker, and in the transaction that created the
+ * extension.  ROLLBACK doesn't undo it, and logical decoding doesn't see it.
+ *
+ * A new row is put on a page the same way, as a frozen tuple.  It is visible to
+ * all at once, as a page needs that is marked all-visible or all-frozen.  And it
+ * has no trace that a rollback, VACUUM or a crash could act on.
+ *
+ * The table is as table.c demands, so a row is a C struct.  One that SQL has
+ * changed isn't overwritten, because it has a transaction's marks.
+ *
+ * Locking: rows are read under their buffer's share lock and written under its
+ * exclusive lock.  A reader without a lock on the page, as COPY and pg_dump, may
+ * see a row half old, half new.  That is harmless: fields are aligned, and each of
+ * tick_until and tock_until is true by itself, whatever the other fields say.
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/rmgr.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+
+#include "lease/row.h"
+#include "lease/table.h"
+
+/* A tuple as sno_row_insert() makes it: its header has no bitmap of nulls. */
+#define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
+#define ROW_SIZE		(offsetof(SnoRow, named) + sizeof(bool))
+#define TUPLE_SIZE		(HEADER_SIZE + ROW_SIZE)
+
+/* The row in a tuple that holds_row(). */
+static SnoRow *
+row_of(HeapTupleHeader tuple)
+{
+	return (SnoRow *) ((char *) tuple + tuple->t_hoff);
+}
+
+static bool
+holds_row(HeapTupleHeader tuple, Size length)
+{
+	return length >= SizeofHeapTupleHeader &&
+		HeapTupleHeaderGetNatts(tuple) >= SNO_TABLE_COLUMNS &&
+		tuple->t_hoff >= SizeofHeapTupleHeader &&
+		tuple->t_hoff == MAXALIGN(tuple->t_hoff) &&
+		length >= tuple->t_hoff + ROW_SIZE;
+}
+
+/* A row with a null can't be in force: NOT NULL was dropped, and set again. */
+static bool
+has_null(HeapTupleHeader tuple)
+{
+	for (int i = 0; i < SNO_TABLE_COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
+		if (att_isnull(i, tuple->t_bits))
+			return true;
+	return false;
+}
+
+/*
+ * The tuple at `offset` of a page, whatever transaction made or deleted it;
+ * NULL if there is none.  Raises an error if it can't be one of ours.
+ */
+static HeapTupleHeader
+tuple_at(Page page, OffsetNumber offset)
+{
+	ItemId		item;
+	HeapTupleHeader tuple;
+
+	if (offset > PageGetMaxOffsetNumber(page))
+		return NULL;
+	item = PageGetItemId(page, offset);
+	if (!ItemIdIsNormal(item))
+		return NULL;
+	tuple = (HeapTupleHeader) PageGetItem(page, item);
+	if (!holds_row(tuple, ItemIdGetLength(item)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
+						SNO_TABLE_NAME),
+				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
+	return has_null(tuple) ? NULL : tuple;
+}
+
+/* May it be overwritten: does it have no marks of any transaction? */
+static bool
+is_clean(HeapTupleHeader tuple)
+{
+	return HeapTupleHeaderXminFrozen(tuple) &&
+		(tuple->t_infomask & HEAP_XMAX_INVALID ||
+		 HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask));
+}
+
+static bool
+has_room(Page page)
+{
+	return PageIsNew(page) || PageGetHeapFreeSpace(page) >= MAXALIGN(TUPLE_SIZE);
+}
+
+static OffsetNumber
+last_offset(Page page)
+{
+	return PageIsNew(page) ? InvalidOffsetNumber : PageGetMaxOffsetNumber(page);
+}
+
+/*
+ * Visit every row, deleted and uncommitted ones too: one that counts too much costs
+ * nothing but a partition.  Returns the first page that has room for one more row,
+ * or the number of pages if none has.
+ */
+BlockNumber
+sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber room = blocks;
+
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		Buffer		buffer = ReadBuffer(rel, block);
+		Page		page = BufferGetPage(buffer);
+
+		CHECK_FOR_INTERRUPTS();
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		for (OffsetNumber o = FirstOffsetNumber; o <= last_offset(page); o++)
+		{
+			HeapTupleHeader tuple = tuple_at(page, o);
+			SnoRowPlace place;
+
+			if (tuple == NULL)
+				continue;
+			ItemPointerSet(&place.tid, block, o);
+			place.is_clean = is_clean(tuple);
+			visitor(row_of(tuple), &place, arg);
+		}
+		if (room == blocks && has_room(page))
+			room = block;
+		UnlockReleaseBuffer(buffer);
+	}
+	return room;
+}
+
+/*
+ * Is the page as we write it, without a trace of SQL?  VACUUM removes the other
+ * traces, and leaves PD_ALL_VISIBLE.
+ */
+static bool
+has_no_trace(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+
+	if (header->pd_flags != 0 || TransactionIdIsValid(header->pd_prune_xid))
+		return false;
+	for (OffsetNumber o = FirstOffsetNumber; o <= PageGetMaxOffsetNumber(page); o++)
+	{
+		ItemId		item = PageGetItemId(page, o);
+		HeapTupleHeader tuple;
+
+		if (!ItemIdIsNormal(item) || ItemIdGetLength(item) != TUPLE_SIZE)
+			return false;
+		tuple = (HeapTupleHeader) PageGetItem(page, item);
+		if (!HeapTupleHeaderXminFrozen(tuple) ||
+			TransactionIdIsValid(HeapTupleHeaderGetRawXmax(tuple)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The copy of a locked page, to be changed.
+ *
+ * SQL leaves traces on a page that aren't in WAL, or aren't replayed: hint bits
+ * and command ids of tuples, pd_prune_xid and flags of the page.  So a standby's
+ * page may differ in them, which does no harm.  But wal_consistency_checking,
+ * which ignores them in a record of the heap, doesn't in a generic one: it stops
+ * the standby.  While it is on, each record has an image of the page.  If the page
+ * has such traces, replay must take the image, not only compare the page with it.
+ * That makes both pages the same again.
+ */
+static Page
+register_page(GenericXLogState *state, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	bool		whole = PageIsNew(page) ||
+		(wal_consistency_checking[RM_GENERIC_ID] && !has_no_trace(page));
+
+	return GenericXLogRegisterBuffer(state, buffer,
+									 whole ? GENERIC_XLOG_FULL_IMAGE : 0);
+}
+
+/*
+ * Make and log the change of the page that `state` has, and release its buffer.
+ *
+ * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but
+ * that of 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  A
+ * checkpoint may come between the two.  Recovery will then begin after the record,
+ * but the page isn't written, for it isn't dirty yet.  We flush the record and
+ * publish the ceiling.  After a crash, recovery doesn't read the record, and the
+ * page on disk has the old row: the lease is lost, and its ids are issued again.
+ *
+ * A buffer that is dirty before the record exists is safe.  It stays dirty while
+ * we hold its exclusive lock, because a page is written out under a lock on its
+ * content.  So a checkpoint from which recovery begins after the record finds the
+ * buffer dirty, waits for our lock, and writes the new row.
+ */
+static XLogRecPtr
+finish_page(GenericXLogState *state, Buffer buffer)
+{
+	XLogRecPtr	lsn;
+
+	MarkBufferDirty(buffer);
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return lsn;
+}
+
+/*
+ * Change the row at `tid`, unless it isn't there any more or SQL has changed it.
+ * *lsn is the end of what was logged.
+ */
+bool
+sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
+			   const void *arg, XLogRecPtr *lsn)
+{
+	Buffer		buffer = ReadBuffer(rel, ItemPointerGetBlockNumber(tid));
+	GenericXLogState *state;
+	HeapTupleHeader tuple;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(rel);
+	tuple = tuple_at(register_page(state, buffer), ItemPointerGetOffsetNumber(tid));
+	if (tuple == NULL || !is_clean(tuple) || !change(row_of(tuple), arg))
+	{
+		GenericXLogAbort(state);
+		UnlockReleaseBuffer(buffer);
+		return false;
+	}
+	*lsn = finish_page(state, buffer);
+	return true;
+}
+
+/*
+ * Change all rows of a page; returns the end of what was logged, if anything.  A
+ * page of which nothing is changed stays as it is: a new one would be invalid with
+ * an LSN.
+ */
+static XLogRecPtr
+change_page(Relation rel, BlockNumber block, SnoRowChange change)
+{
+	Buffer		buffer = ReadBuffer(rel, block);
+	GenericXLogState *state;
+	Page		page;
+	bool		changed = false;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(rel);
+	page = register_page(state, buffer);
+	for (OffsetNumber o = FirstOffsetNumber; o <= last_offset(page); o++)
+	{
+		HeapTupleHeader tuple = tuple_at(page, o);
+
+		if (tuple != NULL && change(row_of(tuple), NULL))
+			changed = true;
+	}
+	if (changed)
+		return finish_page(state, buffer);
+	GenericXLogAbort(state);
+	UnlockReleaseBuffer(buffer);
+	return InvalidXLogRecPtr;
+}
+
+/* Change all rows, those that SQL has changed too; returns the end of what was logged. */
+XLogRecPtr
+sno_row_change_all(Relation rel, SnoRowChange change)
+{
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		XLogRecPtr	end = change_page(rel, block, change);
+
+		lsn = Max(lsn, end);
+	}
+	return lsn;
+}
+
+/* A page with room for a row, at `block` or later, pinned and locked. */
+static Buffer
+page_with_room(Relation rel, BlockNumber block)
+{
+	for (;; block++)
+	{
+		Buffer		buffer;
+
+		if (block < RelationGetNumberOfBlocks(rel))
+			buffer = ReadBuffer(rel, block);
+		else
+		{
+			LockRelationForExtension(rel, ExclusiveLock);
+			buffer = ReadBuffer(rel, P_NEW);
+			UnlockRelationForExtension(rel, ExclusiveLock);
+			block = BufferGetBlockNumber(buffer);
+		}
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		if (has_room(BufferGetPage(buffer)))
+			return buffer;
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/*
+ * Put a new row on a page, at `block` or later, as a frozen tuple.  Returns the end
+ * of what was logged.
+ */
+XLogRecPtr
+sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
+{
+	HeapTupleHeader tuple = palloc0(TUPLE_SIZE);
+	Buffer		buffer = page_with_room(rel, block);
+	GenericXLogState *state = GenericXLogStart(rel);
+	Page		page;
+	OffsetNumber offset;
+
+	HeapTupleHeaderSetNatts(tuple, SNO_TABLE_COLUMNS);
+	tuple->t_hoff = HEADER_SIZE;
+	HeapTupleHeaderSetXmin(tuple, FrozenTransactionId);
+	HeapTupleHeaderSetXminFrozen(tuple);
+	HeapTupleHeaderSetCmin(tuple, FirstCommandId);
+	HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
+	tuple->t_infomask |= HEAP_XMAX_INVALID;
+	memcpy(row_of(tuple), row, ROW_SIZE);
+
+	page = register_page(state, buffer);
+	if (PageIsNew(page))
+		PageInit(page, BufferGetPageSize(buffer), 0);
+	offset = PageAddItem(page, (char *) tuple, TUPLE_SIZE, InvalidOffsetNumber,
+						 false, true);
+	if (offset == InvalidOffsetNumber)
+		elog(ERROR, "could not add a row to table \"%s\"", SNO_TABLE_NAME);
+	tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
+	ItemPointerSet(&tuple->t_ctid, BufferGetBlockNumber(buffer), offset);
+	return finish_page(state, buffer);
+}

@@ -1,0 +1,59 @@
+/*
+ * row.h
+ *		The rows of table sno_lease, read and written in place.
+ */
+#ifndef SNO_ROW_H
+#define SNO_ROW_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "storage/block.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+/* A row as it is on its page; sql/sno--1.0.sql describes the columns. */
+typedef struct SnoRow
+{
+	int64		holder;
+	int64		system_identifier;
+	int32		timeline;
+	Oid			database;
+	int32		partition;
+	int32		sequence_min;
+	int32		sequence_max;
+	int32		sequence;
+	TimestampTz wall_hi;
+	int64		drifts;
+	TimestampTz until[2];		/* by tick-tock: tick_until, tock_until */
+	TimestampTz taken_at;
+	bool		named;
+} SnoRow;
+
+/*
+ * Where a row is, and whether it may be overwritten: not if SQL has inserted,
+ * changed or deleted it.
+ */
+typedef struct SnoRowPlace
+{
+	ItemPointerData tid;
+	bool		is_clean;
+} SnoRowPlace;
+
+/* Looks at a row, while its page is locked. */
+typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void *arg);
+
+/*
+ * Changes the copy of a row that is to be logged; false if the row stays as it is,
+ * and nothing is logged.
+ */
+typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
+
+extern BlockNumber sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg);
+extern bool sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
+						   const void *arg, XLogRecPtr *lsn);
+extern XLogRecPtr sno_row_change_all(Relation rel, SnoRowChange change);
+extern XLogRecPtr sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row);
+
+#endif							/* SNO_ROW_H */

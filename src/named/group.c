@@ -1,0 +1,227 @@
+/*
+ * group.c
+ *		The named generators of a partition, found and locked together.
+ *
+ * The named generators that a partition has, or had, are a group.  It is in a list
+ * of the database's space that the partition's number leads to.  It is never removed
+ * nor moved.  A group keeps session generators out of its partition.
+ *
+ * A definition (lease/definition.c) gives a name to a state: a partition, and bounds
+ * of the sequence.  What was issued is known by the state, not by the name: here,
+ * from its first use until the server stops, and in its row of sno_lease.  So
+ * neither a drop nor a rollback forgets anything, and a generator that is defined
+ * again goes on where it was.
+ *
+ * Locking: the lists of groups change under the space's lock, all else of a group
+ * under the group's lock.  Nobody waits for a group's lock, but tries again each
+ * millisecond: its owner may be writing to disk, and a caller can be cancelled.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "named/group.h"
+#include "shared/partition.h"
+
+StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c can't follow a list of groups");
+
+static dsa_pointer *
+list_of(int partition)
+{
+	return &sno_space->groups[partition % SNO_GROUP_LISTS];
+}
+
+/* Nothing is forgotten yet: no bounds. */
+static void
+clear_forgotten(SnoGroup *group)
+{
+	group->forgotten = (SnoGenerator) {.sequence_min = SNO_SEQUENCE_MAX,.sequence_max = 0};
+}
+
+/* A group that a former database of the space had, or a new one. */
+static SnoGroup *
+make_group(void)
+{
+	dsa_pointer place = sno_space->spare_groups;
+	SnoGroup   *group = sno_group_at(place);
+
+	if (group != NULL)
+	{
+		sno_space->spare_groups = group->next;
+		for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
+		{
+			s->life = 0;
+			s->open = false;
+		}
+	}
+	else
+	{
+		place = dsa_allocate0(sno_area, sizeof(SnoGroup));
+		group = sno_group_at(place);
+		group->place = place;
+		sno_shmem_init_lock(&group->lock);
+	}
+	clear_forgotten(group);
+	return group;
+}
+
+static SnoGroup *
+find_in_list(int partition)
+{
+	SnoGroup   *group = sno_group_at(*list_of(partition));
+
+	while (group != NULL && group->partition != partition)
+		group = sno_group_at(group->next);
+	return group;
+}
+
+/* The group of a partition, NULL if there is none. */
+SnoGroup *
+sno_group_find(int partition)
+{
+	SnoGroup   *group;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	group = find_in_list(partition);
+	LWLockRelease(&sno_space->lock);
+	return group;
+}
+
+/* The group of a partition, which is made if there is none. */
+SnoGroup *
+sno_group_have(int partition)
+{
+	SnoGroup   *group;
+
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	group = find_in_list(partition);
+	if (group == NULL)
+	{
+		group = make_group();
+		group->partition = partition;
+		sno_partition_set_named(partition);
+		group->next = *list_of(partition);
+		*list_of(partition) = group->place;
+	}
+	LWLockRelease(&sno_space->lock);
+	return group;
+}
+
+/*
+ * Lock a group; false if another session has it.  States of a former life of the
+ * space have no lease any more.  What they issued is a bound among others.
+ */
+bool
+sno_group_lock(SnoGroup *group)
+{
+	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+		return false;
+	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
+		if (s->life != 0 && s->life != sno_space->life)
+		{
+			sno_state_close(s);
+			sno_lease_clear(&s->lease);
+			s->known = false;
+			s->life = sno_space->life;
+		}
+	return true;
+}
+
+/* The state with these bounds in a group that is locked, or NULL; NULL if there is none. */
+SnoNamedState *
+sno_group_find_state(SnoGroup *group, int sequence_min, int sequence_max)
+{
+	SnoNamedState *s = group == NULL ? NULL : sno_state_at(group->states);
+
+	while (s != NULL &&
+		   (s->life == 0 || s->shared.sequence_min != sequence_min ||
+			s->shared.sequence_max != sequence_max))
+		s = sno_state_at(s->next);
+	return s;
+}
+
+/* A new state is put into the list of all, where it stays. */
+static void
+list_state(SnoNamedState *s, dsa_pointer place)
+{
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	s->listed = sno_journal->named_states;
+	pg_write_barrier();
+	sno_journal->named_states = place;
+	LWLockRelease(&sno_journal->lock);
+}
+
+/* Keep what a state issued among what the group has forgotten. */
+static void
+forget_state(SnoGroup *group, const SnoNamedState *s)
+{
+	SnoGenerator issued = sno_state_copy(s);
+	SnoGenerator *all = &group->forgotten;
+
+	all->sequence_min = Min(all->sequence_min, issued.sequence_min);
+	all->sequence_max = Max(all->sequence_max, issued.sequence_max);
+	sno_state_merge_other(all, issued);
+}
+
+/*
+ * Take a state out of the group's list, to be used for another definition: one that
+ * is closed and has no user, the one made first.  InvalidDsaPointer if all are to be
+ * kept.
+ */
+static dsa_pointer
+recycle_state(SnoGroup *group)
+{
+	dsa_pointer *link = NULL;
+	dsa_pointer place;
+	SnoNamedState *s;
+	int			unused = 0;
+
+	for (dsa_pointer *l = &group->states; DsaPointerIsValid(*l); l = &sno_state_at(*l)->next)
+	{
+		s = sno_state_at(*l);
+		if (s->life != 0 && (s->open || pg_atomic_read_u32(&s->users) > 0))
+			continue;
+		link = l;
+		unused += s->life == 0 ? SNO_STATES_KEPT + 1 : 1;
+	}
+	if (unused <= SNO_STATES_KEPT)
+		return InvalidDsaPointer;
+
+	place = *link;
+	s = sno_state_at(place);
+	*link = s->next;
+	if (s->life != 0)
+		forget_state(group, s);
+	return place;
+}
+
+static SnoNamedState *
+make_state(SnoGroup *group, const SnoDefinition *d)
+{
+	dsa_pointer place = recycle_state(group);
+	bool		is_new = !DsaPointerIsValid(place);
+	SnoNamedState *s;
+
+	if (is_new)
+		place = dsa_allocate0(sno_area, sizeof(SnoNamedState));
+	s = sno_state_at(place);
+	sno_state_init(s, d);
+	s->group = group->place;
+	s->next = group->states;
+	group->states = place;
+	if (is_new)
+		list_state(s, place);
+	return s;
+}
+
+/* The state that a definition means, in a group that is locked; made if there is none. */
+SnoNamedState *
+sno_group_have_state(SnoGroup *group, const SnoDefinition *d)
+{
+	SnoNamedState *s = sno_group_find_state(group, d->sequence_min, d->sequence_max);
+
+	if (s == NULL)
+		s = make_state(group, d);
+	s->made_here = d->made_here;
+	return s;
+}

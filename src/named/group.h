@@ -1,0 +1,43 @@
+/*
+ * group.h
+ *		The named generators of a partition, found and locked together.
+ */
+#ifndef SNO_GROUP_H
+#define SNO_GROUP_H
+
+#include "named/state.h"
+#include "shared/shmem.h"
+
+/* Of the closed states of a group that no session uses, this many are kept. */
+#define SNO_STATES_KEPT	8
+
+typedef struct SnoGroup
+{
+	dsa_pointer next;			/* in a list of the space; comes first */
+	dsa_pointer place;			/* its own */
+	dsa_pointer states;
+	int			partition;
+	LWLock		lock;
+	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
+								/* somewhere within its bounds */
+} SnoGroup;
+
+static inline SnoGroup *
+sno_group_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+static inline SnoNamedState *
+sno_state_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+extern SnoGroup *sno_group_find(int partition);
+extern SnoGroup *sno_group_have(int partition);
+extern bool sno_group_lock(SnoGroup *group);
+extern SnoNamedState *sno_group_find_state(SnoGroup *group, int sequence_min, int sequence_max);
+extern SnoNamedState *sno_group_have_state(SnoGroup *group, const SnoDefinition *d);
+
+#endif							/* SNO_GROUP_H */

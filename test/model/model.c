@@ -1,0 +1,2221 @@
+/*
+ * model.c
+ *		All generators on models small enough to be explored whole: every order of
+ *		their steps in every session, of clock readings, errors, crashes and
+ *		promotions, and of what else happens to rows and definitions.  Prints TAP.
+ *
+ * The code that decides runs as it is: the core, partitions, leases, sessions and
+ * named generators.  What is replaced is what only reads and writes: rows are an
+ * array, a clock reads what the search tells it, a wait ends the call.  What is
+ * needed of PostgreSQL has the same form in all versions.
+ *
+ * A world has one or two lines: databases of one server, or servers.  A line has
+ * partitions, rows as they are written and as they are on disk, and sessions.  One
+ * line has a group of named generators, with up to two states.  A session is in a
+ * call, or between two.  Calls run on a stack of their own, which is a part of the
+ * world: it is put away wherever something else may come in between, and brought
+ * back to go on in any order.  A call ends where it would wait, and where it would
+ * begin anew: at a session generator's second reading of the clock, and at a named
+ * generator's second look at the word.
+ *
+ * A session generator's call ends with its look at the rows, too.  The next one
+ * reserves a partition by what was seen then.  It also stops before it flushes, and
+ * before it publishes.  All else that it does concerns only what it owns, or is done
+ * under a lock.
+ *
+ * A named generator stops before each addition to a word, swap and exchange, and
+ * where a lock is asked for that makes a difference.  Whoever holds a group's lock
+ * is alone with the rows, and what others do meanwhile to a word that isn't closed
+ * touches neither rows nor anything that the holder relies on.  So a change under
+ * the lock is one step here, except for exchanges, and for errors: before a row is
+ * written, before it is flushed, after it is.  Two scopes are explored without this
+ * argument.  There it stops also at the lock, and before and after each load, store,
+ * write and flush.
+ *
+ * Clocks aren't part of the world: each reading may be any unit.  So clocks run,
+ * stand, and step either way, each session's by itself.  When a session generator's
+ * lease is renewed early is left open too: anywhere within the lease.  Tickets
+ * aren't part of the world: no rule depends on them.
+ *
+ * Which ids were issued isn't recorded either.  Instead, a world remembers at most
+ * one of its ids, and at each id issued the search goes on both ways: with a world
+ * that remembers it, if it remembers none yet, and one that doesn't.  An id is
+ * issued twice in some run if and only if it is in one that remembers it from its
+ * first time on.  Of named generators, it is checked whether rows on disk bound
+ * that id (N2 of src/README.md), and whether a state that is open is alone (N1).
+ *
+ * A server's successors continue its world: a crash loses its memory, a promotion
+ * makes it another holder as well.  As either may happen at any moment, they stand
+ * for backups too.  Rows get to disk in any order, as long as they do when they are
+ * flushed.  The kill of a session is an error, followed by the session's end.
+ *
+ * A standby that never received the end of the WAL goes on from what was on disk
+ * before.  Ids that were issued since may come again if its clock is behind: the
+ * scope of session generators shows that they don't otherwise.  Ids of a named
+ * generator come again only if both sides were used in the WAL that is lost, or the
+ * successor itself steps back below what it took to be leased.  What was issued
+ * before the table was truncated may come again if a crash follows before its row
+ * is written anew.
+ *
+ * A database may also be dropped, and made again of another one with the same OID
+ * and the same files, while the server runs: its space begins another life.
+ *
+ * Not modelled: partitions for given times, sno_reseed(), tables that are locked,
+ * rows that are forged, and an XLogFlush() of later records only: a row that is
+ * flushed is, whatever becomes of the others.
+ *
+ * Each rule has its mutants, decisions made wrong.  All are to be caught, and
+ * nothing is to be found without one.
+ */
+/* Calls change stacks by longjmp(), which its checked variant would refuse. */
+#undef _FORTIFY_SOURCE
+
+#include "postgres.h"
+
+#include <setjmp.h>
+#include <string.h>
+#include <ucontext.h>
+
+/* Where a call may be. */
+typedef enum Place
+{
+	NOWHERE,
+	AT_LOAD,
+	AT_CEILING,
+	AT_STORE,
+	AT_EXCHANGE,
+	AT_ADD,
+	AT_SWAP,
+	AT_LOCK,
+	AT_WRITE,
+	AT_FLUSH,
+	FLUSHED,
+	AT_CLOCK,
+	SURVEYED,					/* all rows; the next call goes on there */
+	WAITING,					/* or beginning anew; that is the end of the call */
+	BROKEN						/* by an error, likewise */
+} Place;
+
+/* Each atomic access to a word or a ceiling is a step of its own. */
+static void at_word(Place place, const volatile void *address);
+static uint64 slack(const volatile void *address);
+static uint64 judge(const volatile void *address, uint64 word);
+
+#define __atomic_load_n(p, order) \
+	(at_word(AT_LOAD, p), __atomic_load_n(p, order) + slack(p))
+#define __atomic_store_n(p, value, order) \
+	(at_word(AT_STORE, p), __atomic_store_n(p, value, order))
+#define __atomic_exchange_n(p, value, order) \
+	(at_word(AT_EXCHANGE, p), __atomic_exchange_n(p, value, order))
+#define __atomic_fetch_add(p, value, order) \
+	(at_word(AT_ADD, p), judge(p, __atomic_fetch_add(p, value, order)))
+#define __atomic_compare_exchange_n(p, expected, value, weak, order, other) \
+	(at_word(AT_SWAP, p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
+
+/* One block of partitions is enough. */
+#include "sno.h"
+#undef SNO_PARTITION_MAX
+#define SNO_PARTITION_MAX 1023
+
+#include "lease/lease.h"
+#include "lease/record.h"
+#include "lease/row.h"
+#include "lease/table.h"
+#include "named/group.h"
+#include "shared/attempt.h"
+#include "shared/clock.h"
+
+/*
+ * What may have a mutant or a pause is interposed: where a macro has its name, the
+ * files that are included call the function below instead, which calls the real one.
+ */
+static uint64 read_clock(void);
+static uint64 lease_end(uint64 now);
+static uint64 half(void);
+static void start_few(SnoGenerator *g, uint64 floor, uint16 min, uint16 max);
+static SnoStep step_own(SnoGenerator *g, uint64 now, uint64 *got);
+static SnoLeaseTask lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit,
+							   uint32 file);
+static void merge_row(SnoGenerator *g, const SnoGenerator *other);
+static void merge_memory(SnoGenerator *g, const SnoGenerator *other);
+static void switch_side(SnoGenerator *g, uint64 until);
+static void drift(SnoGenerator *g, uint64 now);
+static uint64 close_word(SnoGenerator *g);
+static SnoPartition *exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose);
+static SnoPartition *reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds,
+								  uint64 holder, SnoPurpose purpose);
+static void park(SnoPartition *p);
+static void abandon(SnoPartition *p);
+static SnoPartition copy_partition(int number);
+static void survey_earlier(Relation rel, uint64 now, SnoSurvey *survey);
+static bool write_row(Relation rel, int partition, bool named, const SnoGenerator *g,
+					  XLogRecPtr *lsn);
+static bool write_own(SnoLease *lease, Relation rel, int partition, bool named,
+					  SnoGenerator g, uint64 ceiling);
+static bool lock_group(SnoGroup *group);
+static int	states_kept(void);
+static bool bounds_overlap(const SnoGenerator *a, const SnoGenerator *b);
+extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued);
+
+#define sno_generator_share_unit real_share_unit
+#include "../../src/core/generator.c"
+#undef sno_generator_share_unit
+#include "../../src/core/backfill.c"
+
+#define sno_generator_start start_few
+#include "../../src/shared/partition.c"
+#undef sno_generator_start
+
+#define sno_generator_merge merge_row
+#define sno_generator_switch switch_side
+#include "../../src/lease/record.c"
+#undef sno_generator_merge
+#undef sno_generator_switch
+
+#define sno_lease_half half
+#define sno_record_write write_row
+#include "../../src/lease/lease.c"
+
+#define sno_clock_unit read_clock
+#define sno_lease_end(now, half) lease_end(now)
+#define sno_lease_task lease_task
+#define sno_generator_step step_own
+#define sno_partition_exchange exchange_partition
+#define sno_partition_reserve reserve_anew
+#define sno_partition_park park
+#define sno_partition_abandon abandon
+#define sno_record_survey survey_earlier
+#define sno_lease_write write_own
+#include "generate/generate.h"
+#include "../../src/generate/session.c"
+#undef sno_generator_step
+#undef sno_partition_exchange
+#undef sno_partition_reserve
+#undef sno_partition_park
+#undef sno_partition_abandon
+#undef sno_record_survey
+#undef sno_lease_write
+
+/* A scope says how soon states are forgotten. */
+#undef SNO_STATES_KEPT
+#define SNO_STATES_KEPT states_kept()
+#include "../../src/named/group.c"
+
+#define strlcpy(to, from, size) ((void) 0)
+#define sno_generator_merge merge_memory
+#define sno_generator_drift drift
+#define sno_generator_close close_word
+#define sno_partition_copy copy_partition
+#define sno_group_lock lock_group
+#define sno_bounds_overlap bounds_overlap
+#include "../../src/named/state.c"
+#include "../../src/named/named.c"
+#undef strlcpy
+#undef sno_generator_merge
+#undef sno_generator_drift
+#undef sno_generator_close
+#undef sno_partition_copy
+#undef sno_group_lock
+#undef sno_bounds_overlap
+#undef sno_record_write
+#undef sno_lease_task
+
+/* The libc's, not the server's. */
+#undef printf
+#undef snprintf
+#undef qsort
+
+#include "explore.h"
+
+#define LINES		2			/* the most there can be of each */
+#define SESSIONS	2
+#define PARTITIONS	2
+#define STATES		2
+#define ROWS		4
+#define FILE_NOW	2			/* the file of a table, and what it was before */
+#define FILE_BEFORE 1
+
+/* A line of descent: a database, whose past is to be met by none of its ids. */
+typedef enum Lines
+{
+	ONE,
+	TWO_DATABASES,				/* of one server, the second made of the first */
+	TWO_SERVERS					/* the second copied from the first; both live */
+} Lines;
+
+typedef struct Scope
+{
+	const char *name;
+	unsigned	units,			/* that a clock may read: from 0 on, or if there are */
+								/* named generators, from 1 on */
+				lease;			/* units that it reaches beyond now */
+	unsigned	sessions[LINES];
+	Lines		lines;
+	unsigned	partitions,
+				sequences;		/* of a session generator, 0 if there is none */
+	bool		named;			/* is there a named generator? */
+	int			first,			/* bounds of its sequence, */
+				last,
+				longer;			/* and of another one from 0 to this; 0 if there is none */
+	bool		fine,			/* pauses wherever there could be one */
+				promotions,		/* the server becomes another holder, once */
+				lags,			/* and lacks the end of the WAL */
+				restores,		/* rows and ids, or snapshots, of others come in */
+				again,			/* a database is dropped, and made again */
+				rewrites,		/* the table is given a new file, or truncated */
+				forgets,		/* no closed state is kept */
+				disjoint,		/* the servers' partitions are */
+				plain,			/* no errors, no early renewals of session generators; */
+								/* closed rows get lost in a crash */
+				large;			/* too much so to be explored whole: for mutants only */
+} Scope;
+
+#define OWN(sequence_count, partition_count) \
+	.sequences = sequence_count, .partitions = partition_count
+#define NAMED(sequence_first, sequence_last) \
+	.named = true, .partitions = 1, .first = sequence_first, .last = sequence_last
+
+typedef enum ScopeNumber
+{
+	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
+	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
+	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
+	NAMED_PROMOTION_LAGS, BOTH, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
+	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN
+} ScopeNumber;
+
+static const Scope scopes[] = {
+	[ONE_PARTITION] = {"one partition, few units", 5, 2, {2}, OWN(1, 1), .rewrites = true},
+	[TWO_SESSIONS] = {"one partition, two sessions", 6, 2, {2}, OWN(2, 1), .rewrites = true},
+	[ROWS_RESTORED] = {"rows restored", 6, 2, {2}, OWN(1, 1), .restores = true},
+	[TWO_PARTITIONS] = {"two partitions, two sessions", 4, 2, {2}, OWN(1, 2)},
+	[PROMOTION] = {"a promotion", 4, 2, {1}, OWN(1, 2), .promotions = true},
+	[PROMOTION_LAGS] = {"a promotion without the end of the WAL", 4, 2, {1}, OWN(1, 2),
+	.promotions = true,.lags = true,.plain = true},
+	[DATABASES] = {"two databases", 2, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),.plain = true},
+	[DATABASE_AGAIN] = {"a database made again", 4, 2, {1, 1}, TWO_DATABASES, OWN(1, 1),
+	.again = true,.plain = true},
+	[SERVERS] = {"two servers", 4, 2, {1, 1}, TWO_SERVERS, OWN(1, 1),.plain = true},
+	[SERVERS_APART] = {"two servers kept apart", 3, 1, {1, 1}, TWO_SERVERS, OWN(1, 2),
+	.disjoint = true,.plain = true},
+	[DATABASES_LONGER] = {"two databases, more units", 3, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),
+	.plain = true,.large = true},
+
+	[NAMED_ONE] = {"named: one session", 3, 0, {1}, NAMED(0, 1)},
+	[NAMED_LONGER] = {"named: one session, longer leases", 4, 2, {1}, NAMED(0, 0)},
+	[NAMED_TWO] = {"named: two sessions", 2, 2, {2}, NAMED(0, 1)},
+	[NAMED_FINE] = {"named: one session, each step", 2, 0, {1}, NAMED(0, 0),.fine = true},
+	[NAMED_TWO_FINE] = {"named: two sessions, each step", 1, 0, {2}, NAMED(0, 1),.fine = true},
+	[OVERLAP] = {"states that overlap", 2, 0, {1}, NAMED(0, 0),.longer = 1,.plain = true},
+	[OVERLAP_TWO] = {"states that overlap, two sessions", 1, 0, {2}, NAMED(0, 0),.longer = 1,
+	.plain = true},
+	[NAMED_PROMOTION_LAGS] = {"named: a promotion without the end of the WAL", 3, 0, {1},
+	NAMED(0, 0),.promotions = true,.lags = true,.plain = true},
+	[BOTH] = {"a named and a session generator", 2, 0, {1}, NAMED(0, 0),.sequences = 2},
+	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true},
+	[SNAPSHOTS] = {"snapshots restored", 2, 0, {1}, NAMED(0, 0),.restores = true},
+	[SNAPSHOTS_TWO] = {"snapshots restored, two sessions", 2, 0, {2}, NAMED(0, 0),
+	.restores = true,.plain = true},
+	[NAMED_REWRITTEN] = {"named: a table rewritten", 2, 0, {2}, NAMED(0, 0),.rewrites = true},
+	[LAST_SEQUENCE] = {"named: the last sequence", 4, 0, {2}, NAMED(65535, 65535),.plain = true},
+	[NAMED_AGAIN] = {"named: a database made again", 2, 2, {0, 1}, TWO_DATABASES, NAMED(0, 0),
+	.again = true},
+	[FORGOTTEN] = {"states that overlap, and are forgotten", 2, 0, {1}, NAMED(0, 0),.longer = 1,
+	.forgets = true,.rewrites = true,.plain = true}
+};
+
+/*
+ * Each mutant, what it is, the scope that is to catch it, and whether an id issued
+ * twice is to do so, or any rule.  A mutant of session generators is caught by a
+ * rule only if one more rule stands between, or what isn't modelled: a race within
+ * the core's step, or a server never heard of.  What a step back writes as
+ * wall_safe, the ceiling, isn't here: the unit left would do, as its word was taken
+ * before.
+ */
+#define MUTANTS(M) \
+	M(PUBLISHED_BEFORE_FLUSHED, "a ceiling is published before it is flushed", ONE_PARTITION, true) \
+	M(ISSUED_BEFORE_PUBLISHED, "ids are issued under a ceiling that is only written", ONE_PARTITION, true) \
+	M(CEILING_LOWERED, "a renewal lowers the ceiling", ONE_PARTITION, true) \
+	M(GOES_ON_BELOW_CEILING, "after a crash it goes on where the lease began", ONE_PARTITION, true) \
+	M(FLOOR_IGNORES_OTHERS, "the floor ignores other holders' rows", PROMOTION, false) \
+	M(FLOOR_OFF_BY_ONE, "the floor's unit counts as free", ONE_PARTITION, true) \
+	M(FLOOR_IGNORES_MEMORY, "the floor is what the rows say, whatever memory knows", ROWS_RESTORED, true) \
+	M(RESERVED_BY_ROW_ALONE, "a partition whose row isn't written yet isn't reserved", ONE_PARTITION, false) \
+	M(PARKED_GIVEN_TWICE, "a parked partition is given to two sessions", ONE_PARTITION, false) \
+	M(FORMER_LIFE_TRUSTED, "what a former database had parked is given to another one", DATABASE_AGAIN, true) \
+	M(FORMER_LEASE_KEPT, "the lease of a former life isn't cleared", DATABASE_AGAIN, true) \
+	M(OTHERS_NOT_AVOIDED, "another database's partition is taken while one is free", DATABASES, false) \
+	M(ABANDONED_FORGOTTEN, "an abandoned partition's state is forgotten", ROWS_RESTORED, true) \
+	M(CLASH_IGNORED, "another holder's lease of the partition is ignored", ROWS_RESTORED, true) \
+	M(PENDING_KEPT, "a pending ceiling is kept for the next partition", TWO_PARTITIONS, true) \
+	M(SEQUENCE_NOT_CARRIED, "a parked partition forgets its sequence", TWO_SESSIONS, true) \
+	M(WALL_SAFE_NOT_CARRIED, "a parked partition forgets its wall_safe", ONE_PARTITION, true) \
+	M(DRIFTS_NOT_CARRIED, "a parked partition forgets its drifts", ONE_PARTITION, true) \
+	M(TICK_TOCK_NOT_TOGGLED, "a step back stays on its side", ONE_PARTITION, true) \
+	M(WALL_SAFE_OFF_BY_ONE, "a step back may go to wall_safe", ONE_PARTITION, true) \
+	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
+	M(HOLDER_WITHOUT_TIMELINE, "a promoted server remains the same holder", PROMOTION, false) \
+	M(HOLDER_WITHOUT_DATABASE, "all databases are one holder", DATABASES_LONGER, false) \
+	M(OPENED_BEFORE_FLUSHED, "a state is opened before its row is flushed", NAMED_ONE, false) \
+	M(PENDING_BEFORE_WRITTEN, "a renewal that fails counts as written", NAMED_ONE, false) \
+	M(DRIFT_NOT_WRITTEN, "a step back's row says nothing of the side that is left", NAMED_ONE, false) \
+	M(DRIFT_WITHOUT_CLOSING, "a step back doesn't take the word", NAMED_TWO, false) \
+	M(DRIFT_STAYS_ON_SIDE, "named: a step back stays on its side", NAMED_ONE, false) \
+	M(OPEN_LOOKS_EXACT, "an open state's row says that it is exact", NAMED_ONE, false) \
+	M(CRASH_STAYS_ON_SIDE, "after a crash it goes on on the same side", NAMED_ONE, false) \
+	M(WALL_SAFE_FORGOTTEN, "a second crash forgets the other side", NAMED_ONE, false) \
+	M(LATE_ADDITION_COUNTS, "what is added to a closed word is issued", NAMED_TWO, false) \
+	M(SWAP_GOES_BACK, "a step back swaps the word", NAMED_ONE, false) \
+	M(LOCK_IGNORED, "two sessions change a group at a time", NAMED_TWO_FINE, false) \
+	M(OVERLAP_NOT_CLOSED, "a state that overlaps isn't closed", OVERLAP, false) \
+	M(STATES_IGNORED, "what overlapping states issued is ignored", OVERLAP, false) \
+	M(SESSIONS_IGNORED, "what session generators issued is ignored", BOTH, false) \
+	M(OWNER_IGNORED, "a state is opened while a session owns the partition", BOTH, false) \
+	M(RESTORED_AS_IS, "a snapshot is restored whatever is known", SNAPSHOTS, false) \
+	M(CEILING_FALLS, "a word comes back with a lower ceiling", SNAPSHOTS_TWO, false) \
+	M(FILE_IGNORED, "a table's new file isn't noticed", NAMED_REWRITTEN, false) \
+	M(OTHERS_ROW_TRUSTED, "another holder's row is trusted as one's own", NAMED_PROMOTION_LAGS, false) \
+	M(OTHERS_DEFINITION_TRUSTED, "without a row, another holder issued nothing", NAMED_PROMOTION_LAGS, false) \
+	M(DRIFT_AS_EXHAUSTED, "a step back makes the word of an exhausted unit", LAST_SEQUENCE, false) \
+	M(FORMER_STATE_TRUSTED, "a state of a former life stays open", NAMED_AGAIN, false) \
+	M(FORGOTTEN_IGNORED, "what forgotten states issued is ignored", FORGOTTEN, false)
+
+#define NAME_OF(name, ...)	name,
+#define ROW_OF(name, text, scope, by_id)	{name, text, scope, by_id},
+
+typedef enum Mutant
+{
+	NONE,
+	MUTANTS(NAME_OF)
+} Mutant;
+
+static const struct
+{
+	Mutant		mutant;
+	const char *name;
+	ScopeNumber scope;
+	bool		by_id;
+}			mutants[] = {
+	MUTANTS(ROW_OF)
+	/* These two are of both kinds of generators. */
+	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
+	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE}
+};
+
+/* The rows of a line, each in a place of its own; one that isn't there has no system. */
+typedef struct Row
+{
+	SnoRow		written,
+				durable;
+} Row;
+
+typedef struct Session
+{
+	uint32		at;				/* where its call is: a part, or 0 if in none */
+	uint8		place,
+				call,
+				definition;		/* what its generator's name means */
+	bool		locked,			/* does it hold the group's lock, */
+				reading,		/* and the table? */
+				late;			/* was the table truncated since its call began? */
+	SnoPartition *own;
+	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
+	Use			use;
+} Session;
+
+typedef struct Line
+{
+	int32		parked;			/* of the space */
+	dsa_pointer group;
+	SnoPartition partition[PARTITIONS];
+} Line;
+
+/* The id that is remembered. */
+typedef struct Id
+{
+	bool		is_set,
+				everywhere,		/* other lines are to keep off as well, for now */
+				restored,		/* it came from another holder */
+				excused,		/* the row that bounded it is gone */
+				lost;			/* the row that bounded it was in WAL that is lost */
+	uint8		lines,			/* a bit for each that has it in its past */
+				partition;
+	uint32		drifts;			/* if lost, what the row that there was said */
+	uint64		word;
+} Id;
+
+typedef struct Rest
+{
+	uint8		turned,			/* promotions and copies that have taken place */
+				earliest,		/* that a clock may read now, and */
+				latest,			/* what one has read, where that matters */
+				states;
+	Id			id;
+	SnoGroup	group;
+} Rest;
+
+typedef struct World
+{
+	Rest		rest;
+	Line		line[LINES];
+	Row			row[LINES][ROWS];
+	SnoRow		standby[ROWS];	/* the rows that it has received */
+	SnoNamedState state[STATES];
+	Session		session[LINES][SESSIONS];
+} World;
+
+/* What may happen to a world: to a session, to a line, or to all. */
+typedef enum Event
+{
+	ISSUE,
+	ISSUE_SLOWLY,
+	ISSUE_RENEWING,				/* the last one of a session generator */
+	ISSUE_NAMED,
+	ISSUE_NAMED_SLOWLY,
+	RESTORE,
+	END,						/* the last one that is a call */
+	GO_ON,						/* the last one that runs one */
+	RENEW_EARLY,
+	BREAK_OFF,
+	REDEFINE,					/* the last one that is a session's */
+	SETTLE,
+	CRASH,
+	RECEIVE,
+	TURN,
+	REWRITE,
+	TRUNCATE,
+	RESTORE_ROW,
+	EVENTS
+} Event;
+
+static const char *const events[] = {
+	"generate", "generate, slowly", "generate, renew early", "generate named",
+	"generate named, slowly", "restore", "end", "go on", "renew early", "error",
+	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
+	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored"
+};
+
+static const Scope *scope;
+static Mutant mutant;
+static bool only_ids;			/* are ids issued twice all that the search is for? */
+static World w;
+
+/* Whose turn it is: a line and a session of it; and what it is outside of the world. */
+static int	line;
+static Session *session;
+static SnoSpace space[LINES];
+static Use	use;
+
+/* Of the call that runs. */
+static Event call;
+static unsigned clock_readings[2];
+static int	read_count;
+static unsigned holder_choice;
+static bool chose_holder;
+static int	error_in;			/* an error in the next but so many places of one */
+static bool looked;				/* has it loaded the word? */
+static bool beginning;			/* has it just begun, and seen nothing? */
+static bool renewing_early;
+static bool surveying;			/* what it reads the rows for */
+static bool hiding_others;
+static uint64 bounds_block[SNO_BOUNDS_BLOCK];
+
+/* The id that the last event issued, if it did; or somebody else, as a snapshot says. */
+static bool issued;
+static bool was_late;			/* the call that just ended */
+static bool issued_elsewhere;
+static uint64 issued_word;
+static uint64 issue_count;
+
+static void
+amiss(const char *what)
+{
+	if (!only_ids)
+		wrong(what);
+}
+
+/* Calls, and the stack that they run on. */
+
+#define STACK_SIZE	8192
+#define FRAME		256			/* of stop(), at most */
+
+typedef struct Continuation
+{
+	jmp_buf		here;
+	char		stack[STACK_SIZE];	/* its upper end */
+} Continuation;
+
+static char stack[STACK_SIZE] __attribute__((aligned(64)));
+static size_t depth;
+static jmp_buf inside,
+			outside;
+static Place stopped_at;
+static Continuation idle;		/* where a call begins */
+static size_t idle_depth;
+
+/* The call that runs stops here. */
+static __attribute__((noinline)) void
+stop(Place place)
+{
+	stopped_at = place;
+	depth = TYPEALIGN(8, (size_t) (stack + STACK_SIZE - (char *) __builtin_frame_address(0) + FRAME));
+	if (depth > STACK_SIZE || *(const uint64 *) stack != 0)
+		bail_out("a call is too deep");
+	if (_setjmp(inside) == 0)
+		_longjmp(outside, 1);
+}
+
+static void
+put_away(Continuation *c)
+{
+	memcpy(c->here, inside, sizeof(inside));
+	memcpy(c->stack, stack + STACK_SIZE - depth, depth);
+}
+
+/* Let a call go on until it stops. */
+static void
+bring_back(const Continuation *c, size_t size)
+{
+	memset(stack, 0, STACK_SIZE - size);
+	memcpy(inside, c->here, sizeof(inside));
+	memcpy(stack + STACK_SIZE - size, c->stack, size);
+	if (_setjmp(outside) == 0)
+		_longjmp(inside, 1);
+}
+
+/* A place where a call may stop, unless it was just begun. */
+static void
+pause_at(Place place)
+{
+	if (!beginning)
+		stop(place);
+	beginning = false;
+}
+
+/* Is it a session generator's? */
+static bool
+is_own_call(void)
+{
+	return call <= ISSUE_RENEWING;
+}
+
+/* A place where there may be an error. */
+static void
+risk(Place place)
+{
+	if (is_own_call())
+		return;
+	if (scope->fine)
+		pause_at(place);
+	else if (error_in-- == 0)
+		stop(BROKEN);
+}
+
+/* A named generator's state, by its generator; NULL if it isn't one that others know. */
+static SnoNamedState *
+state_of(const volatile void *address)
+{
+	for (int i = 0; i < w.rest.states; i++)
+		if ((address == &w.state[i].shared || address == &w.state[i].shared.ceiling) &&
+			w.state[i].group != 0)
+			return &w.state[i];
+	return NULL;
+}
+
+static void
+at_word(Place place, const volatile void *address)
+{
+	SnoNamedState *s = state_of(address);
+
+	if (s == NULL)
+		return;
+	if (place == AT_LOAD && address == &s->shared.ceiling)
+		place = AT_CEILING;
+	if (place == AT_LOAD && !session->locked)
+	{
+		if (looked)
+			stop(WAITING);
+		looked = true;
+	}
+	if (scope->fine || place == AT_ADD || place == AT_SWAP || place == AT_EXCHANGE)
+		pause_at(place);
+	beginning = false;
+}
+
+static uint64
+read_clock(void)
+{
+	if (is_own_call() && (read_count > 0 || session->at != 0))
+		stop(WAITING);
+	if (read_count == lengthof(clock_readings))
+		stop(AT_CLOCK);
+	if (scope->lags && is_own_call())
+		w.rest.latest = Max(w.rest.latest, (uint8) clock_readings[0]);
+	return clock_readings[read_count++];
+}
+
+static uint64
+lease_end(uint64 now)
+{
+	return scope->named ? now + scope->lease : Min(now + scope->lease, scope->units - 1);
+}
+
+static uint64
+half(void)
+{
+	return scope->lease / 2;
+}
+
+/* What PostgreSQL is here. */
+
+int			MyProcPid;
+Oid			MyDatabaseId;
+pg_prng_state pg_global_prng_state;
+volatile sig_atomic_t InterruptPending;
+sigjmp_buf *PG_exception_stack;
+ErrorContextCallback *error_context_stack;
+MemoryContext CurrentMemoryContext;
+MemoryContext TopMemoryContext;
+LWLockPadded *MainLWLockArray;
+
+bool
+LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
+{
+	if (scope->fine || renewing_early || call == END)
+		pause_at(AT_LOCK);
+	for (int i = 0; i < SESSIONS; i++)
+		if (w.session[line][i].locked && mutant != LOCK_IGNORED)
+			return false;
+	return session->locked = true;
+}
+
+/* Nothing stops a call that holds another lock. */
+bool		LWLockAcquire(LWLock *lock, LWLockMode mode) { return true; }
+
+void
+LWLockRelease(LWLock *lock)
+{
+	if (lock == &w.rest.group.lock)
+		session->locked = false;
+}
+
+dsa_pointer
+dsa_allocate_extended(dsa_area *a, size_t size, int flags)
+{
+	if (size == sizeof(SnoGroup))
+		return offsetof(World, rest.group);
+	if (w.rest.states == STATES)
+		bail_out("too many states");
+	return offsetof(World, state) + w.rest.states++ * sizeof(SnoNamedState);
+}
+
+void *
+palloc0(Size size)
+{
+	if (size != sizeof(bounds_block))
+		bail_out("memory is asked for");
+	return memset(bounds_block, 0, sizeof(bounds_block));
+}
+
+bool
+pg_strong_random(void *buffer, size_t size)
+{
+	memset(buffer, 1, size);
+	return true;
+}
+
+/* Errors come from nowhere else than risk(). */
+bool		errstart_cold(int elevel, const char *domain) { bail_out("an error is raised"); return false; }
+bool		errstart(int elevel, const char *domain) { return errstart_cold(elevel, domain); }
+int			errcode(int code) { return 0; }
+int			errmsg(const char *format,...) { return 0; }
+int			errmsg_internal(const char *format,...) { return 0; }
+int			errdetail(const char *format,...) { return 0; }
+int			errdetail_internal(const char *format,...) { return 0; }
+int			errhint(const char *format,...) { return 0; }
+void		errfinish(const char *file, int number, const char *function) { abort(); }
+void		FreeErrorData(ErrorData *error) {}
+void		pg_re_throw(void) { abort(); }
+void		PreventCommandDuringRecovery(const char *name) {}
+bool		IsInParallelMode(void) { return false; }
+
+void	   *dsa_get_address(dsa_area *a, dsa_pointer place) { return (char *) &w + place; }
+bool		bms_is_member(int x, const Bitmapset *a) { return false; }
+void		before_shmem_exit(pg_on_exit_callback function, Datum arg) {}
+uint32		pg_prng_uint32(pg_prng_state *state) { return 0; }
+TimestampTz GetCurrentTimestamp(void) { return 0; }
+void		XLogSetAsyncXactLSN(XLogRecPtr lsn) {}
+uint64		GetSystemIdentifier(void) { return 1; }
+
+MemoryContext AllocSetContextCreateInternal(MemoryContext parent, const char *name, Size min,
+											Size initial, Size max) { return NULL; }
+void		MemoryContextDelete(MemoryContext context) {}
+void		hash_seq_init(HASH_SEQ_STATUS *status, HTAB *table) { status->curBucket = 0; }
+void	   *hash_seq_search(HASH_SEQ_STATUS *status) { return status->curBucket++ == 0 ? &use : NULL; }
+
+/* A server that is promoted, or the copy of one, has another WAL timeline. */
+TimeLineID
+GetWALInsertionTimeLine(void)
+{
+	if (mutant == HOLDER_WITHOUT_TIMELINE)
+		return 1;
+	return 1 + (scope->promotions ? w.rest.turned : scope->lines == TWO_SERVERS ? line : 0);
+}
+
+/* What the rest of the extension is here. */
+
+SnoSpace   *sno_space;
+dsa_area   *sno_area;
+SnoJournal *sno_journal;
+SnoActivity *sno_my_activity;
+
+void		sno_shmem_init_lock(LWLock *lock) {}
+void		sno_shmem_note_use(int number) {}
+void		sno_space_enter(void) {}
+void		sno_activity_begin(void) {}
+void		sno_activity_end(void) {}
+void		sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to) {}
+void		sno_counters_init(SnoCounters *c, uint32 sequence) {}
+void		sno_counters_exhausted(SnoCounters *c) {}
+void		sno_journal_failure(int partition, const char *message) {}
+void		sno_clock_watch(void) {}
+int64		sno_clock_monotonic(void) { return 0; }
+Bitmapset  *sno_definition_partitions(void) { return NULL; }
+void		sno_definition_missing(const char *name) { abort(); }
+
+/* Which partitions are used is seen by the partitions themselves. */
+bool
+sno_shmem_is_used(int number)
+{
+	if (mutant == OTHERS_NOT_AVOIDED || scope->lines != TWO_DATABASES)
+		return false;
+	return w.line[0].partition[number].life != 0 || w.line[1].partition[number].life != 0;
+}
+
+ErrorData *
+sno_attempt(void (*work) (void *), void *arg)
+{
+	renewing_early = true;
+	work(arg);
+	return NULL;
+}
+
+void
+sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
+{
+	sno_session_release_unusable();
+	stop(WAITING);
+}
+
+/* A name means either definition. */
+SnoDefinitionLook
+sno_definition_find(const char *name, SnoDefinition *d)
+{
+	*d = (SnoDefinition) {.sequence_min = scope->first,.sequence_max = scope->last,.meta = -1,
+		.made_here = !scope->promotions || w.rest.turned == 0};
+	if (session->definition == 1)
+	{
+		d->sequence_min = 0;
+		d->sequence_max = scope->longer;
+	}
+	return SNO_DEFINITION_FOUND;
+}
+
+static FormData_pg_class table_form = {.relfilenode = FILE_NOW};
+static RelationData table = {.rd_rel = &table_form};
+
+Relation
+sno_table_open(void)
+{
+	session->reading = true;
+	return &table;
+}
+
+void		sno_table_close(Relation rel) { session->reading = false; }
+Relation	sno_table_open_at_exit(void) { return sno_table_open(); }
+void		sno_table_close_at_exit(Relation rel) { sno_table_close(rel); }
+
+RelFileNumber
+sno_table_file(void)
+{
+	if (scope->rewrites && is_own_call())
+		beginning = false;
+	return mutant == FILE_IGNORED ? InvalidOid : FILE_NOW;
+}
+
+/* How many rows a holder may have. */
+static int
+rows_of_holder(void)
+{
+	return (scope->sequences > 0 ? (int) scope->partitions : 0) +
+		(scope->named ? 1 + (scope->longer > 0) : 0);
+}
+
+static int
+count_rows(void)
+{
+	bool		others = scope->lines != ONE || scope->promotions ||
+		(scope->restores && !scope->named);
+
+	return rows_of_holder() * (others ? 2 : 1);
+}
+
+/* The holder that this line is now. */
+static int
+holder(void)
+{
+	return scope->promotions ? w.rest.turned : scope->lines == ONE ? 0 : line;
+}
+
+static bool
+is_there(const SnoRow *row)
+{
+	return row->system_identifier != 0;
+}
+
+BlockNumber
+sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
+{
+	for (int i = 0; i < count_rows(); i++)
+	{
+		SnoRow		row = w.row[line][i].written;
+		SnoRowPlace place = {.is_clean = true};
+
+		if (!is_there(&row) || (hiding_others && !is_own(&row)) ||
+			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_own(&row)))
+			continue;
+		if (mutant == GOES_ON_BELOW_CEILING && surveying)
+			row.until[0] = row.until[1] -= scope->lease * SNO_UNIT_USECS;
+		ItemPointerSet(&place.tid, 0, (OffsetNumber) (i + 1));
+		visitor(&row, &place, arg);
+	}
+	return 0;
+}
+
+/* The place of a row is what tells its record of WAL from others. */
+bool
+sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
+			   const void *arg, XLogRecPtr *lsn)
+{
+	*lsn = ItemPointerGetOffsetNumberNoCheck(tid);
+	return change(&w.row[line][*lsn - 1].written, arg);
+}
+
+/* Each row that there may be has a place of its own. */
+XLogRecPtr
+sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
+{
+	int			number = row->partition;
+
+	if (row->named)
+		number = rows_of_holder() - 1 - (scope->longer > 0 && row->sequence_max == scope->last);
+	number += holder() * rows_of_holder();
+	/* Without what lies behind its last column. */
+	memcpy(&w.row[line][number].written, row, offsetof(SnoRow, named) + sizeof(bool));
+	return (XLogRecPtr) number + 1;
+}
+
+/* A row gets to disk. */
+static bool
+settle(int l, int number)
+{
+	Row		   *row = &w.row[l][number];
+
+	if (memcmp(&row->durable, &row->written, sizeof(SnoRow)) == 0)
+		return false;
+	row->durable = row->written;
+	return true;
+}
+
+/* What is interposed, and its mutants. */
+
+void
+XLogFlush(XLogRecPtr lsn)
+{
+	bool		opening = use.state != NULL && sno_word_is_closed(use.state->shared.word);
+
+	if (is_own_call())
+		pause_at(AT_FLUSH);
+	risk(AT_FLUSH);
+	if (lsn > 0 && mutant != (opening ? OPENED_BEFORE_FLUSHED : PUBLISHED_BEFORE_FLUSHED))
+		settle(line, (int) lsn - 1);
+	if (is_own_call())
+		stop(FLUSHED);
+	risk(FLUSHED);
+}
+
+static void
+start_few(SnoGenerator *g, uint64 floor, uint16 min, uint16 max)
+{
+	sno_generator_start(g, mutant == FLOOR_OFF_BY_ONE && floor > 0 ? floor - 1 : floor,
+						min, (uint16) (scope->sequences - 1));
+}
+
+/* The step of a session generator. */
+static SnoStep
+step_own(SnoGenerator *g, uint64 now, uint64 *got)
+{
+	SnoGenerator before = *g;
+	SnoStep		result;
+
+	if (mutant == ISSUED_BEFORE_PUBLISHED)
+		g->ceiling = Max(g->ceiling, ((SnoPartition *) g)->lease.pending_ceiling);
+	if (mutant == CEILING_OFF_BY_ONE)
+		g->ceiling++;
+	if (mutant == WALL_SAFE_OFF_BY_ONE && now == g->wall_safe && now > 0)
+		g->wall_safe--;
+	result = sno_generator_step(g, now, got);
+	g->ceiling = before.ceiling;
+	if (result != SNO_ISSUED)
+		*g = before;
+	else if (mutant == TICK_TOCK_NOT_TOGGLED && g->drifts != before.drifts)
+	{
+		g->drifts = before.drifts;
+		g->word ^= UINT64_C(1) << 24;
+		*got ^= UINT64_C(1) << 24;
+	}
+	return result;
+}
+
+static SnoLeaseTask
+lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit, uint32 file)
+{
+	SnoGenerator seen;
+
+	at_word(AT_CEILING, &g->ceiling);
+	seen = *g;
+	if (mutant == ISSUED_BEFORE_PUBLISHED)
+		seen.ceiling = Max(seen.ceiling, l->pending_ceiling);
+	if (mutant == CEILING_OFF_BY_ONE)
+		seen.ceiling++;
+	return sno_lease_task(l, &seen, unit, file);
+}
+
+static bool
+write_own(SnoLease *lease, Relation rel, int partition, bool named, SnoGenerator g, uint64 ceiling)
+{
+	bool		written;
+
+	if (mutant == CEILING_LOWERED)
+	{
+		ceiling = lease_end(clock_readings[0]);
+		w.row[line][partition].written.until[0] = w.row[line][partition].written.until[1] = 0;
+	}
+	hiding_others = mutant == CLASH_IGNORED;
+	written = sno_lease_write(lease, rel, partition, named, g, ceiling);
+	hiding_others = false;
+	return written;
+}
+
+static bool
+write_row(Relation rel, int partition, bool named, const SnoGenerator *g, XLogRecPtr *lsn)
+{
+	SnoGenerator row = *g;
+	SnoNamedState *s = named ? use.state : NULL;
+
+	if (mutant == PENDING_BEFORE_WRITTEN && s->open)
+		sno_lease_note_written(&s->lease, g->ceiling, 0, FILE_NOW);
+	risk(AT_WRITE);
+	if (mutant == DRIFT_NOT_WRITTEN && g->drifts != s->shared.drifts)
+		row.wall_safe = s->shared.wall_safe;
+	if (mutant == OPEN_LOOKS_EXACT)
+		row.ceiling = SNO_WORD_UNIT(row.word);
+	return sno_record_write(rel, partition, named, &row, lsn);
+}
+
+/*
+ * Others may do anything between a look at the rows and what follows from it.  So a
+ * call ends with that look.  The next one that comes here takes what was seen then.
+ * It reserves by any clock reading and any holder's number.
+ */
+static void
+survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
+{
+	if (session->place != SURVEYED)
+	{
+		memset(bounds_block, 0, sizeof(bounds_block));
+		surveying = true;
+		sno_record_survey(rel, now, survey);
+		surveying = false;
+		memcpy(session->bound, bounds_block, sizeof(session->bound));
+		stop(SURVEYED);
+	}
+	memcpy(bounds_block, session->bound, sizeof(session->bound));
+	memset(session->bound, 0, sizeof(session->bound));
+	memset(survey, 0, sizeof(SnoSurvey));
+	survey->bounds.block[0] = bounds_block;
+	survey->holder = holder_choice;
+	chose_holder = true;
+	session->place = NOWHERE;
+}
+
+/* What a mutant doesn't carry along when a partition is parked. */
+static void
+lose(SnoPartition *p)
+{
+	SnoGenerator *g = &p->generator;
+
+	if (p == NULL)
+		return;
+	if (mutant == SEQUENCE_NOT_CARRIED)
+		g->word = SNO_WORD(SNO_WORD_UNIT(g->word), SNO_WORD_TICK_TOCK(g->word), 0);
+	if (mutant == WALL_SAFE_NOT_CARRIED)
+		g->wall_safe = g->lease_floor;
+	if (mutant == DRIFTS_NOT_CARRIED)
+		g->drifts = 0;
+}
+
+static void
+park(SnoPartition *p)
+{
+	lose(p);
+	sno_partition_park(p);
+}
+
+static void
+abandon(SnoPartition *p)
+{
+	sno_partition_abandon(p);
+	if (mutant == ABANDONED_FORGOTTEN)
+		memset(p, 0, sizeof(*p));
+}
+
+static void
+keep_pending(SnoPartition *p, const SnoPartition *old)
+{
+	if (mutant == PENDING_KEPT && old != NULL)
+		sno_lease_note_written(&p->lease, old->lease.pending_ceiling,
+							   old->lease.pending_lsn, old->lease.pending_file);
+}
+
+static SnoPartition *
+exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose)
+{
+	SnoPartition before[PARTITIONS];
+	SnoPartition *p;
+
+	memcpy(before, blocks[0], sizeof(before));
+	p = session->place == SURVEYED ? NULL : sno_partition_exchange(old, unit, purpose);
+	if (p == NULL)
+		return NULL;
+	lose(old);
+	keep_pending(p, old);
+	if (mutant == FORMER_LEASE_KEPT)
+		p->lease = before[p - blocks[0]].lease;
+	if (mutant == PARKED_GIVEN_TWICE && p->next == 0)
+	{
+		p->next = sno_space->parked[SNO_FOR_CLOCK];
+		sno_space->parked[SNO_FOR_CLOCK] = sno_partition_number(p) + 1;
+	}
+	return p;
+}
+
+/* Is a row of a partition there of the holder that this line is, or else of another one? */
+static bool
+has_row(int number, bool own)
+{
+	for (int i = 0; i < count_rows(); i++)
+	{
+		const SnoRow *row = &w.row[line][i].written;
+
+		if (is_there(row) && row->partition == number && (i / rows_of_holder() == holder()) == own)
+			return true;
+	}
+	return false;
+}
+
+/* Was `number` free for all, when the caller took one that others leased? */
+static bool
+is_untouched(int number)
+{
+	return !has_row(number, true) && !has_row(number, false) && blocks[0][number].life == 0;
+}
+
+/* Does another database of the server use it? */
+static bool
+is_other_ones(int number)
+{
+	return scope->lines == TWO_DATABASES && w.line[!line].partition[number].life != 0;
+}
+
+static SnoPartition *
+reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 holder,
+			 SnoPurpose purpose)
+{
+	SnoPartition before[PARTITIONS];
+	SnoPartition *p;
+	bool		choice = false,
+				free_choice = false;
+	int			number;
+
+	memcpy(before, blocks[0], sizeof(before));
+	for (int i = 0; i < (int) scope->partitions; i++)
+	{
+		SnoPartition *it = &blocks[0][i];
+
+		choice = choice || is_untouched(i);
+		free_choice = free_choice || (is_untouched(i) && !is_other_ones(i));
+		if (mutant == FLOOR_IGNORES_MEMORY)
+			it->generator.ceiling = 0;
+		if (mutant == RESERVED_BY_ROW_ALONE && sno_partition_owner(it) != 0 && !sno_partition_owned(it) &&
+			it->lease.file == InvalidOid)
+			memset(it, 0, sizeof(SnoPartition));
+	}
+	p = sno_partition_reserve(old, now, bounds, holder, purpose);
+	for (int i = 0; i < (int) scope->partitions; i++)
+		if (&blocks[0][i] != p)
+		{
+			blocks[0][i].generator.ceiling = before[i].generator.ceiling;
+			if (mutant == RESERVED_BY_ROW_ALONE && !sno_partition_owned(&before[i]))
+				blocks[0][i] = before[i];
+		}
+	if (p == NULL)
+		return NULL;
+
+	lose(old);
+	keep_pending(p, old);
+	number = sno_partition_number(p);
+	if (free_choice && is_other_ones(number) && sno_bound(bounds, number) == 0)
+		amiss("another database's partition was taken while one was free");
+	if (choice && !has_row(number, true) && has_row(number, false))
+		amiss("another holder's partition was taken while one was free");
+	return p;
+}
+
+static SnoPartition
+copy_partition(int number)
+{
+	SnoPartition copy = sno_partition_copy(number);
+
+	if (mutant == OWNER_IGNORED)
+		pg_atomic_write_u32(&copy.owner, 0);
+	return copy;
+}
+
+static int
+states_kept(void)
+{
+	return scope->forgets ? 0 : 8;
+}
+
+static bool
+bounds_overlap(const SnoGenerator *a, const SnoGenerator *b)
+{
+	return sno_bounds_overlap(a, b) &&
+		!(mutant == FORGOTTEN_IGNORED && a == &w.rest.group.forgotten);
+}
+
+static bool
+lock_group(SnoGroup *group)
+{
+	for (int i = 0; i < w.rest.states && mutant == FORMER_STATE_TRUSTED; i++)
+		w.state[i].life = sno_space->life;
+	return sno_group_lock(group);
+}
+
+static void
+merge_row(SnoGenerator *g, const SnoGenerator *other)
+{
+	SnoGenerator o = *other;
+
+	if (mutant == CRASH_STAYS_ON_SIDE && SNO_WORD_SEQUENCE(o.word) == SNO_SEQUENCE_NONE)
+		o.word = SNO_WORD(0, o.drifts & 1, SNO_SEQUENCE_NONE);
+	if (mutant == WALL_SAFE_FORGOTTEN)
+		o.wall_safe = 0;
+	sno_generator_merge(g, &o);
+}
+
+/* A successor has another holder's row, or just the definition. */
+static void
+switch_side(SnoGenerator *g, uint64 until)
+{
+	if (mutant == OTHERS_ROW_TRUSTED && g->lease_floor > 0)
+		return;
+	if (mutant == OTHERS_DEFINITION_TRUSTED && g->lease_floor == 0)
+		return;
+	sno_generator_switch(g, until);
+}
+
+static void
+merge_memory(SnoGenerator *g, const SnoGenerator *other)
+{
+	bool		of_session = scope->sequences > 0 && other->sequence_max == scope->sequences - 1;
+
+	if ((mutant == STATES_IGNORED && !of_session && call != RESTORE) ||
+		(mutant == SESSIONS_IGNORED && of_session))
+		return;
+	if (mutant == RESTORED_AS_IS && call == RESTORE)
+		*g = *other;
+	sno_generator_merge(g, other);
+}
+
+static void
+drift(SnoGenerator *g, uint64 now)
+{
+	sno_generator_drift(g, now);
+	if (mutant == DRIFT_AS_EXHAUSTED)
+		g->word = SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_NONE);
+	if (mutant == DRIFT_STAYS_ON_SIDE)
+		g->word = SNO_WORD(now - 1, --g->drifts & 1, SNO_SEQUENCE_NONE);
+}
+
+static uint64
+close_word(SnoGenerator *g)
+{
+	SnoNamedState *s = state_of(g);
+
+	if ((mutant == OVERLAP_NOT_CLOSED && s != use.state) ||
+		(mutant == DRIFT_WITHOUT_CLOSING && s != NULL && s == use.state && s->open))
+		return g->word;
+	if (mutant == CEILING_FALLS && call == RESTORE)
+		g->ceiling = 0;
+	return sno_generator_close(g);
+}
+
+static uint64
+slack(const volatile void *address)
+{
+	return mutant == CEILING_OFF_BY_ONE && use.state != NULL &&
+		address == &use.state->shared.ceiling;
+}
+
+/* What an addition returned. */
+static uint64
+judge(const volatile void *address, uint64 word)
+{
+	return mutant == LATE_ADDITION_COUNTS && use.state != NULL &&
+		address == &use.state->shared.word && sno_word_is_closed(word) ? use.state->word : word;
+}
+
+SnoStep
+sno_generator_share_unit(SnoGenerator *g, uint64 word, uint64 now, uint64 *got)
+{
+	uint64		first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), g->sequence_min);
+
+	if (mutant == SWAP_GOES_BACK && now < SNO_WORD_UNIT(word) && !sno_word_is_closed(word) &&
+		__atomic_compare_exchange_n(&g->word, &word, first + 1, false,
+									__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	{
+		*got = first;
+		return SNO_ISSUED;
+	}
+	return real_share_unit(g, word, now, got);
+}
+
+/* Whose turn it is, and calls */
+
+/* A space begins another life when its database was dropped and made again. */
+static uint32
+life_of(int l)
+{
+	return 1 + (l == 1 && w.rest.turned == 2 && mutant != FORMER_LIFE_TRUSTED);
+}
+
+static void
+enter(int l, int s)
+{
+	static SnoJournal journal;
+
+	line = l;
+	session = &w.session[l][s];
+	sno_space = &space[l];
+	sno_space->parked[false] = w.line[l].parked;
+	sno_space->parked[true] = SNO_LAST_PARKED;
+	sno_space->life = life_of(l);
+	sno_space->groups[0] = w.line[l].group;
+	blocks[0] = w.line[l].partition;
+	MyProcPid = l * SESSIONS + s + 1;
+	MyDatabaseId = 1 + (scope->lines == TWO_DATABASES && l == 1 &&
+						mutant != HOLDER_WITHOUT_DATABASE);
+	sno_partition_range.first = scope->disjoint ? l : 0;
+	sno_partition_range.last = scope->disjoint ? l : (int) scope->partitions - 1;
+	sno_session_partition[SNO_FOR_CLOCK] = session->own;
+	drawn_holder = 0;
+	use = session->use;
+	queue = NULL;
+	leases_left = LEASE_BURST;
+	journal.named_states = InvalidDsaPointer;
+	sno_journal = &journal;
+}
+
+static void
+leave(void)
+{
+	w.line[line].parked = sno_space->parked[false];
+	w.line[line].group = sno_space->groups[0];
+	session->own = sno_session_partition[SNO_FOR_CLOCK];
+	session->use = use;
+}
+
+/* A snapshot of another generator, which issued one id of a unit. */
+static void
+restore(void)
+{
+	SnoDefinition d;
+	SnoGenerator g;
+	uint64		unit = read_clock();
+	bool		tick_tock = read_clock() & 1;
+
+	sno_definition_find(NULL, &d);
+	sno_generator_start(&g, 0, d.sequence_min, d.sequence_max);
+	g.drifts = tick_tock;
+	g.word = SNO_WORD(unit, tick_tock, d.sequence_min) + 1;
+	issued_elsewhere = sno_state_restore(&d, &g) == SNO_NO_OBSTACLE;
+	issued_word = g.word - 1;
+}
+
+/* What runs on the stack. */
+static void
+serve(void)
+{
+	for (;;)
+	{
+		stop(NOWHERE);
+		switch (call)
+		{
+			case ISSUE:
+				issued_word = sno_generate_next();
+				issued = true;
+				break;
+			case ISSUE_RENEWING:
+				sno_session_partition[SNO_FOR_CLOCK]->lease.attention = 0;
+				/* FALLTHROUGH */
+			case ISSUE_SLOWLY:
+				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
+				issued = true;
+				break;
+			case ISSUE_NAMED:
+				issued_word = next_named(&use);
+				issued = true;
+				break;
+			case ISSUE_NAMED_SLOWLY:
+				issued_word = next_named_slowly(&use);
+				issued = true;
+				break;
+			case RESTORE:
+				restore();
+				break;
+			default:
+				if (use.state != NULL)
+					end_uses(0, (Datum) 0);
+				end_session(0, (Datum) 0);
+				break;
+		}
+	}
+}
+
+static void
+prepare_stack(void)
+{
+	static ucontext_t context;
+
+	getcontext(&context);
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	makecontext(&context, serve, 0);
+	if (_setjmp(outside) == 0)
+		setcontext(&context);
+	put_away(&idle);
+	idle_depth = depth;
+}
+
+/* An error ends all that a call holds; after the last call, another session comes. */
+static void
+end_call(void)
+{
+	bool		over = session->call == END;
+
+	was_late = session->late;
+	session->at = 0;
+	session->place = session->call = 0;
+	session->locked = session->reading = session->late = false;
+	memset(session->bound, 0, sizeof(session->bound));
+	if (over)
+	{
+		if (session->own != NULL)
+			bail_out("a session ends with a partition");
+		memset(session, 0, sizeof(*session));
+	}
+}
+
+/* Let the session's call go on, or begin; false if the arguments make no difference. */
+static bool
+run(unsigned a, unsigned b, unsigned error)
+{
+	static Continuation c;
+	bool		surveyed = session->place == SURVEYED;
+
+	clock_readings[0] = a + scope->named;
+	clock_readings[1] = b + scope->named;
+	holder_choice = b;
+	error_in = (int) error - 1;
+	read_count = 0;
+	chose_holder = false;
+	beginning = session->at == 0;
+	looked = !beginning;
+	renewing_early = false;
+	PG_exception_stack = NULL;
+	if (beginning)
+		bring_back(&idle, idle_depth);
+	else
+	{
+		const Part *p = &part[session->at - 1];
+
+		call = session->call;
+		memcpy(&c, p->bytes, p->size);
+		bring_back(&c, p->size - offsetof(Continuation, stack));
+	}
+	leave();
+	session->call = (uint8) (is_own_call() ? ISSUE_SLOWLY : call);
+	if (stopped_at == NOWHERE || stopped_at == WAITING || stopped_at == BROKEN)
+		end_call();
+	else if (stopped_at == SURVEYED)
+	{
+		session->place = SURVEYED;
+		session->call = 0;
+	}
+	else
+	{
+		put_away(&c);
+		session->at = number_of(&c, offsetof(Continuation, stack) + depth);
+		session->place = (uint8) stopped_at;
+	}
+	return !(surveyed && !chose_holder) && (error == 0 || stopped_at == BROKEN) &&
+		(read_count > 0 || a == 0) && (read_count > 1 || chose_holder || b == 0);
+}
+
+/* How far this line has leased a partition. */
+static uint64
+own_ceiling(int number, bool durable)
+{
+	uint64		ceiling = 0;
+
+	for (int i = 0; i < count_rows(); i++)
+	{
+		const SnoRow *row = durable ? &w.row[line][i].durable : &w.row[line][i].written;
+
+		if (is_there(row) && is_own(row) && row->partition == number)
+			ceiling = Max(ceiling, ceiling_of(row));
+	}
+	return ceiling;
+}
+
+/* A session generator issued an id: may it? */
+static void
+check_own_id(void)
+{
+	const SnoPartition *p = session->own;
+	uint64		now = clock_readings[0];
+
+	if (SNO_WORD_UNIT(issued_word) != now)
+		amiss("an id isn't of its time");
+	if (now > own_ceiling(sno_partition_number(p), true))
+		amiss("an id is beyond the ceiling on disk");
+	if (now <= p->generator.lease_floor)
+		amiss("an id is at or below the floor");
+}
+
+/* Events */
+
+/* May the session begin such a call? */
+static bool
+may_begin(void)
+{
+	if (session->place != NOWHERE && !(session->place == SURVEYED && call == ISSUE_SLOWLY))
+		return false;
+	switch (call)
+	{
+		case ISSUE:
+			/* It looks up less than the slow one. */
+			return session->own != NULL && (scope->rewrites || scope->named);
+		case ISSUE_SLOWLY:
+			return scope->sequences > 0;
+		case ISSUE_RENEWING:
+			return scope->sequences > 0 && !scope->plain && session->own != NULL;
+		case ISSUE_NAMED:
+			return scope->named && (scope->fine || scope->rewrites) &&
+				session->use.version != 0;
+		case ISSUE_NAMED_SLOWLY:
+			return scope->named;
+		case RESTORE:
+			return scope->named && scope->restores;
+		case END:
+			return session->use.state != NULL || session->own != NULL;
+		default:
+			return true;
+	}
+}
+
+/* Anywhere within the lease. */
+static bool
+renew_early(unsigned a)
+{
+	uint64		now = a + scope->named;
+	const SnoPartition *p = session->own;
+
+	if (scope->plain || session->place != NOWHERE || p == NULL || !may_issue_in(p) ||
+		p->lease.file != FILE_NOW || now > p->generator.ceiling)
+		return false;
+	call = ISSUE_SLOWLY;
+	clock_readings[0] = (unsigned) now;
+	renew_session_early(&now);
+	leave();
+	session->reading = false;
+	return true;
+}
+
+/* A crash, of the server or one session, which makes the server start over. */
+static bool
+crash(int l)
+{
+	Rest	   *r = &w.rest;
+
+	for (int i = 0; i < LINES; i++)
+		if (scope->lines != TWO_SERVERS || i == l)
+		{
+			memset(&w.line[i], 0, sizeof(Line));
+			w.line[i].parked = SNO_LAST_PARKED;
+			memset(w.session[i], 0, sizeof(w.session[i]));
+			for (int row = 0; row < ROWS; row++)
+				w.row[i][row].written = w.row[i][row].durable;
+		}
+	memset(&r->group, 0, sizeof(r->group));
+	memset(w.state, 0, sizeof(w.state));
+	r->states = 0;
+	r->id.everywhere = r->id.everywhere && scope->disjoint;
+	if (r->id.excused)
+		memset(&r->id, 0, sizeof(Id));
+	return true;
+}
+
+/* Does memory know what was issued before the rows go? */
+static bool
+is_known(void)
+{
+	bool		known = w.rest.group.forgotten.sequence_min <= w.rest.group.forgotten.sequence_max;
+
+	for (int i = 0; i < w.rest.states; i++)
+		known = known || w.state[i].known;
+	return known && w.rest.states > 0;
+}
+
+/* The table gets a new file, on disk, with its rows or without, while nobody uses it. */
+static bool
+rewrite(int l, bool truncate)
+{
+	if (!scope->rewrites || (truncate && !scope->named))
+		return false;
+	for (int i = 0; i < SESSIONS; i++)
+		if (w.session[l][i].reading)
+			return false;
+	if (truncate)
+	{
+		memset(w.row[l], 0, sizeof(w.row[l]));
+		w.rest.id.excused = w.rest.id.is_set;
+		if (!is_known())
+			memset(&w.rest.id, 0, sizeof(Id));
+		for (int i = 0; i < SESSIONS; i++)
+			w.session[l][i].late = w.session[l][i].at != 0;
+	}
+	for (int i = 0; i < ROWS; i++)
+		settle(l, i);
+	for (int i = 0; i < PARTITIONS + STATES; i++)
+	{
+		SnoLease   *lease = i < PARTITIONS ? &w.line[l].partition[i].lease :
+			&w.state[i - PARTITIONS].lease;
+
+		lease->file = Min(lease->file, FILE_BEFORE);
+		lease->pending_file = Min(lease->pending_file, FILE_BEFORE);
+	}
+	return true;
+}
+
+/* Is it as N2 says?  If so, is it on a side that was `left`? */
+static bool
+is_bounded(const Id *id, bool left)
+{
+	uint64		unit = SNO_WORD_UNIT(id->word);
+	int			sequence = (int) SNO_WORD_SEQUENCE(id->word);
+	bool		tick_tock = SNO_WORD_TICK_TOCK(id->word);
+
+	for (int i = 0; i < count_rows(); i++)
+	{
+		const SnoRow *row = &w.row[scope->again][i].durable;
+		uint64		until = unit_of(row->until[tick_tock]);
+
+		if (!is_there(row) || sequence < row->sequence_min || sequence > row->sequence_max ||
+			(left && tick_tock == (row->drifts & 1)))
+			continue;
+		if (row->named && tick_tock == (row->drifts & 1) &&
+			row->wall_hi == row->until[tick_tock] && sequence >= row->sequence)
+			until = Max(until, 1) - 1;
+		if (unit <= until)
+			return true;
+	}
+	return false;
+}
+
+/* Of a named generator: was the row that bounds the id in WAL that is lost? */
+static void
+note_lost(void)
+{
+	Id		   *id = &w.rest.id;
+
+	if (!id->is_set || is_bounded(id, false))
+		return;
+	id->lost = true;
+	id->drifts = 0;
+	for (int i = 0; i < count_rows(); i++)
+		if (is_there(&w.row[0][i].durable))
+			id->drifts = Max(id->drifts, (uint32) w.row[0][i].durable.drifts);
+	/* The side that the successor enters was used, too. */
+	if (SNO_WORD_TICK_TOCK(id->word) != (id->drifts & 1))
+		memset(id, 0, sizeof(*id));
+}
+
+/* A standby is promoted.  If it lags, it lacks rows; its clock isn't behind. */
+static void
+promote(void)
+{
+	if (scope->lags)
+	{
+		for (int i = 0; i < ROWS; i++)
+			w.row[0][i].durable = w.standby[i];
+		memset(w.standby, 0, sizeof(w.standby));
+		w.rest.earliest = w.rest.latest + 1;
+		if (scope->named)
+			note_lost();
+	}
+	crash(0);
+}
+
+/* The standby receives what is on the disk, or as much of it as it will. */
+static bool
+receive(void)
+{
+	bool		more = false;
+
+	if (!scope->lags || w.rest.turned > 0)
+		return false;
+	for (int i = 0; i < ROWS; i++)
+	{
+		more = more || memcmp(&w.standby[i], &w.row[0][i].durable, sizeof(SnoRow)) != 0;
+		w.standby[i] = w.row[0][i].durable;
+	}
+	return more;
+}
+
+/* A server is copied, or a database made of another; it may have been dropped. */
+static void
+copy(void)
+{
+	for (int i = 0; i < ROWS; i++)
+	{
+		/* CREATE DATABASE sees to it that what it copies is on disk. */
+		if (scope->lines == TWO_DATABASES)
+			settle(0, i);
+		w.row[1][i].written = w.row[1][i].durable = w.row[0][i].durable;
+	}
+	if (w.rest.id.lines & 1)
+		w.rest.id.lines = 3;
+	else
+		memset(&w.rest.id, 0, sizeof(Id));
+}
+
+static bool
+has_sessions(int l)
+{
+	for (int s = 0; s < SESSIONS; s++)
+		if (w.session[l][s].place != NOWHERE || w.session[l][s].own != NULL ||
+			w.session[l][s].use.state != NULL)
+			return true;
+	return false;
+}
+
+static bool
+turn(void)
+{
+	if (w.rest.turned == 1 + scope->again ||
+		(scope->lines == ONE && !scope->promotions) ||
+		(w.rest.turned == 1 && has_sessions(1)))
+		return false;
+	w.rest.turned++;
+	if (scope->lines != ONE)
+		copy();
+	else
+		promote();
+	return true;
+}
+
+/*
+ * A row of another holder is restored from a dump, with the ids that go with it.
+ * What was leased by then can't keep off them, but what is leased from then on does.
+ */
+static bool
+restore_row(unsigned ceiling)
+{
+	TimestampTz until = sno_unit_to_timestamptz(ceiling);
+	Row		   *row = &w.row[line][rows_of_holder()];
+
+	if (!scope->restores || scope->named || ceiling <= ceiling_of(&row->written))
+		return false;
+	row->written.system_identifier = 2;
+	row->written.until[0] = row->written.until[1] = until;
+	row->durable = row->written;
+	return true;
+}
+
+static bool
+apply(Event event, unsigned a, unsigned b, unsigned error)
+{
+	switch (event)
+	{
+		case GO_ON:
+			return session->at != 0 && run(a, b, error);
+		case RENEW_EARLY:
+			return scope->sequences > 0 && renew_early(a);
+		case BREAK_OFF:
+			if (session->place == NOWHERE || scope->plain)
+				return false;
+			end_call();
+			return true;
+		case REDEFINE:
+			if (scope->longer == 0 || session->place != NOWHERE ||
+				(session->use.version == 0 && session->use.state != NULL))
+				return false;
+			session->definition = !session->definition;
+			session->use.version = 0;
+			return true;
+		case SETTLE:
+			return !(scope->named && scope->plain) && settle(line, (int) a);
+		case CRASH:
+			return crash(line);
+		case RECEIVE:
+			return receive();
+		case TURN:
+			return turn();
+		case REWRITE:
+		case TRUNCATE:
+			return rewrite(line, event == TRUNCATE);
+		case RESTORE_ROW:
+			return restore_row(a);
+		default:
+			call = event;
+			return may_begin() && run(a, b, error);
+	}
+}
+
+/* generator.h's I1 to I4, of a partition that is owned or parked. */
+static void
+check_invariants(int l, int number)
+{
+	const SnoGenerator *g = &w.line[l].partition[number].generator;
+	const Id   *id = &w.rest.id;
+	uint64		word = g->word;
+	bool		same_side = SNO_WORD_TICK_TOCK(id->word) == SNO_WORD_TICK_TOCK(word);
+
+	if (g->lease_floor > g->wall_safe || g->lease_floor > SNO_WORD_UNIT(word))
+		amiss("I3 does not hold");
+	if (SNO_WORD_UNIT(word) > g->ceiling)
+		amiss("I4 does not hold");
+	if (!id->is_set || id->restored || id->partition != number ||
+		!(id->everywhere || id->lines & 1 << l))
+		return;
+	if (same_side && id->word >= word)
+		amiss("I1 does not hold");
+	if (!same_side && SNO_WORD_UNIT(id->word) > g->wall_safe)
+		amiss("I2 does not hold");
+}
+
+/* Does it come from a database that was dropped, without a lease of this one yet? */
+static bool
+is_of_former_life(int l, const SnoPartition *p)
+{
+	return life_of(l) > 1 && (p->life != life_of(l) || p->lease.file == InvalidOid);
+}
+
+static void
+check_partitions(int l)
+{
+	for (int i = 0; i < (int) scope->partitions; i++)
+	{
+		SnoPartition *p = &w.line[l].partition[i];
+		int			owners = 0;
+
+		for (int s = 0; s < SESSIONS; s++)
+			owners += w.session[l][s].own == p;
+		if (owners > 1)
+			amiss("two sessions own one partition");
+		if (!scope->named && !is_at_rest(p) && (!scope->lags || w.rest.turned == 0) &&
+			!is_of_former_life(l, p))
+			check_invariants(l, i);
+	}
+}
+
+/* Of the line that has the named generators. */
+static void
+check_states(void)
+{
+	Id		   *id = &w.rest.id;
+	int			shared = 0;
+
+	for (int i = 0; i < w.rest.states; i++)
+		shared += !sno_word_is_closed(w.state[i].shared.word);
+	if (shared > 1)
+		wrong("two states that overlap are open");
+	if (shared > 0 && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
+		wrong("a state is open in a partition that a session owns");
+	if (id->is_set && is_bounded(id, true))
+		id->lost = false;
+	if (id->is_set && is_bounded(id, false))
+		id->excused = false;
+	else if (id->is_set && !id->excused && !id->lost)
+		wrong("an id is not bounded by the rows on disk");
+}
+
+/* An id was issued in a partition: is it the one that is remembered? */
+static void
+compare(int number)
+{
+	Id		   *id = &w.rest.id;
+
+	if (!id->is_set || id->partition != number || id->word != issued_word ||
+	/* A second step back may lead to what was lost. */
+		(id->lost && session->use.state->shared.drifts > id->drifts))
+		return;
+	if (id->everywhere || id->lines & 1 << line)
+		wrong("an id is issued twice");
+	id->lines |= (uint8) (1 << line);
+	id->everywhere = scope->disjoint;
+}
+
+static void
+remember(int number, uint64 word)
+{
+	const SnoNamedState *s = session->use.state;
+
+	w.rest.id = (Id) {
+		.is_set = true,
+		.partition = (uint8) number,
+		.word = word,
+		.lines = (uint8) (1 << line),
+		.everywhere = scope->disjoint,
+		/* The table's file is looked up before, and not within a unit. */
+		.excused = issued && !is_own_call() && s->lease.file != FILE_NOW &&
+			(was_late || SNO_WORD_SEQUENCE(word) > s->shared.sequence_min)
+	};
+}
+
+/* Worlds as keys. */
+
+static int
+compare_sessions(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(Session));
+}
+
+/* What nobody will look at any more, of a lease */
+static void
+forget_lease(SnoLease *lease)
+{
+	if (lease->pending_ceiling == 0)
+	{
+		lease->pending_lsn = 0;
+		lease->pending_file = 0;
+	}
+}
+
+/* and of a partition.  Its lease is renewed early when the search says so. */
+static void
+forget_partition(SnoPartition *p)
+{
+	pg_atomic_write_u32(&p->owner, sno_partition_owner(p) != 0);
+	forget_lease(&p->lease);
+	p->lease.attention = p->lease.file != 0 ? UINT64_MAX : 0;
+	if (p->named && sno_partition_owner(p) == 0)
+		sno_lease_clear(&p->lease);
+	if (scope->named)
+		return;
+	if (is_at_rest(p))
+		*p = (SnoPartition) {.generator.ceiling = p->generator.ceiling,.life = p->life != 0};
+	p->generator.drifts &= 1;
+}
+
+static void
+forget_named(SnoNamedState *s)
+{
+	pg_atomic_write_u32(&s->tickets, 0);
+	pg_atomic_write_u32(&s->tickets_done, 0);
+	s->opened = 0;
+	forget_lease(&s->lease);
+	if (!s->open && !scope->fine)
+		s->lease.file = s->lease.pending_file = 0;
+	if (!sno_word_is_closed(s->shared.word))
+		s->word = 0;
+	else
+	{
+		s->shared.word = SNO_WORD_CLOSED;
+		s->lease.attention = 0;
+	}
+}
+
+static void
+forget_row(SnoRow *row)
+{
+	if (!row->named || row->wall_hi != row->until[row->drifts & 1])
+	{
+		row->wall_hi = is_there(row) ? row->until[row->drifts & 1] - 1 : 0;
+		row->sequence = 0;
+	}
+	if (!scope->named)
+		row->drifts = 0;
+	row->holder = 0;
+}
+
+static void
+forget(void)
+{
+	for (int l = 0; l < LINES; l++)
+	{
+		for (int i = 0; i < (int) scope->partitions; i++)
+			forget_partition(&w.line[l].partition[i]);
+		for (int i = 0; i < count_rows(); i++)
+		{
+			forget_row(&w.row[l][i].written);
+			forget_row(&w.row[l][i].durable);
+		}
+		qsort(w.session[l], scope->sessions[l], sizeof(Session), compare_sessions);
+	}
+	for (int i = 0; i < w.rest.states; i++)
+		forget_named(&w.state[i]);
+}
+
+/* Sessions of a line are interchangeable, so they are sorted. */
+static void
+transfer(void)
+{
+	if (key_wanted)
+		forget();
+	else
+		memset(&w, 0, sizeof(w));
+	transfer_part(&w.rest, sizeof(w.rest));
+	for (int l = 0; l <= (scope->lines != ONE); l++)
+	{
+		transfer_part(&w.line[l], offsetof(Line, partition) +
+					  scope->partitions * sizeof(SnoPartition));
+		transfer_part(w.row[l], (size_t) count_rows() * sizeof(Row));
+		for (unsigned s = 0; s < scope->sessions[l]; s++)
+		{
+			Session    *it = &w.session[l][s];
+
+			transfer_part(it, sizeof(Session));
+			if (!key_wanted && it->own != NULL && sno_partition_owner(it->own) != 0)
+				pg_atomic_write_u32(&it->own->owner, l * SESSIONS + (int) s + 1);
+		}
+	}
+	if (scope->lags)
+		transfer_part(w.standby, (size_t) count_rows() * sizeof(SnoRow));
+	for (int i = 0; i < (scope->named ? 1 + (scope->longer > 0) : 0); i++)
+		transfer_part(&w.state[i], sizeof(SnoNamedState));
+}
+
+static const Model model;
+
+static void
+visit_checked(Step step)
+{
+	for (int l = 0; l < LINES; l++)
+		check_partitions(l);
+	if (scope->named)
+		check_states();
+	visit(&model, step);
+}
+
+/* The world goes on without a memory, and with each one that there may be. */
+static void
+visit_all(Step step)
+{
+	World		after;
+	int			number = 0;
+
+	if (issued)
+	{
+		issue_count++;
+		if (is_own_call())
+		{
+			number = sno_partition_number(session->own);
+			check_own_id();
+		}
+		compare(number);
+	}
+	if (!w.rest.id.is_set && (issued || issued_elsewhere || step.event == RESTORE_ROW))
+	{
+		after = w;
+		if (step.event == RESTORE_ROW)
+		{
+			unsigned	leased = (unsigned) own_ceiling(0, false);
+
+			for (unsigned time = 2 * (leased + 1); time < 2 * (step.a + 1U); time++)
+			{
+				remember(0, SNO_WORD(time / 2, time % 2, 0));
+				w.rest.id.restored = true;
+				visit_checked(step);
+				w = after;
+			}
+		}
+		else
+		{
+			remember(number, issued_word);
+			visit_checked(step);
+			w = after;
+		}
+	}
+	visit_checked(step);
+}
+
+/* How many values an event's arguments take. */
+static void
+count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *errors)
+{
+	bool		own = event == GO_ON ? s->call <= ISSUE_RENEWING : event <= ISSUE_RENEWING;
+
+	*a = *b = *errors = 1;
+	if (event <= RENEW_EARLY || event == RESTORE_ROW)
+		*a = scope->units;
+	if (event == SETTLE)
+		*a = (unsigned) count_rows();
+	if (event > GO_ON)
+		return;
+	*b = !own ? scope->units : scope->partitions > 1 && !scope->disjoint ? 2 : 1;
+	if (!own && !scope->fine && !scope->plain)
+		*errors = 4;
+}
+
+/* Whatever of an event's arguments makes a difference. */
+static void
+try_event(const World *before, Event event, int l, int s, Step step)
+{
+	unsigned	count_a,
+				count_b,
+				count_error;
+
+	count_values(event, &before->session[l][s], &count_a, &count_b, &count_error);
+	for (unsigned a = event <= ISSUE_RENEWING ? before->rest.earliest : 0; a < count_a; a++)
+		for (unsigned b = 0; b < count_b; b++)
+			for (unsigned error = 0; error < count_error; error++)
+			{
+				w = *before;
+				issued = issued_elsewhere = false;
+				enter(l, s);
+				step.event = (uint8_t) event;
+				step.who = (uint8_t) (l * SESSIONS + s);
+				step.a = (uint8_t) a;
+				step.b = (uint8_t) (b * 4 + error);
+				if (apply(event, a, b, error))
+					visit_all(step);
+				else if (error > 0)
+					break;
+				else if (b > 0)
+					b = count_b;
+				else if (event <= GO_ON)
+					return;
+				if (violation != NULL)
+					return;
+			}
+}
+
+static void
+expand(Step step)
+{
+	static World before;
+
+	before = w;
+	for (int l = 0; l <= (scope->lines != ONE && before.rest.turned > 0); l++)
+		for (int e = 0; e < EVENTS; e++)
+			for (unsigned s = 0; s < (e <= REDEFINE ? scope->sessions[l] : 1); s++)
+			{
+				try_event(&before, (Event) e, l, (int) s, step);
+				if (violation != NULL)
+					return;
+			}
+}
+
+static void
+describe(Step step)
+{
+	static const char *const places[] = {
+		"", "looks at the word", "looks at the ceiling", "stores", "exchanges the word",
+		"adds to the word", "swaps the word", "locks", "writes", "flushes",
+		"has flushed", "reads the clock", "has looked at the rows"
+	};
+	static const char *const errors[] = {
+		"", ", error before it writes", ", error before it flushes", ", error after that"
+	};
+
+	printf("%s %u, ", scope->lines == TWO_SERVERS ? "server" : "database", step.who / SESSIONS);
+	if (step.event <= REDEFINE)
+		printf("session %u: ", step.who % SESSIONS);
+	printf("%s", events[step.event]);
+	if (step.event == GO_ON || step.event == BREAK_OFF)
+		printf(", where it %s", places[w.session[step.who / SESSIONS][step.who % SESSIONS].place]);
+	if (step.event <= RENEW_EARLY || step.event == RESTORE_ROW)
+		printf(", at %u and %u%s", step.a + scope->named, step.b / 4 + scope->named,
+			   errors[step.b % 4]);
+	if (step.event == SETTLE)
+		printf(", number %u", step.a);
+}
+
+static const Model model = {transfer, expand, describe};
+
+static bool
+explore_scope(ScopeNumber number, Mutant with, bool ids)
+{
+	scope = &scopes[number];
+	mutant = with;
+	only_ids = ids;
+	issue_count = 0;
+	memset(&w, 0, sizeof(w));
+	for (int l = 0; l < LINES; l++)
+		crash(l);
+	return explore(&model);
+}
+
+static void
+explore_all(void)
+{
+	for (size_t i = 0; i < lengthof(scopes); i++)
+		if (!scopes[i].large)
+		{
+			bool		ok = explore_scope((ScopeNumber) i, NONE, false);
+
+			report_scope(&model, ok, scope->name, issue_count);
+		}
+}
+
+static void
+catch_mutants(void)
+{
+	for (size_t i = 0; i < lengthof(mutants); i++)
+	{
+		bool		caught = !explore_scope(mutants[i].scope, mutants[i].mutant, mutants[i].by_id);
+
+		report_mutant(caught, mutants[i].name, scope->name);
+	}
+}
+
+/* Explores the scopes, or with any argument, their mutants. */
+int
+main(int argc, char **argv)
+{
+	static SnoActivity activity;
+
+	sno_my_activity = &activity;
+	sno_area = (dsa_area *) &w;
+	prepare_stack();
+	if (argc == 1)
+		explore_all();
+	else
+		catch_mutants();
+	printf("1..%d\n", tests);
+	return failures != 0;
+}
