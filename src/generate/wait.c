@@ -94,9 +94,9 @@ give_up(const SnoWait *wait)
 		case SNO_BACKFILLED:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("partition %d of generator \"%s\" is used up",
+					 errmsg("partition %d of generator \"%s\" belongs to ids of given times",
 							wait->partition, wait->generator),
-					 errdetail("It went to ids of given times, those of sno_generate_at()."),
+					 errdetail("sno_generate_at() issued ids in it, of any time."),
 					 errhint("Drop the generator, and create it with another partition.")));
 			break;
 		case SNO_CLOCK_BEHIND:
@@ -118,7 +118,7 @@ give_up(const SnoWait *wait)
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no partition could issue a sno within %d ms", sno_max_wait),
-			 errdetail("This session takes new partitions at a limited rate, and those it had are used up or behind a clock that stepped back."),
+			 errdetail("This session takes new partitions at a limited rate. Those it had are exhausted, or the clock is behind what they issued."),
 			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
 }
 

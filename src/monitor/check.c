@@ -116,11 +116,11 @@ check_clock(const Check *c)
 	report(c, "clock", j->clock_steps == 0,
 		   j->clock_steps == 0 ?
 		   "No step of the system clock was seen." :
-		   psprintf("The system clock was seen to be stepped, so often: %lld. The last time by %+.3f s, to %s.",
+		   psprintf("The system clock stepped %lld times, last by %+.3f s to %s.",
 					(long long) j->clock_steps,
 					(double) j->clock_step_usec / USECS_PER_SEC,
 					timestamptz_to_str(j->clock_stepped_at)),
-		   "Have the clock slewed, not stepped. No id is endangered. sno_generators_reset() forgets the steps.");
+		   "Let the time service slew the clock instead of stepping it. No id is endangered. sno_generators_reset() forgets the steps.");
 }
 
 static void
@@ -144,7 +144,7 @@ last_failure(const SnoJournal *j)
 {
 	char	   *database = get_database_name(j->failure_database);
 
-	return psprintf("The last early renewal that failed was at %s, of partition %d in database \"%s\"%s%s",
+	return psprintf("A lease could not be renewed early, last at %s, that of partition %d in database \"%s\"%s%s",
 					timestamptz_to_str(j->failed_at), j->failure_partition,
 					database == NULL ? "?" : database,
 					j->failure_database == MyDatabaseId ? ": " : ".",
@@ -166,12 +166,12 @@ check_leases(const Check *c)
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
 			   "This server is a standby, and generates no ids." :
-			   "Leases can be written, and none has failed to be renewed.", NULL);
+			   "Leases can be written, and no renewal has failed.", NULL);
 	else
 		report(c, "leases",
 			   GetCurrentTimestamp() - j->failed_at > sno_lease_duration * USECS_PER_SEC,
 			   last_failure(j),
-			   "Mend what the message tells of. A lease that can't be renewed until it is over gives its session an error.");
+			   "Remove the cause that the message names. A session whose lease can't be renewed before it is over gets an error.");
 }
 
 static void
@@ -195,9 +195,9 @@ check_holders(const Check *c)
 	else
 		report(c, "holders", c->survey.others == 0,
 			   c->survey.others == 0 ? "No other holder's lease is active." :
-			   psprintf("Leases of other holders that are active: %d, the last one until %s.",
+			   psprintf("Active leases of other holders: %d. The last one ends at %s.",
 						c->survey.others, time_of(c->survey.others_until)),
-			   "They came from a server or database that this one was copied or promoted from. If that goes on generating, give each of them a range of its own by \"sno.partitions\".");
+			   "They came from a server or database that this one was copied or promoted from. If that still generates, give each of them a range of its own by \"sno.partitions\".");
 }
 
 static void
@@ -206,12 +206,12 @@ check_notifications(const Check *c)
 	const SnoJournal *j = &c->journal;
 
 	if (!sno_notify_overflow)
-		report(c, "notifications", true, "They are switched off by \"sno.notify_overflow\".", NULL);
+		report(c, "notifications", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
 	else
 		report(c, "notifications", j->refusals == 0,
 			   j->refusals == 0 ?
-			   "No background worker was refused that notifies of overflows." :
-			   psprintf("Background workers that notify of overflows were refused, so often: %lld. The last time at %s.",
+			   "No request for the background worker that notifies of overflows was refused." :
+			   psprintf("%lld requests for the background worker that notifies of overflows were refused, the last one at %s.",
 						(long long) j->refusals, timestamptz_to_str(j->refused_at)),
 			   "Increase \"max_worker_processes\". sno_generators_reset() forgets the refusals.");
 }

@@ -139,7 +139,7 @@ $node->restart;
 my $session = open_session($node, 'postgres');
 $session->query_safe('SELECT sno_generate()');
 is( check_of('leases'),
-	't|Leases can be written, and none has failed to be renewed.',
+	't|Leases can be written, and no renewal has failed.',
 	'sno_check() tells that leases are renewed');
 $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
@@ -160,12 +160,12 @@ $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
 like(
 	check_of('leases'),
-	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
+	qr/^f\|A lease could not be renewed early, last at .*, that of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
 	'sno_check() tells what was wrong at the last renewal that failed');
 like(
 	$node->safe_psql(
 		'other', "SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
-	qr/^f\|The last early renewal that failed was at .*, of partition 1\d\d\d in database "postgres"\.$/,
+	qr/^f\|A lease could not be renewed early, last at .*, that of partition 1\d\d\d in database "postgres"\.$/,
 	'sno_check() of another database does not tell the cause');
 $node->safe_psql('postgres', 'SELECT sno_generators_reset()');
 like(check_of('leases'), qr/^t\|/,
@@ -209,7 +209,7 @@ like(
 	$standby->safe_psql(
 		'postgres',
 		"SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
-	qr/^f\|Leases of other holders that are active: [1-9]\d*, the last one until /,
+	qr/^f\|Active leases of other holders: [1-9]\d*\. The last one ends at /,
 	'on a promoted standby, sno_check() tells of the leases of the primary');
 $standby->stop;
 $node->stop;
@@ -234,13 +234,13 @@ SKIP:
 	$session->query_safe('SELECT sno_generate()');
 	like(
 		check_of('clock'),
-		qr/^f\|.*so often: 1\. The last time by -(3600\.0|3599\.9)\d\d s, to /,
+		qr/^f\|.*stepped 1 times, last by -(3600\.0|3599\.9)\d\d s to /,
 		'sno_check() tells of a step back');
 	$clock->set_offset(-3000);
 	$session->query_safe('SELECT sno_generate()');
 	like(
 		check_of('clock'),
-		qr/^f\|.*so often: 2\. The last time by \+(600\.0|599\.9)\d\d s, to /,
+		qr/^f\|.*stepped 2 times, last by \+(600\.0|599\.9)\d\d s to /,
 		'sno_check() tells of a step forward');
 	is( $session->query_safe(
 			'SELECT drifts % 2 FROM sno_generators() WHERE pid = pg_backend_pid()'
