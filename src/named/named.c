@@ -198,21 +198,14 @@ leave_stale_states(void)
 	while ((use = hash_seq_search(&status)) != NULL)
 	{
 		SnoDefinition d;
+		SnoDefinitionLook look;
 
 		if (use->state == NULL || use->version == looked)
 			continue;
-		switch (sno_definition_find(use->name, &d))
-		{
-			case SNO_DEFINITION_FOUND:
-				if (is_same_generator(&d, &use->definition))
-					break;
-				/* FALLTHROUGH */
-			case SNO_DEFINITION_NONE:
-				leave_state(use);
-				break;
-			case SNO_DEFINITION_LOCKED:
-				break;
-		}
+		look = sno_definition_find(use->name, &d);
+		if (look == SNO_DEFINITION_NONE ||
+			(look == SNO_DEFINITION_FOUND && !is_same_generator(&d, &use->definition)))
+			leave_state(use);
 	}
 }
 
