@@ -51,7 +51,11 @@
 #include "shared/shmem.h"
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
-#define SNO_LAYOUT_VERSION	4
+/*
+ * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
+ * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, or one that they contain.
+ */
+#define SNO_LAYOUT_VERSION	5
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
