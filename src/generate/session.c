@@ -171,6 +171,9 @@ write_session_lease(SnoPurpose purpose, uint64 unit)
 		give_up_partition(purpose, sno_partition_abandon);
 		obstacle = SNO_CLASH;
 	}
+	else if (purpose == SNO_FOR_BACKFILL)
+		/* A row to the end of the epoch must not stay without its ceiling. */
+		sno_lease_publish(&p->lease, &p->generator);
 	sno_table_close(rel);
 	return obstacle;
 }
