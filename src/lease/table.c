@@ -45,10 +45,14 @@ static const Oid column_types[SNO_TABLE_COLUMNS] = {
 	BOOLOID
 };
 
-/* Table and file as looked up last.  They are looked up again if recheck is set. */
+/*
+ * Table and file as looked up last, and how many changes there had been.  A look that
+ * fails by an error leaves that number as it was, so the next one looks again.
+ */
 static Oid	table;
 static RelFileNumber file;
-static bool recheck = true;
+static uint64 changes = 1;
+static uint64 changes_seen = 0;
 
 /* The extension's table by that name; InvalidOid if there is none. */
 Oid
@@ -63,7 +67,7 @@ static void
 table_changed(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == table)
-		recheck = true;
+		changes++;
 }
 
 /*
@@ -73,14 +77,14 @@ RelFileNumber
 sno_table_file(void)
 {
 	static bool watched = false;
+	uint64		seen = changes;
 	HeapTuple	tuple;
 
-	if (likely(!recheck && OidIsValid(table)))
+	if (likely(changes_seen == seen && OidIsValid(table)))
 		return file;
 	if (!watched)
 		CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
 	watched = true;
-	recheck = false;
 
 	table = sno_table_find(SNO_TABLE_NAME);
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
@@ -91,6 +95,7 @@ sno_table_file(void)
 	}
 	file = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
 	ReleaseSysCache(tuple);
+	changes_seen = seen;
 	return file;
 }
 
