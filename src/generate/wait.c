@@ -44,10 +44,11 @@ refuse_held(const SnoWait *wait)
 			(errcode(ERRCODE_OBJECT_IN_USE),
 			 errmsg("partition %d of generator \"%s\" was in use for %d ms",
 					wait->partition, wait->generator, sno_max_wait),
-			 owner > 0 ?
+			 owner == 0 ? errdetail("Its session has just given it back.") :
+			 owner == SNO_OWNER_REVOKED ?
+			 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again.") :
 			 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
-					   owner) :
-			 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again."),
+					   owner),
 			 errhint("End that session, or use another partition.")));
 }
 

@@ -162,11 +162,13 @@ put_named(ReturnSetInfo *result, const SnoNamedState *s, uint64 now)
 {
 	SnoGenerator g = sno_state_copy(s);
 	SnoCounts	counts = sno_state_counts(s);
+	char		name[NAMEDATALEN];	/* it may change meanwhile */
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
+	strlcpy(name, s->name, NAMEDATALEN);
 	if (s->database == MyDatabaseId)
-		set_column(&row, NAME, CStringGetTextDatum(s->name));
+		set_column(&row, NAME, CStringGetTextDatum(name));
 	set_generator(&row, s->partition, &g, now);
 	set_counts(&row, &counts);
 	put_row(result, &row, s->database);

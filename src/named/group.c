@@ -3,8 +3,8 @@
  *		The named generators of a partition, found and locked together.
  *
  * The named generators that a partition has, or had, are a group.  It is in a list
- * of the database's space that the partition's number leads to.  It is never removed
- * nor moved.  A group keeps session generators out of its partition.
+ * of the database's space that the partition's number leads to.  It stays there until
+ * the space goes to another database.  A group keeps session generators out of its partition.
  *
  * A definition (lease/definition.c) gives a name to a state: a partition, and bounds
  * of the sequence.  What was issued is known by the state, not by the name: here,

@@ -3,9 +3,10 @@
  *		What the server's generators are doing, for those who look.
  *
  * The journal, and a slot for each process that the server can have, are in shared
- * memory beside the spaces.  A session writes its slot alone, by atomic stores.  Those
- * who look read slots without any lock, or hold the journal's, which a session takes
- * only when it begins, or begins to wait.
+ * memory beside the spaces.  Only the session writes its slot, and what it waits for
+ * under the journal's lock.  Those who look read slots without any lock, or hold the
+ * journal's, which a session takes only when something rare happens: when it begins, when
+ * it begins to wait for another generator, or when there is something to note in it.
  *
  * Ids aren't counted one by one.  The state word of a generator counts them within a
  * unit.  `base` is changed at the first id of the next unit, so that the ids issued so

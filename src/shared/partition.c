@@ -17,8 +17,9 @@
  * Locking: the space's lock protects the lists, and the owner, next, life and named
  * of each partition.  Without the lock, a session may look whether a partition that
  * it owns was revoked or became one of named generators.  Generator, backfill and
- * lease belong to the owner, who changes them without any lock.  Meanwhile others
- * only load the state word, atomically.  A partition changes hands only under the
+ * lease belong to the owner, who changes them without any lock.  Meanwhile nobody else
+ * relies on them: others load the state word atomically, and sno_generators() shows
+ * the rest as it finds it.  A partition changes hands only under the
  * lock, in exclusive mode, whose release and acquisition order the stores of one
  * owner before the loads of the next.  While the lock is held, only a lack of
  * memory raises an error, for a block or for this process's view of it.  That is
