@@ -117,5 +117,41 @@ $notes->next_phase;
 $notes->add('after the crash', $node->safe_psql('postgres', ids_of(1000)));
 $notes->check('all');
 
+#
+# A session whose query is cancelled while it looks the table up again
+#
+configure($node, 'sno.lease_duration', '1h');
+my $session = open_session($node, 'postgres');
+my $blocker = open_session($node, 'postgres');
+my ($partition) =
+  partitions_of($session->query_safe('SELECT sno_generate()'));
+$blocker->query_safe('TRUNCATE sno_catalog.sno_lease');
+$blocker->query_safe(
+	'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
+$blocker->query_safe('BEGIN; LOCK TABLE pg_namespace');
+send_query($session, 'SELECT sno_generate()');
+wait_until(
+	'the session waits for the catalog of schemas',
+	sub {
+		$blocker->query_safe(
+			"SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $session->{pid} AND relation = 'pg_namespace'::regclass"
+		) eq '1';
+	});
+$blocker->query_safe("SELECT pg_cancel_backend($session->{pid})");
+like((receive($session))[1],
+	qr/^ERROR:  57014: /m, 'the look-up of the table is cancelled');
+$blocker->query_safe('COMMIT');
+is_deeply(
+	[ partitions_of($session->query_safe('SELECT sno_generate()')) ],
+	[$partition],
+	'the session goes on in its partition');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = $partition"
+	),
+	1,
+	'but not without a row in the new file of the table');
+close_session($_) foreach ($session, $blocker);
+
 $node->stop;
 done_testing();
