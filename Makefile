@@ -37,7 +37,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-ifdef srcdir    # else there is no PGXS, which make complains of
+ifdef srcdir    # without PGXS, make has complained already
 ifeq ($(DATA),)
 $(error no SQL script in $(srcdir)/sql)
 endif

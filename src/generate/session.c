@@ -279,8 +279,8 @@ step_clock(SnoPartition *p, uint64 now, uint64 *issued)
 }
 
 /*
- * Issue an id of the unit, if the session's partition can; else do one thing that is
- * needed for it.
+ * Issue an id of the unit, if the session's partition can.  If not, take one step towards
+ * it: lease the partition, or move on to another one.
  */
 static SnoObstacle
 issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *step)
@@ -317,9 +317,9 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 }
 
 /*
- * The state word of the session's next id, and its partition is the one that issued
- * it.  `unit` is the one wanted for backfill; for the clock it is read anew after
- * each thing done.  Waits sno.max_wait at most.
+ * The state word of the session's next id, which its partition for the purpose issued.
+ * `unit` is the unit that a backfill wants.  For the clock, it is read from the clock
+ * again after each step.  Waits sno.max_wait at most.
  */
 uint64
 sno_session_next(SnoPurpose purpose, uint64 unit)

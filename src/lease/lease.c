@@ -44,7 +44,7 @@ sno_lease_write(SnoLease *lease, Relation rel, int partition, bool named,
 	return true;
 }
 
-/* Have the row that is written flushed, but don't wait for it. */
+/* Ask for the flush of the row that is written, but don't wait for it. */
 void
 sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 {

@@ -202,7 +202,7 @@ register_page(GenericXLogState *state, Buffer buffer)
  * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but
  * that of 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  A
  * checkpoint may come between the two.  Recovery will then begin after the record,
- * but the page isn't written, for it isn't dirty yet.  We flush the record and
+ * but the page isn't written, because it isn't dirty yet.  We flush the record and
  * publish the ceiling.  After a crash, recovery doesn't read the record, and the
  * page on disk has the old row: the lease is lost, and its ids are issued again.
  *

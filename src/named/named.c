@@ -583,7 +583,7 @@ sno_named_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 		sno_wait(&wait, obstacle, 1);
 }
 
-/* Have a generator go on after what is said to be issued, durably. */
+/* Set a generator on disk and in memory, so that it issues only ids after `issued`. */
 void
 sno_named_restore(const char *name, const SnoDefinition *d, const SnoGenerator *issued)
 {

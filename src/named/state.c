@@ -9,7 +9,7 @@
  * changes under the lock of its group, except the state word while it is open.  The
  * table sno_lease is opened first, then the group is locked, then, for a moment, what
  * partition.c locks.  Errors release the lock.  At each moment a state has a word: if
- * it is closed, whoever finds it so opens it.
+ * it is closed, the next session that needs it opens it.
  *
  * Memory ordering: the ceiling, and the fields that a change of side changes, are
  * stored before the state word is (release), and loaded after it (acquire).  A
@@ -264,7 +264,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	return SNO_NO_OBSTACLE;
 }
 
-/* Have the lease of an open state written, unless one is that covers `now`. */
+/* Write the next lease of an open state, unless a row is written that covers `now`. */
 static SnoObstacle
 write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 {
@@ -464,7 +464,7 @@ sno_state_read(const SnoDefinition *d, SnoGenerator *g)
 	return SNO_NO_OBSTACLE;
 }
 
-/* Have a state go on after what is said to be issued, durably. */
+/* Set a state on disk and in memory, so that it issues only ids after `issued`. */
 SnoObstacle
 sno_state_restore(const SnoDefinition *d, const SnoGenerator *issued)
 {

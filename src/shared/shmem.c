@@ -76,8 +76,8 @@ typedef struct SnoHeader
 } SnoHeader;
 
 /*
- * The header's size stays the same in all versions, for ShmemInitStruct()
- * raises an internal error where it doesn't; the layout is for us to compare.
+ * The header's size stays the same in all versions, because ShmemInitStruct() raises an
+ * internal error if it doesn't.  We compare the layout ourselves.
  */
 #define SNO_HEADER_SIZE		2048
 

@@ -240,7 +240,7 @@ visit(const Model *model, Step step)
 		*found = seen_count;
 }
 
-/* Have the world be one that was seen. */
+/* Make the world the one that was seen with this number. */
 static void
 go_to(const Model *model, uint32_t number)
 {

@@ -61,8 +61,8 @@
  * and the same files, while the server runs: its space begins another life.
  *
  * Not modelled: partitions for given times, sno_reseed(), tables that are locked,
- * rows that are forged, and an XLogFlush() of later records only: a row that is
- * flushed is, whatever becomes of the others.
+ * rows that are forged, and the order of WAL: a flush here brings just its
+ * own row to disk, not the earlier ones.
  *
  * Each rule has its mutants, decisions made wrong.  All are to be caught, and
  * nothing is to be found without one.
@@ -512,7 +512,7 @@ static unsigned clock_readings[2];
 static int	read_count;
 static unsigned holder_choice;
 static bool chose_holder;
-static int	error_in;			/* an error in the next but so many places of one */
+static int	error_in;			/* places where an error may be, to pass before one is */
 static bool looked;				/* has it loaded the word? */
 static bool beginning;			/* has it just begun, and seen nothing? */
 static bool renewing_early;
