@@ -113,6 +113,16 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_parts(sno) IS
     'all five fields of the id';
 
+-- The planner replaces a call by its body, so it costs what date_bin() costs.
+CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.date_bin(stride, sno_timestamp(id), origin);
+COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
+    'start of the bin that holds sno_timestamp() of the id, as date_bin() '
+    'gives it: bins are as long as stride, and one starts at origin; error '
+    '22008 unless stride is greater than zero, 0A000 if it has months or '
+    'years';
+
 --
 -- constructors
 --

@@ -32,7 +32,8 @@ SELECT count(*) FROM sno_catalog.sno_lease;
 
 -- Functions and casts
 SELECT "My ids".sno_make('2026-01-01 12:00', 7, 8, 9) AS id \gset
-SELECT "My ids".sno_timestamp(i), "My ids".sno_tick_tock(i), "My ids".sno_meta(i), "My ids".sno_partition(i), "My ids".sno_sequence(i), "My ids".sno_parts(i)
+SELECT "My ids".sno_timestamp(i), "My ids".sno_tick_tock(i), "My ids".sno_meta(i), "My ids".sno_partition(i), "My ids".sno_sequence(i), "My ids".sno_parts(i),
+    "My ids".sno_date_bin('1 day', i, '2000-01-01')
 FROM (SELECT :'id'::"My ids".sno) AS s (i);
 SELECT "My ids".sno_with_timestamp(i, '2026-01-02'), "My ids".sno_with_meta(i, 1), "My ids".sno_with_partition(i, 2), "My ids".sno_with_sequence(i, 3)
 FROM (SELECT :'id'::"My ids".sno) AS s (i);
