@@ -198,6 +198,45 @@ sno_range_contains(PG_FUNCTION_ARGS)
 /* ---------------- planning ---------------- */
 
 /*
+ * Is a node `(SELECT expression)`: a subquery that reads no table and has the same value
+ * for all rows?
+ */
+static bool
+is_constant_subquery(Node *node)
+{
+	Query	   *query;
+
+	if (!IsA(node, SubLink) || ((SubLink *) node)->subLinkType != EXPR_SUBLINK)
+		return false;
+	query = castNode(Query, ((SubLink *) node)->subselect);
+	return query->rtable == NIL && !query->hasSubLinks &&
+		list_length(query->targetList) == 1 &&
+		linitial_node(TargetEntry, query->targetList)->ressortgroupref == 0 &&
+		!contain_vars_of_level((Node *) query, 1);
+}
+
+/*
+ * `bound(range)`, or `(SELECT bound(expression))` for a constant subquery.  That is
+ * computed before any row is looked at.
+ */
+static Expr *
+bound_value(Oid bound, Oid type, Node *range)
+{
+	if (is_constant_subquery(range))
+	{
+		SubLink    *link = copyObject((SubLink *) range);
+		Query	   *query = castNode(Query, link->subselect);
+		TargetEntry *target = linitial_node(TargetEntry, query->targetList);
+
+		target->expr = bound_value(bound, type, (Node *) target->expr);
+		return (Expr *) link;
+	}
+	return (Expr *) makeFuncExpr(bound, type, list_make1(copyObject(range)),
+								 InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/*
  * `id operator bound(range)`: an operator of the type's order, and a function in the
  * schema of the containment function.  The caller needs no right to that schema, because
  * the call may come from a view, a policy, a constraint or an index that others made.
@@ -215,14 +254,11 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
 										   CStringGetDatum(bound),
 										   PointerGetDatum(buildoidvector(&argument, 1)),
 										   ObjectIdGetDatum(get_func_namespace(containment)));
-	Expr	   *value;
 
 	if (!OidIsValid(function))
 		elog(ERROR, "cache lookup failed for function %s", bound);
-	value = (Expr *) makeFuncExpr(function, type, list_make1(copyObject(range)),
-								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	return make_opclause(operator, BOOLOID, false,
-						 (Expr *) copyObject(id), value,
+	return make_opclause(operator, BOOLOID, false, (Expr *) copyObject(id),
+						 bound_value(function, type, range),
 						 InvalidOid, InvalidOid);
 }
 
@@ -254,17 +290,23 @@ bound_clauses(Oid containment, List *args)
 /*
  * Replace containment by comparisons, so that indexes, partition pruning and estimates
  * all work.  Both operands are evaluated twice then, so none may be volatile or have a
- * subquery.
+ * subquery, except a constant one.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
 {
 	FuncExpr   *call = request->fcall;
-	Node	   *operands = (Node *) call->args;
 	List	   *clauses;
+	ListCell   *cell;
 
-	if (contain_volatile_functions(operands) || contain_subplans(operands))
-		return NULL;
+	foreach(cell, call->args)
+	{
+		Node	   *operand = (Node *) lfirst(cell);
+
+		if (contain_volatile_functions(operand) ||
+			(contain_subplans(operand) && !is_constant_subquery(operand)))
+			return NULL;
+	}
 
 	clauses = bound_clauses(call->funcid, call->args);
 	return eval_const_expressions(request->root,

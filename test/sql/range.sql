@@ -113,6 +113,47 @@ EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange('2026-01-01', '2027
 SELECT pg_temp.plan($$SELECT id FROM log WHERE id <@ 'empty'::tstzrange$$);
 EXPLAIN (COSTS OFF) SELECT id FROM log WHERE id <@ tstzrange(current_date - 100000, current_date - 90000);
 
+-- So they are if a subquery without a table gives the range: it becomes two bounds, which
+-- are computed before any row is looked at.
+CREATE FUNCTION pg_temp.scans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Scan|Cond|Filter' THEN
+            line := regexp_replace(line, '\$\d|\(InitPlan \w+\).col1', 'subquery', 'g');
+            RETURN NEXT regexp_replace(line, '\(actual .*\)', '(executed)');
+        END IF;
+    END LOOP;
+END $$;
+SELECT pg_temp.scans($$SELECT id FROM log WHERE id <@ (SELECT tstzrange('2026-01-01', '2027-01-01'))$$);
+SELECT pg_temp.scans($$SELECT id FROM log WHERE (SELECT tstzrange('2100-01-01', NULL)) @> id$$);
+-- Each kind of subquery: two only if it reads no table, has the same value for all rows
+-- and isn't volatile.  Sorting is of ranges, so that is left alone, too.
+CREATE FUNCTION pg_temp.search(range text, OUT subquery text, OUT condition text, OUT ids bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    subquery := range;
+    FOR line IN EXECUTE format('EXPLAIN (COSTS OFF) SELECT FROM event WHERE id <@ (%s)', range) LOOP
+        condition := coalesce(condition, substring(line FROM '^ *(?:Index Cond|Filter): (.*)'));
+    END LOOP;
+    condition := regexp_replace(condition, '\$\d|\((Init|Sub)Plan \w+\)(\.col1)?', 'subquery', 'g');
+    EXECUTE format('SELECT count(*) FROM event WHERE id <@ (%s)', range) INTO ids;
+END $$;
+SELECT s.* FROM unnest(ARRAY[
+    $$SELECT tstzrange('2026-01-02', '2026-01-03', '(]')$$,
+    $$SELECT tstzrange('2026-01-02', '2026-01-03') WHERE now() IS NULL$$,
+    $$SELECT unnest(ARRAY[NULL, tstzrange('2026-01-02', '2026-01-03')]) OFFSET 1$$,
+    $$SELECT tstzrange('2026-01-02', timestamptz '2026-01-03' + random() * interval '0')$$,
+    $$SELECT tstzrange(sno_timestamp(id), NULL)$$,
+    $$SELECT unnest(ARRAY[tstzrange('2026-01-03', NULL), tstzrange('2026-01-02', NULL)]) ORDER BY 1 LIMIT 1$$,
+    $$SELECT tstzrange((SELECT max(lower(during)) FROM shift), NULL)$$,
+    $$SELECT '[2026-01-03,)'::tstzrange UNION SELECT '[2026-01-03,)'$$,
+    $$VALUES (tstzrange('2026-01-03', NULL))$$,
+    $$SELECT during FROM shift WHERE name = '1'$$]) AS r, pg_temp.search(r) AS s;
+SELECT count(*) FROM event WHERE id <@ (SELECT unnest(ARRAY[tstzrange('2026-01-01', NULL), NULL]));
+
 -- A check of rows, and an index of some
 CREATE TEMP TABLE guarded (id sno CHECK (id <@ tstzrange('2026-01-01', '2027-01-01')));
 INSERT INTO guarded VALUES (sno_min('2026-12-31'));
