@@ -10,7 +10,7 @@ MODULE_big = sno
 OBJS = \
 	$(addprefix src/core/, generator.o backfill.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
-	$(addprefix src/type/, type.o fields.o range.o opclass.o gist.o) \
+	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o partition.o activity.o clock.o attempt.o notifier.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o definition.o) \
 	$(addprefix src/generate/, wait.o session.o generate.o many.o backfill.o reseed.o) \

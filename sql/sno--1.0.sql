@@ -337,6 +337,19 @@ LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION sno_ge(sno, sno) IS
     'implementation of >= operator';
 
+CREATE FUNCTION sno_bound_sel(internal, oid, internal, integer) RETURNS float8
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_bound_sel(internal, oid, internal, integer) IS
+    'restriction selectivity of <, <=, > and >=, alone or as a bound of a range';
+
+CREATE FUNCTION sno_bound_joinsel(internal, oid, internal, smallint, internal)
+RETURNS float8
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_bound_joinsel(internal, oid, internal, smallint, internal) IS
+    'join selectivity of <, <=, > and >=, alone or as a bound of a range';
+
 CREATE OPERATOR = (
     FUNCTION = sno_eq,
     LEFTARG = sno,
@@ -369,8 +382,8 @@ CREATE OPERATOR < (
     RIGHTARG = sno,
     COMMUTATOR = >,
     NEGATOR = >=,
-    RESTRICT = scalarltsel,
-    JOIN = scalarltjoinsel
+    RESTRICT = sno_bound_sel,
+    JOIN = sno_bound_joinsel
 );
 COMMENT ON OPERATOR < (sno, sno) IS
     'less than';
@@ -381,8 +394,8 @@ CREATE OPERATOR <= (
     RIGHTARG = sno,
     COMMUTATOR = >=,
     NEGATOR = >,
-    RESTRICT = scalarlesel,
-    JOIN = scalarlejoinsel
+    RESTRICT = sno_bound_sel,
+    JOIN = sno_bound_joinsel
 );
 COMMENT ON OPERATOR <= (sno, sno) IS
     'less than or equal';
@@ -393,8 +406,8 @@ CREATE OPERATOR > (
     RIGHTARG = sno,
     COMMUTATOR = <,
     NEGATOR = <=,
-    RESTRICT = scalargtsel,
-    JOIN = scalargtjoinsel
+    RESTRICT = sno_bound_sel,
+    JOIN = sno_bound_joinsel
 );
 COMMENT ON OPERATOR > (sno, sno) IS
     'greater than';
@@ -405,8 +418,8 @@ CREATE OPERATOR >= (
     RIGHTARG = sno,
     COMMUTATOR = <=,
     NEGATOR = <,
-    RESTRICT = scalargesel,
-    JOIN = scalargejoinsel
+    RESTRICT = sno_bound_sel,
+    JOIN = sno_bound_joinsel
 );
 COMMENT ON OPERATOR >= (sno, sno) IS
     'greater than or equal';

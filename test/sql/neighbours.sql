@@ -159,7 +159,7 @@ BEGIN
     estimated := plan #> '{0,Plan,Plan Rows}';
     actual := round((plan #> '{0,Plan,Actual Rows}')::numeric);
 END $$;
--- A range is off by up to a half of one of the histogram's buckets at each end,
+-- A range is off by a part of one of the histogram's buckets at each end,
 -- which is a small factor where it holds more than one.
 CREATE FUNCTION pg_temp.worst(days numeric, buckets integer, OUT ranges bigint, OUT within_a_bucket boolean, OUT factor numeric) LANGUAGE sql AS $$
     SELECT count(*), bool_and(abs(estimated - actual) <= 1 + (SELECT count(*) FROM neighbour_event) / buckets),

@@ -1,0 +1,440 @@
+/*
+ * selectivity.c
+ *		How many rows the planner expects of <, <=, > and >=.
+ *
+ * The server's estimators for these operators place a value within a bucket of the
+ * histogram only if they know its type, and they know no sno.  So for the time of an
+ * estimate an id gets the label of a macaddr: the server reads six bytes of that as a
+ * number, and the first six bytes of an id are its time, tick-tock and metabyte.  All else
+ * is done by the server's estimators: common values, nulls, the ends of an index, rights.
+ *
+ * Two bounds of a range depend on each other, but the planner multiplies their
+ * selectivities, except for operators with the server's estimators.  So the lower bound
+ * returns its own selectivity, and the upper one the factor that gives the range's.  Of
+ * several bounds on one side the tightest one counts, and the others return 1.  The
+ * formula is that of the planner's clauselist_selectivity().
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/typcache.h"
+
+#include "type/fields.h"
+
+/* ---------------- one comparison ---------------- */
+
+/*
+ * The strategy of an operator that orders ids, else InvalidStrategy: anybody may name
+ * our estimators for an operator of other types.
+ */
+static StrategyNumber
+order_strategy(Oid operator)
+{
+	Oid			left;
+	Oid			right;
+	TypeCacheEntry *type;
+	StrategyNumber strategy;
+
+	op_input_types(operator, &left, &right);
+	if (left != right)
+		return InvalidStrategy;
+	type = lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY);
+	if (type->typlen != SNO_SIZE)
+		return InvalidStrategy;
+	strategy = get_op_opfamily_strategy(operator, type->btree_opf);
+	return strategy == BTEqualStrategyNumber ? InvalidStrategy : strategy;
+}
+
+static Node *
+label(Node *operand)
+{
+	while (IsA(operand, RelabelType))
+		operand = (Node *) ((RelabelType *) operand)->arg;
+	return (Node *) makeRelabelType((Expr *) operand, MACADDROID, -1, InvalidOid,
+									COERCE_IMPLICIT_CAST);
+}
+
+/* The selectivity of a comparison, whatever stands beside it. */
+static Selectivity
+estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
+{
+	List	   *labelled = list_make2(label(linitial(args)), label(lsecond(args)));
+	PGFunction	estimator;
+
+	switch (order_strategy(operator))
+	{
+		case BTLessStrategyNumber:
+			estimator = scalarltsel;
+			break;
+		case BTLessEqualStrategyNumber:
+			estimator = scalarlesel;
+			break;
+		case BTGreaterEqualStrategyNumber:
+			estimator = scalargesel;
+			break;
+		default:
+			estimator = scalargtsel;
+	}
+	return DatumGetFloat8(DirectFunctionCall4(estimator,
+											  PointerGetDatum(root),
+											  ObjectIdGetDatum(operator),
+											  PointerGetDatum(labelled),
+											  Int32GetDatum(var_relid)));
+}
+
+/* ---------------- where a comparison stands ---------------- */
+
+typedef struct
+{
+	List	   *args;			/* of the comparison that is sought */
+	List	   *clauses;		/* those that are ANDed with it, or NIL if it is alone */
+	Node	   *element;		/* it among these */
+} Place;
+
+/*
+ * The planner estimates clauses in their order.  So a search begins where the last one
+ * ended, at each depth, and goes around.  These are numbers of elements, not pointers: what
+ * they meant before doesn't matter.
+ */
+#define HINT_DEPTH 8
+static int	hint[HINT_DEPTH];
+
+static Node *
+bare(Node *element)
+{
+	return IsA(element, RestrictInfo) ?
+		(Node *) ((RestrictInfo *) element)->clause : element;
+}
+
+/*
+ * Is it the clause that is estimated by these operands?  The planner may commute it, but
+ * the operands stay the same nodes.  A comparison of rows is estimated by their first ones.
+ */
+static bool
+has_operands(Node *clause, List *args)
+{
+	Node	   *left;
+	Node	   *right;
+
+	if (is_opclause(clause) && list_length(((OpExpr *) clause)->args) == 2)
+	{
+		left = linitial(((OpExpr *) clause)->args);
+		right = lsecond(((OpExpr *) clause)->args);
+	}
+	else if (IsA(clause, RowCompareExpr))
+	{
+		left = linitial(((RowCompareExpr *) clause)->largs);
+		right = linitial(((RowCompareExpr *) clause)->rargs);
+	}
+	else
+		return false;
+
+	return (left == linitial(args) && right == lsecond(args)) ||
+		(left == lsecond(args) && right == linitial(args));
+}
+
+static bool
+find_among(List *clauses, bool conjunction, int depth, Place *place)
+{
+	int			count = list_length(clauses);
+	int			first = depth < HINT_DEPTH ? hint[depth] : 0;
+
+	check_stack_depth();
+
+	for (int i = 0; i < count; i++)
+	{
+		int			n = (first + i) % count;
+		Node	   *element = list_nth(clauses, n);
+		Node	   *clause = bare(element);
+		bool		found;
+
+		/* For an OR the planner estimates the variant that has RestrictInfos. */
+		if (clause != element && ((RestrictInfo *) element)->orclause)
+			clause = (Node *) ((RestrictInfo *) element)->orclause;
+		while (IsA(clause, BooleanTest))
+			clause = (Node *) ((BooleanTest *) clause)->arg;
+
+		if (IsA(clause, BoolExpr))
+			found = find_among(((BoolExpr *) clause)->args, is_andclause(clause),
+							   depth + 1, place);
+		else if ((found = has_operands(clause, place->args)))
+		{
+			place->clauses = conjunction && is_opclause(bare(element)) ? clauses : NIL;
+			place->element = element;
+		}
+		if (found)
+		{
+			if (depth < HINT_DEPTH)
+				hint[depth] = n;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_key_of(IndexOptInfo *index, Node *operand)
+{
+	for (int column = 0; column < index->nkeycolumns; column++)
+	{
+		if (match_index_to_operand(operand, column, index))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Find a comparison in the predicate of a partial index.  The planner adds it to the
+ * conditions of a scan of that index if they don't imply it.  They don't if a condition
+ * was dropped because the predicate implies it, so the comparison takes that one's place
+ * beside the others.  If the operand is no key of the index, none of these is there.
+ */
+static bool
+find_in_predicate(RelOptInfo *rel, Place *place)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *index = (IndexOptInfo *) lfirst(cell);
+
+		if (!find_among(index->indpred, true, 0, place))
+			continue;
+		if (place->clauses == index->indpred &&
+			(is_key_of(index, linitial(place->args)) ||
+			 is_key_of(index, lsecond(place->args))))
+			place->clauses = list_concat_copy(index->indpred, rel->baserestrictinfo);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The planner estimates a relation's restrictions before it looks at indexes, with no
+ * relation chosen, and keeps the results.  If one is chosen, what is estimated is none of
+ * them: a join clause, a predicate, or a condition that was made for an index.
+ */
+static bool
+find(PlannerInfo *root, int var_relid, Place *place)
+{
+	Relids		relids = pull_varnos(root, (Node *) place->args);
+
+	for (int i = -1; (i = bms_next_member(relids, i)) >= 0;)
+	{
+		RelOptInfo *rel = i < root->simple_rel_array_size ?
+			root->simple_rel_array[i] : NULL;
+
+		if (rel != NULL &&
+			((var_relid == 0 && find_among(rel->baserestrictinfo, true, 0, place)) ||
+			 find_among(rel->joininfo, true, 0, place) ||
+			 find_in_predicate(rel, place)))
+			return true;
+	}
+	return find_among((List *) root->parse->havingQual, true, 0, place);
+}
+
+/* ---------------- ranges ---------------- */
+
+typedef struct
+{
+	Node	   *element;		/* NULL if there is none */
+	Selectivity selectivity;
+} Bound;
+
+/* Is the comparison an upper or a lower bound of the operand, by others' values? */
+static bool
+read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
+		   OpExpr **comparison, bool *is_upper)
+{
+	OpExpr	   *op = (OpExpr *) bare(element);
+	bool		on_left;
+	Node	   *other;
+	StrategyNumber strategy;
+
+	if (!is_opclause(op) || list_length(op->args) != 2)
+		return false;
+	on_left = equal(linitial(op->args), operand);
+	if (!on_left && !equal(lsecond(op->args), operand))
+		return false;
+	strategy = order_strategy(op->opno);
+	other = on_left ? lsecond(op->args) : linitial(op->args);
+	if (strategy == InvalidStrategy ||
+		!bms_equal(pull_varnos(root, other), others) ||
+		contain_volatile_functions(other))
+		return false;
+
+	*comparison = op;
+	*is_upper = (strategy < BTEqualStrategyNumber) == on_left;
+	return true;
+}
+
+/* The selectivity of a range, as clauselist_selectivity() computes it. */
+static Selectivity
+range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
+				  Selectivity upper, int var_relid)
+{
+	Selectivity range;
+
+	if (lower == DEFAULT_INEQ_SEL || upper == DEFAULT_INEQ_SEL)
+		return DEFAULT_RANGE_INEQ_SEL;
+	range = lower + upper - 1.0 +
+		nulltestsel(root, IS_NULL, operand, var_relid, JOIN_INNER, NULL);
+	if (range > 0.0)
+		return range;
+	return range < -0.01 ? DEFAULT_RANGE_INEQ_SEL : 1.0e-10;
+}
+
+/*
+ * Give each bound its share, and return that of the comparison found.  The planner keeps
+ * selectivities in a RestrictInfo, unless a relation is chosen.  All shares are put there,
+ * so the work for many bounds isn't done again for each of them.
+ */
+static Selectivity
+share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
+{
+	Selectivity result = 1.0;
+	ListCell   *cell;
+
+	foreach(cell, bounds)
+	{
+		Node	   *element = (Node *) lfirst(cell);
+		RestrictInfo *info = (RestrictInfo *) element;
+		Selectivity share = 1.0;
+
+		for (int i = 0; i < 2; i++)
+		{
+			if (element == best[i].element)
+				share = best[i].selectivity;
+		}
+		if (element == place->element)
+			result = share;
+		if (var_relid == 0 && IsA(info, RestrictInfo) && info->norm_selec < 0)
+			info->norm_selec = info->outer_selec = share;
+	}
+	return result;
+}
+
+/*
+ * The selectivity of the comparison found, among all bounds of the operand beside it.  Of
+ * join clauses the planner multiplies those that make no range: then there is no result.
+ */
+static bool
+estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids others,
+				int var_relid, Selectivity *result)
+{
+	Bound		best[2] = {0};	/* lower and upper */
+	List	   *bounds = NIL;
+	ListCell   *cell;
+
+	foreach(cell, place->clauses)
+	{
+		Node	   *element = (Node *) lfirst(cell);
+		OpExpr	   *comparison;
+		bool		is_upper;
+		Selectivity alone;
+
+		if (IsA(element, RestrictInfo) && IsA(place->element, RestrictInfo) &&
+			!bms_equal(((RestrictInfo *) element)->required_relids,
+					   ((RestrictInfo *) place->element)->required_relids))
+			continue;
+		if (!read_bound(root, element, operand, others, &comparison, &is_upper))
+			continue;
+		alone = estimate_alone(root, comparison->opno, comparison->args, var_relid);
+		if (best[is_upper].element == NULL || alone < best[is_upper].selectivity)
+			best[is_upper] = (Bound) {element, alone};
+		bounds = lappend(bounds, element);
+	}
+
+	if (best[false].element != NULL && best[true].element != NULL)
+	{
+		Selectivity range = range_selectivity(root, operand, best[false].selectivity,
+											  best[true].selectivity, var_relid);
+
+		best[false].selectivity = Max(best[false].selectivity, range);
+		best[true].selectivity = range / best[false].selectivity;
+	}
+	else if (!bms_is_empty(others))
+		return false;
+
+	*result = share_out(bounds, best, place, var_relid);
+	return true;
+}
+
+/* ---------------- the estimators ---------------- */
+
+/*
+ * A range that became known as an index condition only (see range.c) stands in no list.
+ * Its upper bound is known by the function.
+ */
+static bool
+is_range_max(Oid operator, List *args)
+{
+	Node	   *value = (Node *) lsecond(args);
+
+	return order_strategy(operator) == BTLessEqualStrategyNumber &&
+		IsA(value, FuncExpr) &&
+		list_length(((FuncExpr *) value)->args) == 1 &&
+		exprType(linitial(((FuncExpr *) value)->args)) == TSTZRANGEOID;
+}
+
+static Selectivity
+estimate(PlannerInfo *root, Oid operator, List *args, int var_relid)
+{
+	Place		place = {.args = args};
+	Selectivity result;
+
+	if (order_strategy(operator) == InvalidStrategy || list_length(args) != 2)
+		return DEFAULT_INEQ_SEL;
+
+	if (find(root, var_relid, &place))
+	{
+		for (int i = 0; i < 2; i++)
+		{
+			Node	   *operand = list_nth(args, i);
+			Node	   *other = list_nth(args, 1 - i);
+			Relids		relids = pull_varnos(root, operand);
+			Relids		others = pull_varnos(root, other);
+
+			if (place.clauses != NIL && !bms_is_empty(relids) &&
+				!bms_overlap(relids, others) && !contain_volatile_functions(other) &&
+				estimate_bounds(root, &place, operand, others, var_relid, &result))
+				return result;
+		}
+		return estimate_alone(root, operator, args, var_relid);
+	}
+
+	result = estimate_alone(root, operator, args, var_relid);
+	if (result == DEFAULT_INEQ_SEL && is_range_max(operator, args))
+		result = DEFAULT_RANGE_INEQ_SEL / DEFAULT_INEQ_SEL;
+	return result;
+}
+
+PG_FUNCTION_INFO_V1(sno_bound_sel);
+Datum
+sno_bound_sel(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT8(estimate((PlannerInfo *) PG_GETARG_POINTER(0),
+							  PG_GETARG_OID(1),
+							  (List *) PG_GETARG_POINTER(2),
+							  PG_GETARG_INT32(3)));
+}
+
+PG_FUNCTION_INFO_V1(sno_bound_joinsel);
+Datum
+sno_bound_joinsel(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT8(estimate((PlannerInfo *) PG_GETARG_POINTER(0),
+							  PG_GETARG_OID(1),
+							  (List *) PG_GETARG_POINTER(2),
+							  0));
+}
