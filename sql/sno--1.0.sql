@@ -834,6 +834,188 @@ COMMENT ON FUNCTION sno_reseed() IS
     'a standby';
 
 --
+-- partitions by time
+--
+
+-- It looks up the schema of the extension, because ALTER SCHEMA can rename it.
+CREATE PROCEDURE sno_partition_by_time(
+    parent regclass,
+    step   interval,
+    ahead  interval DEFAULT NULL,
+    keep   interval DEFAULT NULL,
+    at     timestamptz DEFAULT pg_catalog.now())
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $procedure$
+DECLARE
+    present   CONSTANT timestamp := at AT TIME ZONE 'UTC';
+    months    integer;
+    days      integer;
+    seconds   numeric;
+    sno       regnamespace;
+    class     pg_class;
+    -- Bounds are texts of ids, '' for MINVALUE and '~' for MAXVALUE.  The type name
+    -- compares bytes, so they sort as the ids do.
+    highest   CONSTANT name := repeat('x', 16);
+    partition oid[];
+    bounds    name[];
+    from_id   name;
+    to_id     name;
+    begins    timestamp;
+    first     timestamp;
+    base      text;
+    suffix    text;
+    created   text;
+    taken     record;
+    old       record;
+    timeout   CONSTANT text := current_setting('lock_timeout');
+BEGIN
+    IF parent IS NULL OR step IS NULL OR at IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'parent, step and at must not be null';
+    END IF;
+    IF isfinite(step) THEN
+        months := extract(year FROM step) * 12 + extract(month FROM step);
+        days := extract(day FROM step);
+        seconds := extract(epoch FROM step - make_interval(months => months, days => days));
+    END IF;
+    IF (months > 0 AND days = 0 AND seconds = 0
+        OR months = 0 AND days > 0 AND seconds = 0
+        OR months = 0 AND days = 0 AND seconds >= 60 AND seconds % 60 = 0 AND 86400 % seconds = 0) IS NOT TRUE
+    THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('invalid step "%s"', step),
+            DETAIL = 'A step is a number of months, a number of days, or whole minutes that divide a day evenly.',
+            HINT = 'Steps are, for example, "1 month", "7 days" and "6 hours".';
+    END IF;
+    IF ahead < '0' OR keep < '0' THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'ahead and keep must not be negative';
+    END IF;
+    IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
+        RAISE datetime_field_overflow USING MESSAGE = format('timestamp "%s" is out of range for type sno', at);
+    END IF;
+
+    SELECT o.opcnamespace INTO sno
+    FROM pg_partitioned_table AS p
+    JOIN pg_opclass AS o ON o.oid = p.partclass[0]
+    JOIN pg_depend AS d ON d.classid = 'pg_opclass'::regclass AND d.objid = o.oid AND d.deptype = 'e'
+    JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0 AND e.extname = 'sno';
+    IF NOT FOUND THEN
+        RAISE wrong_object_type USING
+            MESSAGE = format('%s is not a table that is partitioned by range of ids', parent),
+            HINT = 'The table needs PARTITION BY RANGE on one column of type sno.';
+    END IF;
+    IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
+    END IF;
+
+    -- Calls go one after the other.  Readers and writers go on.
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
+    SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
+    SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
+    FROM pg_inherits AS i
+    JOIN pg_class AS c ON c.oid = i.inhrelid,
+        regexp_match(pg_get_expr(c.relpartbound, c.oid),
+            $$^FOR VALUES FROM [(](?:MINVALUE|'([2-9a-x]{16})')[)] TO [(](?:MAXVALUE|'([2-9a-x]{16})')[)]$$) AS b (bound)
+    WHERE i.inhparent = parent AND b.bound IS NOT NULL;
+
+    -- Months count from January 2000, days and minutes from a Monday.
+    IF months > 0 THEN
+        begins := timestamp '2000-01-01'
+            + step * div((extract(year FROM present) - 2000) * 12 + extract(month FROM present) - 1, months)::integer;
+    ELSE
+        begins := date_bin(step, present, '2000-01-03');
+    END IF;
+    WHILE begins <= present + coalesce(ahead, 4 * step) LOOP
+        EXECUTE format('SELECT %1$s.sno_min($1)::text, %1$s.sno_min($2)::text', sno) INTO from_id, to_id
+        USING begins AT TIME ZONE 'UTC', (begins + step) AT TIME ZONE 'UTC';
+        EXIT WHEN from_id = highest;
+        IF to_id = highest THEN
+            to_id := '~';
+        END IF;
+
+        -- Fill what is free of this step: up to each partition in it, then up to its end.
+        FOR taken IN
+            SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
+            WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
+            UNION ALL
+            SELECT to_id, to_id
+            ORDER BY 1
+        LOOP
+            IF from_id < taken.from_id THEN
+                EXECUTE format('SELECT %1$s.sno_timestamp($1::%1$s.sno) AT TIME ZONE ''UTC''', sno) INTO first USING from_id;
+                suffix := to_char(first, CASE
+                    WHEN months > 0 AND first = date_trunc('month', first) THEN '_YYYY_MM'
+                    WHEN seconds = 0 AND first = date_trunc('day', first) THEN '_YYYY_MM_DD'
+                    WHEN first = date_trunc('minute', first) THEN '_YYYY_MM_DD_HH24MI'
+                    ELSE '_YYYY_MM_DD_HH24MISSMS' END);
+                base := class.relname;
+                WHILE octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
+                    base := left(base, -1);
+                END LOOP;
+                created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
+
+                -- CREATE TABLE ... PARTITION OF makes the same, but stops readers and writers.
+                -- ATTACH adds indexes, foreign keys, triggers and identity.
+                EXECUTE concat(
+                    format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
+                    ' INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE)',
+                    (SELECT format(' USING %I', a.amname) FROM pg_am AS a WHERE a.oid = class.relam),
+                    (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t WHERE t.oid = class.reltablespace));
+                EXECUTE format('ALTER TABLE %s OWNER TO %s', created, class.relowner::regrole);
+                EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%s)', parent, created, from_id,
+                    CASE taken.from_id WHEN '~' THEN 'MAXVALUE' ELSE quote_literal(taken.from_id) END);
+            END IF;
+            from_id := greatest(from_id, taken.to_id);
+        END LOOP;
+        begins := begins + step;
+    END LOOP;
+
+    -- To detach stops readers and writers.  New ones queue behind it while it waits for
+    -- old ones, so it must not wait for long.
+    IF timeout = '0' THEN
+        PERFORM set_config('lock_timeout', '1s', true);
+    END IF;
+    EXECUTE format('SELECT %s.sno_min($1)::text', sno) INTO to_id USING (present - keep) AT TIME ZONE 'UTC';
+    FOR old IN
+        SELECT partition[n]::regclass AS name FROM generate_subscripts(partition, 1) AS n
+        WHERE bounds[n][2] <= to_id AND NOT (SELECT i.inhdetachpending FROM pg_inherits AS i WHERE i.inhrelid = partition[n])
+        ORDER BY bounds[n][1]
+    LOOP
+        BEGIN
+            EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', parent, old.name);
+            RAISE NOTICE 'detached partition % of table %', old.name, parent;
+        EXCEPTION
+            WHEN lock_not_available THEN
+                RAISE WARNING 'could not detach partition % of table %', old.name, parent
+                USING DETAIL = 'Other transactions use the tables.', HINT = 'The next call tries again.';
+                EXIT;
+            WHEN foreign_key_violation THEN
+                RAISE WARNING 'could not detach partition % of table %', old.name, parent
+                USING DETAIL = SQLERRM;
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', timeout, true);
+END
+$procedure$;
+COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interval, timestamptz) IS
+    'create the partitions of a table, PARTITION BY RANGE on one column of '
+    'type sno, for all ids from the given time until ahead after it; by '
+    'default from now until 4 steps later. step: a number of months, a number '
+    'of days, or whole minutes that divide a day evenly, else error 22023; '
+    'partitions begin at midnight UTC of the first of a month, at midnight '
+    'UTC (weeks on Monday), or at multiples of the step in the day. What '
+    'other partitions hold is left out. The last partition goes up to '
+    'MAXVALUE if it holds the last unit. keep: partitions whose ids are all '
+    'older than that are detached, none are if it is null; they stay as '
+    'tables, and a notice names them; one that is in use is left for the next '
+    'call, with a warning. Error 22004 if parent, step or time is null, 22008 '
+    'if the time is out of range, 22023 if ahead or keep is negative, 42809 '
+    'for any other table, 42501 unless the caller has the rights of its '
+    'owner, 42P07 if the name of a new partition is taken, 23514 if the '
+    'default partition has rows for it';
+
+--
 -- status
 --
 
