@@ -8,12 +8,12 @@ DATA = $(call sources,sql/sno--*.sql)
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
-	$(addprefix src/core/, generator.o backfill.o) \
+	$(addprefix src/core/, generator.o backfill.o feed.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
-	$(addprefix src/shared/, shmem.o partition.o activity.o clock.o attempt.o notifier.o) \
+	$(addprefix src/shared/, shmem.o feed.o partition.o activity.o clock.o attempt.o notifier.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o definition.o) \
-	$(addprefix src/generate/, wait.o session.o generate.o many.o backfill.o reseed.o) \
+	$(addprefix src/generate/, wait.o session.o generate.o many.o backfill.o watermark.o reseed.o) \
 	$(addprefix src/named/, group.o state.o named.o snapshot.o) \
 	$(addprefix src/monitor/, overflow.o generators.o check.o) \
 	src/sno.o

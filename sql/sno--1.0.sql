@@ -834,6 +834,55 @@ COMMENT ON FUNCTION sno_reseed() IS
     'a standby';
 
 --
+-- feeds
+--
+
+CREATE FUNCTION sno_watermark() RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION sno_watermark() IS
+    'lowest id that a row may have which this statement does not see yet and a '
+    'later one may: read a feed by WHERE id > last AND id < (SELECT '
+    'sno_watermark()) ORDER BY id. It holds for rows whose ids are made in the '
+    'transaction that inserts them, and for tables with sno_watermark_guard(). '
+    'All calls under one snapshot return the same. Error 25006 on a standby, '
+    '55000 if an earlier watermark did not hold: see sno_watermark_reset(). '
+    'Writes a row to disk once a second while it is called, and waits for '
+    'that; error 55P03 if another session holds a lock on sno_lease';
+
+CREATE FUNCTION sno_watermark_holders(
+    OUT pid         integer,
+    OUT transaction xid,
+    OUT since       timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION sno_watermark_holders() IS
+    'transactions of this database that made ids and have not ended, each of '
+    'which keeps sno_watermark() from rising above its time. pid: process of '
+    'the session, null if the transaction is prepared. transaction: its xid, '
+    'null if it has written nothing. since: the time, in units of 4 ms, from '
+    'which it makes ids. Error 25006 on a standby';
+
+CREATE FUNCTION sno_watermark_guard() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_watermark_guard() IS
+    'trigger BEFORE INSERT OR UPDATE, FOR EACH ROW, of a table that is read up '
+    'to sno_watermark(); its argument is the name of the column. Error 23514 '
+    'if a reader may have read past the id already, 42703 if there is no such '
+    'column, 42804 if it is not of type sno, 39P01 in another trigger';
+
+CREATE FUNCTION sno_watermark_reset() RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_watermark_reset() IS
+    'let sno_watermark() begin anew from the clock, after the clock was more '
+    'than an hour behind a watermark. Rows may have been inserted below '
+    'earlier watermarks: let readers look for them. ROLLBACK does not undo it; '
+    'error 25006 on a standby';
+
+--
 -- partitions by time
 --
 
@@ -1096,7 +1145,7 @@ CREATE TABLE sno_catalog.sno_lease (
     system_identifier bigint      NOT NULL,
     timeline          integer     NOT NULL,
     database          oid         NOT NULL,
-    partition         integer     NOT NULL CHECK (partition BETWEEN 0 AND 65535),
+    partition         integer     NOT NULL CHECK (partition BETWEEN -1 AND 65535),
     sequence_min      integer     NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
     sequence_max      integer     NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 65535),
     sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 65536),
@@ -1122,7 +1171,8 @@ COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'the partition leased, 0 to 65535';
+    'the partition leased, 0 to 65535; -1 in the row of sno_watermark(), which '
+    'tells at most one second ahead what it returned';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
     'lower bound of its sequence, inclusive, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
@@ -1214,19 +1264,22 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_lease, sno_catalog.sno_generator TO pg_database_owner;
 
--- Functions that use up partitions for good, and functions for named generators
+-- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_reseed(),
+    sno_generate_at(timestamptz, integer), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_reseed(),
+    sno_generate_at(timestamptz, integer), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 TO pg_database_owner;
 
 -- What generators do.  Only members of pg_monitor see those of other databases.
 -- Only superusers may reset the counters, and roles to which they grant that.
-REVOKE EXECUTE ON FUNCTION sno_generators(), sno_generators_reset(), sno_check() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_generators(), sno_check() TO pg_database_owner, pg_monitor;
+REVOKE EXECUTE ON FUNCTION
+    sno_generators(), sno_generators_reset(), sno_check(), sno_watermark_holders()
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sno_generators(), sno_check(), sno_watermark_holders()
+TO pg_database_owner, pg_monitor;

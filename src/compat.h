@@ -46,9 +46,10 @@ typedef Oid RelFileNumber;
 #define sno_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
-/* 17 has a variable for the number of a process's PGPROC. */
+/* 17 numbers processes by their place in the array of PGPROCs; before, it is in them. */
 #if PG_VERSION_NUM < 170000
 #define MyProcNumber (MyProc->pgprocno)
+#define GetNumberFromPGProc(proc) ((proc)->pgprocno)
 #endif
 
 /* 18 has skip scans in btrees; before, nobody asks a class for its support. */

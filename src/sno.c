@@ -14,6 +14,7 @@
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "lease/lease.h"
+#include "shared/feed.h"
 #include "shared/notifier.h"
 #include "shared/partition.h"
 #include "simd/codec.h"
@@ -123,6 +124,7 @@ assign_codec(int newval, void *extra)
 void
 _PG_init(void)
 {
+	sno_feed_init();
 	list_codecs();
 	/* Anybody may set it: nothing but speed depends on it. */
 	DefineCustomEnumVariable("sno.codec",

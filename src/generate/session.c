@@ -29,6 +29,7 @@
 #include "lease/table.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
+#include "shared/feed.h"
 
 /*
  * New leases that a session may take at once, and how soon it may take one more:
@@ -58,6 +59,35 @@ end_session(int code, Datum arg)
 		sno_session_partition[purpose] = NULL;
 	}
 	sno_activity_end();
+}
+
+/* The table of leases, opened, however long it takes. */
+Relation
+sno_session_open_table(void)
+{
+	SnoWait		wait = {.partition = -1};
+	Relation	rel;
+
+	sno_session_begin();
+	while ((rel = sno_table_open()) == NULL)
+		sno_wait(&wait, SNO_TABLE_LOCKED, 1);
+	return rel;
+}
+
+/*
+ * Before the first id or the first watermark since the server started, whichever comes
+ * first: see sno_feed_note_past().  A standby issues nothing.
+ */
+void
+sno_session_know_past(void)
+{
+	Relation	rel;
+
+	if (sno_feed_knows_past() || RecoveryInProgress())
+		return;
+	rel = sno_session_open_table();
+	sno_feed_note_past(sno_record_promised(rel));
+	sno_table_close(rel);
 }
 
 /* At the first id of a session, at least, of whatever generator. */
@@ -313,13 +343,16 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 	}
 	*step = purpose == SNO_FOR_CLOCK ? step_clock(p, unit, issued) :
 		sno_backfill_step(&p->generator, &p->backfill, unit, issued);
-	return *step == SNO_ISSUED ? SNO_NO_OBSTACLE : move_on(purpose, unit);
+	if (*step == SNO_ISSUED ||
+		(*step == SNO_EXHAUSTED && purpose == SNO_FOR_CLOCK && sno_feed_move_on(unit)))
+		return SNO_NO_OBSTACLE;
+	return move_on(purpose, unit);
 }
 
 /*
  * The state word of the session's next id, which its partition for the purpose issued.
- * `unit` is the unit that a backfill wants.  For the clock, it is read from the clock
- * again after each step.  Waits sno.max_wait at most.
+ * `unit` is the unit that a backfill wants.  For the clock, it is asked for again after
+ * each step.  Waits sno.max_wait at most.
  */
 uint64
 sno_session_next(SnoPurpose purpose, uint64 unit)
@@ -327,6 +360,8 @@ sno_session_next(SnoPurpose purpose, uint64 unit)
 	SnoWait		wait = {.partition = -1};
 
 	sno_session_begin_own();
+	if (purpose == SNO_FOR_CLOCK)
+		sno_session_know_past();
 	wait.counters = &sno_my_activity->own;
 	for (;;)
 	{
@@ -335,7 +370,7 @@ sno_session_next(SnoPurpose purpose, uint64 unit)
 		SnoObstacle obstacle;
 
 		if (purpose == SNO_FOR_CLOCK)
-			unit = sno_clock_unit();
+			unit = sno_feed_unit();
 		obstacle = issue_own_or_prepare(purpose, unit, &issued, &step);
 		if (step == SNO_ISSUED)
 			return issued;

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "utils/relcache.h"
+
 #include "shared/partition.h"
 
 /* The partitions that this session owns, by purpose; NULL if it has none. */
@@ -15,6 +17,8 @@ extern SnoPartition *sno_session_partition[2];
 /* A value of sno.partitions that can't be applied, while there is no other. */
 extern const char *sno_partition_refused;
 
+extern Relation sno_session_open_table(void);
+extern void sno_session_know_past(void);
 extern void sno_session_begin(void);
 extern void sno_session_begin_own(void);
 extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);

@@ -32,9 +32,12 @@
  * from now on: we enter the other side (sno_record_recall()).  That is right unless
  * the lost WAL has another change of the side.
  *
- * Locking: a session writes a partition's row only while it owns the partition, and
- * a named generator's only while it holds the lock of its group.  So no two sessions
- * write one row.  Both hold for as long as the table is open: sno_reseed() waits
+ * A database that is read as a feed has one more row, with no partition.  Its bounds
+ * tell up to which unit watermarks may have been told.
+ *
+ * Locking: a session writes a partition's row only while it owns the partition, a
+ * named generator's only while it holds the lock of its group, and the feed's only while
+ * it holds the lock for that.  So no two sessions write one row.  Both hold for as long as the table is open: sno_reseed() waits
  * for that before it revokes anything.
  */
 #include "postgres.h"
@@ -47,8 +50,11 @@
 #include "lease/row.h"
 #include "type/fields.h"
 
-/* The system identifier of rows that sno_reseed() disowned: no server has it. */
+/* The system identifier of rows that were disowned: no server has it. */
 #define DISOWNED		0
+
+/* The row of a feed leases no partition. */
+#define NO_PARTITION	(-1)
 
 /* The holder drawn when no row of our own was found, until a row has it. */
 static uint64 drawn_holder;
@@ -165,13 +171,13 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	uint64	  **block;
 
 	note_holder(&pass->holder, row);
+	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
+		return;
 	if (!own && ceiling >= pass->now)
 	{
 		survey->others++;
 		survey->others_until = Max(survey->others_until, ceiling);
 	}
-	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
-		return;
 	block = &survey->bounds.block[row->partition / SNO_BOUNDS_BLOCK];
 	if (*block == NULL)
 		*block = palloc0(SNO_BOUNDS_BLOCK * sizeof(uint64));
@@ -370,7 +376,7 @@ sno_record_write(Relation rel, int partition, bool named, const SnoGenerator *g,
 static bool
 disown_row(SnoRow *row, const void *arg)
 {
-	if (!is_own(row))
+	if (!is_own(row) || row->partition == NO_PARTITION)
 		return false;
 	row->system_identifier = DISOWNED;
 	return true;
@@ -387,4 +393,58 @@ sno_record_disown(Relation rel)
 {
 	sno_partition_revoke_all();
 	XLogFlush(sno_row_change_all(rel, disown_row));
+}
+
+/* Is it a row of a feed, which this server or one that it succeeds wrote? */
+static bool
+is_of_feed(const SnoRow *row)
+{
+	return row->partition == NO_PARTITION && row->database == MyDatabaseId &&
+		row->system_identifier == (int64) GetSystemIdentifier();
+}
+
+static void
+note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
+{
+	uint64	   *until = arg;
+
+	if (is_of_feed(row))
+		*until = Max(*until, ceiling_of(row));
+}
+
+/* No watermark of this database was above this unit before the server started. */
+uint64
+sno_record_promised(Relation rel)
+{
+	uint64		until = 0;
+
+	(void) sno_row_visit(rel, note_promise, &until);
+	return until;
+}
+
+/* Write the row of the feed, and flush it. */
+void
+sno_record_promise(Relation rel, uint64 until)
+{
+	SnoGenerator g = {.word = SNO_WORD(until, false, 0),.ceiling = until,.lease_floor = SNO_UNIT_MAX};
+	XLogRecPtr	lsn;
+
+	(void) sno_record_write(rel, NO_PARTITION, false, &g, &lsn);
+	XLogFlush(lsn);
+}
+
+static bool
+forget_promise(SnoRow *row, const void *arg)
+{
+	if (!is_of_feed(row))
+		return false;
+	row->system_identifier = DISOWNED;
+	return true;
+}
+
+/* Forget the rows of the feed, flushed. */
+void
+sno_record_forget_promise(Relation rel)
+{
+	XLogFlush(sno_row_change_all(rel, forget_promise));
 }

@@ -41,5 +41,8 @@ extern void sno_record_recall(Relation rel, int partition, SnoGenerator *g, uint
 extern bool sno_record_write(Relation rel, int partition, bool named,
 							 const SnoGenerator *g, XLogRecPtr *lsn);
 extern void sno_record_disown(Relation rel);
+extern uint64 sno_record_promised(Relation rel);
+extern void sno_record_promise(Relation rel, uint64 until);
+extern void sno_record_forget_promise(Relation rel);
 
 #endif							/* SNO_RECORD_H */

@@ -133,6 +133,7 @@ begin_uses(void)
 		return;
 	PreventCommandDuringRecovery("sno_generate()");
 	sno_session_begin();
+	sno_session_know_past();
 	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
 	before_shmem_exit(end_uses, (Datum) 0);
@@ -263,8 +264,9 @@ issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
 {
 	RelFileNumber file = sno_table_file();
 	uint64		word = sno_generator_load(&s->shared);
-	uint64		now = sno_clock_unit();
+	uint64		now = sno_feed_unit();
 	int32		before;
+	SnoStep		step;
 
 	if (sno_word_is_closed(word))
 		return SNO_CLOSED;
@@ -284,7 +286,7 @@ issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
 
 				sno_lease_quietly(renew_named_early, &renewal, s->partition);
 				word = sno_generator_load(&s->shared);
-				now = sno_clock_unit();
+				now = sno_feed_unit();
 			}
 			break;
 		case SNO_LEASE_ISSUE:
@@ -292,12 +294,14 @@ issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
 	}
 
 	before = ids_before_us(s, word, now);
-	if (before > 0)
-	{
-		*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * SNO_UNIT_MSEC);
-		return SNO_EXHAUSTED;
-	}
-	return sno_state_issue(s, word, now, issued);
+	*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * SNO_UNIT_MSEC);
+	step = before > 0 ? SNO_EXHAUSTED : sno_state_issue(s, word, now, issued);
+	if (step == SNO_ISSUED && SNO_WORD_UNIT(*issued) < sno_feed_bound)
+		return SNO_RACED;
+	if (step == SNO_EXHAUSTED && now == SNO_WORD_UNIT(word) &&
+		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now))
+		return SNO_RACED;
+	return step;
 }
 
 /* Issue, or do one thing that is needed for it; *issued is set if *step tells so. */
@@ -386,8 +390,8 @@ next_named_slowly(Use *use)
 }
 
 /*
- * The state word of the next id, if its unit is that of the clock and nobody waits;
- * else slowly.
+ * The state word of the next id, if its unit is that of the clock, this transaction may
+ * use it, and nobody waits; else slowly.
  */
 static inline uint64
 next_named(Use *use)
@@ -398,8 +402,10 @@ next_named(Use *use)
 		uint64		word = sno_generator_load(&s->shared);
 		uint64		issued;
 
-		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) && !has_queue(s)) &&
-			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED)
+		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) &&
+				   SNO_WORD_UNIT(word) >= sno_feed_bound && !has_queue(s)) &&
+			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED &&
+			likely(SNO_WORD_UNIT(issued) >= sno_feed_bound))
 			return issued;
 	}
 	return next_named_slowly(use);

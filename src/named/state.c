@@ -28,6 +28,7 @@
 #include "lease/table.h"
 #include "named/group.h"
 #include "shared/clock.h"
+#include "shared/feed.h"
 #include "shared/partition.h"
 
 /* The next sequence of a state word, for counters: additions go beyond the bounds. */
@@ -235,7 +236,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
 
 	/* What is known by now may be later than the clock was: see S4. */
-	now = sno_clock_unit();
+	now = sno_feed_unit();
 	drifted = now < SNO_WORD_UNIT(g.word);
 	if (drifted)
 	{
@@ -312,7 +313,7 @@ sno_state_reopen_or_renew(SnoNamedState *s, const char *name)
 		return obstacle;
 
 	word = sno_generator_load(&s->shared);
-	now = sno_clock_unit();
+	now = sno_feed_unit();
 	if (sno_word_is_closed(word))
 		obstacle = open_state(rel, group, s, name, now);
 	else if (now < SNO_WORD_UNIT(word))

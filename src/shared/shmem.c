@@ -48,14 +48,15 @@
 #include "utils/syscache.h"
 
 #include "shared/activity.h"
+#include "shared/feed.h"
 #include "shared/shmem.h"
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
 /*
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
- * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, or one that they contain.
+ * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_LAYOUT_VERSION	5
+#define SNO_LAYOUT_VERSION	6
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -86,8 +87,35 @@ StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
 SnoSpace   *sno_space;
 dsa_area   *sno_area;
 
-static SnoHeader *header;
+static SnoHeader *header;		/* once this process is attached */
 static pg_atomic_uint32 *map;
+
+/* The header, found or made.  The caller holds AddinShmemInitLock. */
+static SnoHeader *
+have_header(void)
+{
+	bool		found;
+	SnoHeader  *h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
+
+	if (!found)
+		memset(h, 0, SNO_HEADER_SIZE);
+	return h;
+}
+
+/* Is there anything in shared memory yet that this library can use? */
+bool
+sno_shmem_is_made(void)
+{
+	static const SnoHeader *h;
+
+	if (h == NULL)
+	{
+		LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+		h = have_header();
+		LWLockRelease(AddinShmemInitLock);
+	}
+	return h->magic == SNO_MAGIC && h->layout == SNO_LAYOUT_VERSION;
+}
 
 /* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping. */
 static dsa_area *
@@ -113,16 +141,13 @@ sno_shmem_attach(void)
 	SnoHeader  *h;
 	MemoryContext context;
 	dsa_area   *area = NULL;
-	bool		found;
 
 	if (sno_area != NULL)
 		return;
 
 	context = MemoryContextSwitchTo(TopMemoryContext);
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
-	if (!found)
-		memset(h, 0, SNO_HEADER_SIZE);
+	h = have_header();
 	if (h->magic == 0)
 	{
 		/* Each of these may fail, and then be tried again. */
@@ -248,6 +273,8 @@ clear_space(SnoSpace *space)
 		space->spare_groups = space->groups[i];
 		space->groups[i] = InvalidDsaPointer;
 	}
+	if (DsaPointerIsValid(space->feed))
+		sno_feed_clear(dsa_get_address(sno_area, space->feed));
 }
 
 /* Make a space, and put it into the list.  The lock is held. */

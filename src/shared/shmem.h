@@ -41,6 +41,7 @@ typedef struct SnoSpace
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
 	dsa_pointer spare_groups;	/* those of a former database */
+	dsa_pointer feed;			/* see feed.c; invalid until there is one */
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */
@@ -49,6 +50,7 @@ extern SnoSpace *sno_space;
 extern dsa_area *sno_area;
 
 extern void sno_shmem_attach(void);
+extern bool sno_shmem_is_made(void);
 extern void sno_shmem_init_lock(LWLock *lock);
 extern bool sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before);
 extern void sno_shmem_note_use(int partition);

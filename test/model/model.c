@@ -67,20 +67,16 @@
  * Each rule has its mutants, decisions made wrong.  All are to be caught, and
  * nothing is to be found without one.
  */
-/* Calls change stacks by longjmp(), which its checked variant would refuse. */
-#undef _FORTIFY_SOURCE
+#include "calls.h"
 
 #include "postgres.h"
 
-#include <setjmp.h>
 #include <string.h>
-#include <ucontext.h>
 
 /* Where a call may be. */
 typedef enum Place
 {
-	NOWHERE,
-	AT_LOAD,
+	AT_LOAD = NOWHERE + 1,
 	AT_CEILING,
 	AT_STORE,
 	AT_EXCHANGE,
@@ -124,6 +120,7 @@ static uint64 judge(const volatile void *address, uint64 word);
 #include "named/group.h"
 #include "shared/attempt.h"
 #include "shared/clock.h"
+#include "shared/feed.h"
 
 /*
  * What may have a mutant or a pause is interposed: where a macro has its name, the
@@ -177,6 +174,9 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #include "../../src/lease/lease.c"
 
 #define sno_clock_unit read_clock
+#define sno_feed_unit read_clock
+#define sno_feed_move_on(exhausted) false
+#define sno_feed_knows_past() true
 #define sno_lease_end(now, half) lease_end(now)
 #define sno_lease_task lease_task
 #define sno_generator_step step_own
@@ -534,55 +534,6 @@ amiss(const char *what)
 		wrong(what);
 }
 
-/* Calls, and the stack that they run on. */
-
-#define STACK_SIZE	8192
-#define FRAME		256			/* of stop(), at most */
-
-typedef struct Continuation
-{
-	jmp_buf		here;
-	char		stack[STACK_SIZE];	/* its upper end */
-} Continuation;
-
-static char stack[STACK_SIZE] __attribute__((aligned(64)));
-static size_t depth;
-static jmp_buf inside,
-			outside;
-static Place stopped_at;
-static Continuation idle;		/* where a call begins */
-static size_t idle_depth;
-
-/* The call that runs stops here. */
-static __attribute__((noinline)) void
-stop(Place place)
-{
-	stopped_at = place;
-	depth = TYPEALIGN(8, (size_t) (stack + STACK_SIZE - (char *) __builtin_frame_address(0) + FRAME));
-	if (depth > STACK_SIZE || *(const uint64 *) stack != 0)
-		bail_out("a call is too deep");
-	if (_setjmp(inside) == 0)
-		_longjmp(outside, 1);
-}
-
-static void
-put_away(Continuation *c)
-{
-	memcpy(c->here, inside, sizeof(inside));
-	memcpy(c->stack, stack + STACK_SIZE - depth, depth);
-}
-
-/* Let a call go on until it stops. */
-static void
-bring_back(const Continuation *c, size_t size)
-{
-	memset(stack, 0, STACK_SIZE - size);
-	memcpy(inside, c->here, sizeof(inside));
-	memcpy(stack + STACK_SIZE - size, c->stack, size);
-	if (_setjmp(outside) == 0)
-		_longjmp(inside, 1);
-}
-
 /* A place where a call may stop, unless it was just begun. */
 static void
 pause_at(Place place)
@@ -768,6 +719,7 @@ SnoSpace   *sno_space;
 dsa_area   *sno_area;
 SnoJournal *sno_journal;
 SnoActivity *sno_my_activity;
+uint64		sno_feed_bound;
 
 void		sno_shmem_init_lock(LWLock *lock) {}
 void		sno_shmem_note_use(int number) {}
@@ -1402,21 +1354,6 @@ serve(void)
 				break;
 		}
 	}
-}
-
-static void
-prepare_stack(void)
-{
-	static ucontext_t context;
-
-	getcontext(&context);
-	context.uc_stack.ss_sp = stack;
-	context.uc_stack.ss_size = sizeof(stack);
-	makecontext(&context, serve, 0);
-	if (_setjmp(outside) == 0)
-		setcontext(&context);
-	put_away(&idle);
-	idle_depth = depth;
 }
 
 /* An error ends all that a call holds; after the last call, another session comes. */

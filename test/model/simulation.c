@@ -51,8 +51,11 @@
 #include <unistd.h>
 
 #include "common/pg_prng.h"
+#include "access/transam.h"
+#include "access/xact.h"
 #include "fmgr.h"
 #include "storage/ipc.h"
+#include "storage/lock.h"
 #include "storage/latch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -64,6 +67,7 @@
 #include "lease/lease.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
+#include "shared/feed.h"
 
 #undef printf
 #undef snprintf
@@ -401,6 +405,23 @@ accept_changes(void)
 	table_form.relfilenode = server->file;
 }
 
+static void
+forget_nothing(void *arg)
+{
+}
+
+/* Ask for a watermark, so that ids may run ahead of the clock. */
+static void
+read_feed(void)
+{
+	SnapshotData snapshot = {0};
+
+	if (one_in(10))
+		sno_feed_reset(forget_nothing, NULL);
+	(void) sno_feed_lowest(&snapshot);
+}
+
+static XactCallback at_end_of_transaction;
 static char arena[1 << 21];
 static size_t arena_used;
 
@@ -421,6 +442,8 @@ run_slice(void)
 		{
 			arena_used = 0;
 			reseeds = server->reseeds[session->database];
+			if (one_in(1000))
+				read_feed();
 			if (session->work == GENERATE)
 				note((const Sno *) DatumGetPointer(sno_generate(fcinfo)));
 			else if (session->work == GENERATE_AT)
@@ -436,6 +459,7 @@ run_slice(void)
 		world->errors++;
 	PG_exception_stack = NULL;
 	session->lock = NoLock;
+	at_end_of_transaction(XACT_EVENT_COMMIT, NULL);
 }
 
 static void
@@ -451,6 +475,7 @@ run_session(Server *s, SimSession *me)
 	sno_partition_range = (SnoPartitionRange) {s->first, s->last};
 	sno_lease_duration = 60;
 	sno_max_wait = 1000;
+	sno_feed_init();
 	for (;;)
 	{
 		hand_back(IDLE);
@@ -643,6 +668,23 @@ void RollbackAndReleaseCurrentSubTransaction(void) {}
 void PreventCommandDuringRecovery(const char *command) {}
 void PreventCommandIfReadOnly(const char *command) {}
 bool IsInParallelMode(void) { return one_in(4); }
+void RegisterXactCallback(XactCallback callback, void *arg) { at_end_of_transaction = callback; }
+
+/* No transaction inserts anything, and none is prepared. */
+int			max_prepared_xacts;
+bool		InitializingParallelWorker;
+FullTransactionId ReadNextFullTransactionId(void) { return FirstNormalFullTransactionId; }
+FullTransactionId GetTopFullTransactionIdIfAny(void) { return InvalidFullTransactionId; }
+FullTransactionId GetTopFullTransactionId(void) { return InvalidFullTransactionId; }
+void GetReplicationHorizons(TransactionId *xmin, TransactionId *catalog_xmin) {}
+bool RecoveryInProgress(void) { return false; }
+bool TransactionIdPrecedes(TransactionId a, TransactionId b) { return a < b; }
+bool TransactionIdFollowsOrEquals(TransactionId a, TransactionId b) { return a >= b; }
+bool TransactionIdIsInProgress(TransactionId xid) { return false; }
+bool XidInMVCCSnapshot(TransactionId xid, Snapshot s) { return false; }
+LockAcquireResult LockAcquire(const LOCKTAG *tag, LOCKMODE mode, bool alone, bool dont) { return LOCKACQUIRE_OK; }
+LockData *GetLockStatusData(void) { return NULL; }
+void dsa_free(dsa_area *a, dsa_pointer place) {}
 
 void
 ProcessInterrupts(void)

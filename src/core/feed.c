@@ -1,0 +1,169 @@
+/*
+ * feed.c
+ *		The protocol of watermarks; src/README.md states its rules W1 to W5.
+ */
+#include "core/feed.h"
+
+/* Never lower a unit that only rises.  Returns what it is then. */
+static uint64_t
+lift(uint64_t *unit, uint64_t to)
+{
+	uint64_t	was = __atomic_load_n(unit, __ATOMIC_SEQ_CST);
+
+	while (was < to)
+		if (__atomic_compare_exchange_n(unit, &was, to, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return to;
+	return was;
+}
+
+/*
+ * The unit in which to issue at `now`: the promised one if that is later.  But a
+ * promise that is too far ahead is broken, for a clock that was wrong once must not
+ * hold ids there.  Readers are told so before the first id is issued.
+ */
+uint64_t
+sno_promise_now(SnoPromise *promise, uint64_t now)
+{
+	uint64_t	promised = __atomic_load_n(&promise->unit, __ATOMIC_SEQ_CST);
+
+	if (promised <= now)
+		return now;
+	if (promised - now <= SNO_PROMISE_AHEAD)
+		return promised;
+	__atomic_store_n(&promise->broken, 1, __ATOMIC_SEQ_CST);
+	return now;
+}
+
+/*
+ * The issuer's transaction begins to issue at `now`, or the clock fell behind the unit
+ * from which it issues.  Its ids must not be of earlier units than what this returns.
+ * What it tells and the promise are in the one order of all that is sequentially
+ * consistent, as in sno_promise_make(): see W2.  Parallel workers share their leader's
+ * issuer.
+ */
+uint64_t
+sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now)
+{
+	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_SEQ_CST);
+
+	SNO_DELAY();
+	/* 0 means that nothing is issued, so nothing is in unit 0. */
+	now = now == 0 ? 1 : now;
+	while (since == 0 || since > now)
+		if (__atomic_compare_exchange_n(&issuer->since, &since, now, false,
+										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			break;
+	SNO_DELAY();
+	return sno_promise_now(promise, now);
+}
+
+/*
+ * The issuer's transaction ended.  It is remembered by its xid, which is 0 if it inserted
+ * nothing.  Only the issuer's owner calls this, when no worker is left.
+ */
+void
+sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
+{
+	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_RELAXED);
+	uint64_t	ended = __atomic_load_n(&issuer->ended, __ATOMIC_RELAXED);
+	SnoEnded   *last = &issuer->memory[(ended - 1) % SNO_ISSUER_MEMORY];
+
+	if (since == 0)
+		return;
+	if (xid != 0 && ended > 0 && __atomic_load_n(&last->since, __ATOMIC_RELAXED) == since)
+		__atomic_store_n(&last->xid, xid, __ATOMIC_RELEASE);
+	else if (xid != 0)
+	{
+		SnoEnded   *next = &issuer->memory[ended % SNO_ISSUER_MEMORY];
+
+		__atomic_store_n(&next->xid, xid, __ATOMIC_RELEASE);
+		__atomic_store_n(&next->since, since, __ATOMIC_RELEASE);
+		__atomic_store_n(&issuer->ended, ended + 1, __ATOMIC_RELEASE);
+	}
+	SNO_DELAY();
+	__atomic_store_n(&issuer->since, 0, __ATOMIC_RELEASE);
+}
+
+/* The unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't. */
+uint64_t
+sno_issuer_since(const SnoIssuer *issuer)
+{
+	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_SEQ_CST);
+
+	return since == 0 ? SNO_NO_UNIT : since;
+}
+
+/*
+ * The lowest unit that the issuer's transactions may have used which a snapshot doesn't
+ * show; SNO_NO_UNIT if it shows all, 0 if that is forgotten.  `shows` tells if the
+ * snapshot shows a transaction, and with it all earlier ones of this issuer.  Call
+ * this after sno_promise_make().
+ *
+ * The transaction that ended is looked at first, because it is remembered before
+ * it is gone (W3).  The owner may overwrite the oldest memory meanwhile.
+ */
+uint64_t
+sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *arg),
+				  void *arg)
+{
+	uint64_t	lowest = sno_issuer_since(issuer);
+	uint64_t	ended;
+
+	SNO_DELAY();
+	ended = __atomic_load_n(&issuer->ended, __ATOMIC_ACQUIRE);
+	for (uint64_t i = ended; i > 0; i--)
+	{
+		const SnoEnded *one = &issuer->memory[(i - 1) % SNO_ISSUER_MEMORY];
+		uint64_t	xid = __atomic_load_n(&one->xid, __ATOMIC_ACQUIRE);
+		uint64_t	since = __atomic_load_n(&one->since, __ATOMIC_ACQUIRE);
+
+		if (__atomic_load_n(&issuer->ended, __ATOMIC_RELAXED) - (i - 1) >= SNO_ISSUER_MEMORY)
+			return 0;
+		if (shows(xid, arg))
+			break;
+		lowest = since < lowest ? since : lowest;
+	}
+	return lowest;
+}
+
+/*
+ * Promise that no transaction begins to issue before `now`.  Returns what is promised:
+ * that, or a later unit.  Look at the issuers after this.
+ */
+uint64_t
+sno_promise_make(SnoPromise *promise, uint64_t now)
+{
+	uint64_t	promised = lift(&promise->unit, now);
+
+	if (promised > now)
+		(void) sno_promise_now(promise, now);
+	SNO_DELAY();
+	return promised;
+}
+
+/*
+ * A generator exhausted a unit that is promised and ahead of the clock, so waiting for
+ * the clock takes long.  Ids go on in the next one.
+ */
+void
+sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
+{
+	if (exhausted < SNO_UNIT_MAX)
+		(void) lift(&promise->unit, exhausted + 1);
+}
+
+/* Was it broken?  Ask after you looked at the issuers. */
+bool
+sno_promise_is_broken(const SnoPromise *promise)
+{
+	return __atomic_load_n(&promise->broken, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* Forget a promise, for all readers.  None of them may be at work. */
+void
+sno_promise_forget(SnoPromise *promise)
+{
+	__atomic_store_n(&promise->unit, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&promise->broken, 0, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,596 @@
+/*
+ * feed.c
+ *		What the transactions of a database issue, for readers of feeds.
+ *
+ * Each space has a feed: a promise and the issuers of all processes (core/feed.h), and
+ * the transactions that are prepared.  The feed is made when the first id of a database
+ * is issued, or the first watermark is asked for.  A process keeps its issuer when the
+ * session ends, because a reader may have an older snapshot.
+ *
+ * A parallel worker issues for its leader's transaction, so it uses the leader's issuer.
+ * The leader must end that with the transaction, even if it issued nothing itself.  It
+ * knows that it had workers, and looks for the feed then.  But it must have loaded this
+ * library for that, so a worker issues nothing if its leader has not.
+ *
+ * A prepared transaction issues no more, but what it inserted isn't shown yet.  It is
+ * listed from before it leaves its issuer until all snapshots show it.  A lock tells of
+ * it after a crash or a promotion.  No one waits for that lock: PREPARE writes it to
+ * disk with the transaction, and COMMIT PREPARED releases it.  The lock's tag is an
+ * advisory one of the database, with the xid and the unit.  Its last field marks it; the
+ * functions for advisory locks set that to 1 or 2.
+ *
+ * No watermark is above a unit that a row of the table of leases says.  The first id or
+ * watermark since the server started reads it, and promises that unit again.  So a
+ * promise outlives the server.  The row is written a second ahead of the clock.
+ *
+ * Locking: issuers and promise are atomic.  The feed's lock protects the list.  Readers
+ * hold it, shared, while they look at issuers and list, so that a transaction that goes
+ * over from one to the other is seen, and that no promise is forgotten meanwhile.
+ * Whoever writes the row holds another lock, because that takes some time.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "shared/clock.h"
+#include "shared/feed.h"
+#include "shared/shmem.h"
+
+/* A transaction that is prepared, or that some snapshot may not show yet. */
+typedef struct Prepared
+{
+	dsa_pointer next;
+	uint64		xid;
+	uint64		since;			/* it issued from this unit on */
+} Prepared;
+
+struct SnoFeed
+{
+	SnoPromise	promise;
+	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(pg_atomic_uint64)];
+
+	LWLock		lock;			/* protects what follows */
+	dsa_pointer prepared;		/* the list */
+	uint64		prepared_known;	/* the next xid when the list was made; 0 before */
+
+	LWLock		writing;		/* held by who writes the row */
+	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
+	RelFileNumber file;			/* of the table that the row was written to */
+	pg_atomic_uint32 past_known;	/* see sno_feed_note_past() */
+
+	SnoIssuer	issuer[FLEXIBLE_ARRAY_MEMBER];	/* by the number of the process */
+};
+
+/* How far ahead of the clock the row is written: for a second. */
+#ifndef SNO_COVER_AHEAD			/* a model has fewer */
+#define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
+#endif
+
+/* What marks a lock's tag, in a field that also has the 7 highest bits of a unit. */
+#define TAG_MARK	0xA700
+
+uint64		sno_feed_bound = SNO_NO_UNIT;
+
+static SnoFeed *feed;
+static SnoIssuer *issuer;
+
+/* The unit from which the transaction issues, as this process told its issuer. */
+static uint64 told = SNO_NO_UNIT;
+
+/* In a parallel worker: does the leader have this library? */
+static bool leader_is_here;
+
+/* The feed of the space that this session has entered, made if there is none. */
+static SnoFeed *
+have_feed(void)
+{
+	dsa_pointer place;
+
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	if (!DsaPointerIsValid(sno_space->feed))
+	{
+		place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuer) +
+							  ProcGlobal->allProcCount * sizeof(SnoIssuer));
+		sno_shmem_init_lock(&((SnoFeed *) dsa_get_address(sno_area, place))->lock);
+		sno_shmem_init_lock(&((SnoFeed *) dsa_get_address(sno_area, place))->writing);
+		sno_space->feed = place;
+	}
+	place = sno_space->feed;
+	LWLockRelease(&sno_space->lock);
+	return dsa_get_address(sno_area, place);
+}
+
+/* At the first need of a process. */
+static void
+attach(void)
+{
+	PGPROC	   *leader = MyProc->lockGroupLeader;
+
+	if (IsParallelWorker() && !leader_is_here)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a parallel worker cannot issue a sno for a session that has not loaded library \"sno\""),
+				 errdetail("The session must know when the ids of its workers are committed."),
+				 errhint("Call sno_generate() or LOAD 'sno' before, or declare the function that issues ids in a worker PARALLEL RESTRICTED.")));
+	sno_space_enter();
+	feed = have_feed();
+	issuer = &feed->issuer[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
+}
+
+/*
+ * Attach if parallel workers may have issued for this session.  It does no more than that
+ * needs, because the transaction may have failed.  A worker doesn't attach here, at the
+ * end of the transaction in which it starts: it would take its own issuer.
+ */
+static void
+attach_if_workers_did(void)
+{
+	const SnoSpace *space;
+
+	if (issuer != NULL || MyProc->lockGroupLeader != MyProc || !sno_shmem_is_made())
+		return;
+	sno_shmem_attach();
+	space = sno_space_of(MyDatabaseId);
+	if (space == NULL || !DsaPointerIsValid(space->feed))
+		return;
+	feed = dsa_get_address(sno_area, space->feed);
+	issuer = &feed->issuer[MyProcNumber];
+}
+
+/*
+ * The unit in which to issue now: that of the clock, or a later one that is promised.
+ * Each id of a transaction that isn't of a unit from sno_feed_bound on needs a call of
+ * this before.
+ */
+uint64
+sno_feed_unit(void)
+{
+	uint64		now = sno_clock_unit();
+
+	if (issuer == NULL)
+		attach();
+	if (now < told)
+	{
+		told = now;
+		now = sno_issuer_begin(issuer, &feed->promise, now);
+		sno_feed_bound = Min(sno_feed_bound, now);
+		return now;
+	}
+	now = sno_promise_now(&feed->promise, now);
+	return Max(now, sno_feed_bound);
+}
+
+/*
+ * A generator exhausted the unit that sno_feed_unit() returned, or a reader wants to read
+ * what is in it.  True if that is ahead of the clock, and ids go on in the next one.  This
+ * happens once in the time of a unit, so that ids don't get further ahead of the clock.
+ */
+bool
+sno_feed_move_on(uint64 exhausted)
+{
+	uint64		now = (uint64) sno_clock_monotonic();
+	uint64		moved_at = pg_atomic_read_u64(&feed->moved_at);
+
+	if (now - moved_at < SNO_UNIT_MSEC * 1000 || exhausted <= sno_clock_unit())
+		return false;
+	if (pg_atomic_compare_exchange_u64(&feed->moved_at, &moved_at, now))
+		sno_promise_move_on(&feed->promise, exhausted);
+	return true;
+}
+
+/* Was sno_feed_note_past() called since the server started? */
+bool
+sno_feed_knows_past(void)
+{
+	if (issuer == NULL)
+		attach();
+	return pg_atomic_read_u32(&feed->past_known) != 0;
+}
+
+/*
+ * Before the server started, no watermark was above this unit, as the row on disk says.
+ * So ids go on there, if the clock was set back since.
+ */
+void
+sno_feed_note_past(uint64 unit)
+{
+	(void) sno_promise_make(&feed->promise, unit);
+	pg_atomic_write_u32(&feed->past_known, 1);
+}
+
+/* The unit of the highest watermark now. */
+static uint64
+highest_now(void)
+{
+	return sno_promise_now(&feed->promise, sno_clock_unit());
+}
+
+/* Is a row on disk, in this file, that covers the watermarks of now? */
+bool
+sno_feed_is_covered(RelFileNumber file)
+{
+	if (issuer == NULL)
+		attach();
+	return pg_atomic_read_u64(&feed->covered) >= highest_now() && feed->file == file;
+}
+
+/*
+ * Let `write` write the row and flush it, unless another session has done so meanwhile.
+ * It covers the next second, so that this is rare.
+ */
+void
+sno_feed_cover(RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
+{
+	uint64		until;
+
+	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	if (!sno_feed_is_covered(file))
+	{
+		until = highest_now() + SNO_COVER_AHEAD;
+		until = Min(until, SNO_UNIT_MAX);
+		write(until, arg);
+		feed->file = file;
+		pg_atomic_write_u64(&feed->covered, until);
+	}
+	LWLockRelease(&feed->writing);
+}
+
+static void
+set_tag(LOCKTAG *tag, TransactionId xid, uint64 since)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, xid, (uint32) since,
+						 (uint16) (TAG_MARK | since >> 32));
+}
+
+/* Is it a tag of this database? */
+static bool
+read_tag(const LOCKTAG *tag, TransactionId *xid, uint64 *since)
+{
+	LOCKTAG		same;
+
+	*xid = tag->locktag_field2;
+	*since = (uint64) (tag->locktag_field4 & 0x7F) << 32 | tag->locktag_field3;
+	set_tag(&same, *xid, *since);
+	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
+}
+
+static Prepared *
+prepared_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+/* Forget all of a database that is gone. */
+void
+sno_feed_clear(SnoFeed *f)
+{
+	Prepared   *p;
+
+	while ((p = prepared_at(f->prepared)) != NULL)
+	{
+		dsa_pointer this = f->prepared;
+
+		f->prepared = p->next;
+		dsa_free(sno_area, this);
+	}
+	sno_promise_forget(&f->promise);
+	f->prepared_known = 0;
+	pg_atomic_write_u64(&f->covered, 0);
+	pg_atomic_write_u32(&f->past_known, 0);
+	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
+}
+
+static bool
+is_listed(TransactionId xid)
+{
+	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+		if ((TransactionId) p->xid == xid)
+			return true;
+	return false;
+}
+
+/* The feed's lock is held. */
+static void
+list_prepared(uint64 xid, uint64 since)
+{
+	dsa_pointer place;
+
+	/* recall_prepared() may have found the lock of one that is being prepared. */
+	if (is_listed((TransactionId) xid))
+		return;
+	place = dsa_allocate(sno_area, sizeof(Prepared));
+	*prepared_at(place) = (Prepared) {feed->prepared, xid, since};
+	feed->prepared = place;
+}
+
+/*
+ * Take from the list what all snapshots show.  Slots for logical replication don't matter
+ * for that; they hold back only what VACUUM removes from catalogs.  The feed's lock is
+ * held.
+ */
+static void
+forget_prepared(void)
+{
+	TransactionId oldest,
+				catalog;
+	dsa_pointer *place = &feed->prepared;
+	Prepared   *p;
+
+	GetReplicationHorizons(&oldest, &catalog);
+	while ((p = prepared_at(*place)) != NULL)
+	{
+		dsa_pointer this = *place;
+
+		if (TransactionIdPrecedes((TransactionId) p->xid, oldest))
+		{
+			*place = p->next;
+			dsa_free(sno_area, this);
+		}
+		else
+			place = &p->next;
+	}
+}
+
+/* This transaction is about to be prepared. */
+static void
+note_prepared(void)
+{
+	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
+	uint64		since = sno_issuer_since(issuer);
+	LOCKTAG		tag;
+
+	if (since == SNO_NO_UNIT)
+		return;
+	set_tag(&tag, (TransactionId) xid, since);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
+	forget_prepared();
+	list_prepared(xid, since);
+	LWLockRelease(&feed->lock);
+}
+
+/* The xid in 64 bits, of a transaction that is prepared. */
+static uint64
+full_xid(TransactionId xid)
+{
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	return next - (uint32) ((uint32) next - xid);
+}
+
+/*
+ * List the transactions that were prepared before the server started.  Of those that
+ * ended already, nothing is known.
+ */
+static void
+recall_prepared(void)
+{
+	LockData   *locks;
+
+	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
+	locks = GetLockStatusData();
+	for (int i = 0; i < locks->nelements && feed->prepared_known == 0; i++)
+	{
+		TransactionId xid;
+		uint64		since;
+
+		if (read_tag(&locks->locks[i].locktag, &xid, &since))
+			list_prepared(full_xid(xid), since);
+	}
+	if (feed->prepared_known == 0)
+		feed->prepared_known = U64FromFullTransactionId(ReadNextFullTransactionId());
+	LWLockRelease(&feed->lock);
+}
+
+typedef struct View
+{
+	Snapshot	snapshot;
+	uint64		next;			/* xid */
+} View;
+
+static bool
+shows(uint64 xid, void *arg)
+{
+	const View *view = arg;
+
+	/* So old that it can't be compared. */
+	if (xid + PG_INT32_MAX < view->next)
+		return true;
+	return !XidInMVCCSnapshot((TransactionId) xid, view->snapshot);
+}
+
+/*
+ * Was a transaction running when the snapshot was taken that may have been prepared
+ * before the server started, and ended before the list was made?
+ */
+static bool
+may_miss_prepared(Snapshot snapshot)
+{
+	TransactionId next = (TransactionId) feed->prepared_known;
+
+	if (feed->prepared_known == 0 || TransactionIdFollowsOrEquals(snapshot->xmin, next))
+		return false;
+	if (snapshot->takenDuringRecovery)
+		return true;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		TransactionId xid = snapshot->xip[i];
+
+		if (TransactionIdPrecedes(xid, next) && !is_listed(xid) &&
+			!TransactionIdIsInProgress(xid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The lowest unit that prepared transactions used which the snapshot doesn't show, 0 if
+ * that isn't known.
+ */
+static uint64
+lowest_prepared(View *view)
+{
+	uint64		lowest = SNO_NO_UNIT;
+
+	if (may_miss_prepared(view->snapshot))
+		return 0;
+	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+		if (!shows(p->xid, view))
+			lowest = Min(lowest, p->since);
+	return lowest;
+}
+
+pg_noreturn static void
+refuse_broken(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("ids were issued below an earlier watermark"),
+			 errdetail("The clock was more than an hour behind a watermark."),
+			 errhint("Let the readers of feeds look for rows that they missed, and call sno_watermark_reset().")));
+}
+
+/*
+ * The watermark for a snapshot: no row that the snapshot doesn't show will appear with
+ * an id of an earlier unit, if the transaction that inserts it made the id.  Raises 55000
+ * if an earlier watermark didn't hold.
+ */
+uint64
+sno_feed_lowest(Snapshot snapshot)
+{
+	View		view = {.snapshot = snapshot};
+	uint64		now = sno_clock_unit();
+	uint64		lowest,
+				unit;
+	bool		broken;
+
+	if (issuer == NULL)
+		attach();
+	if (max_prepared_xacts > 0 && feed->prepared_known == 0)
+		recall_prepared();
+	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now));
+	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	LWLockAcquire(&feed->lock, LW_SHARED);
+	lowest = sno_promise_make(&feed->promise, now);
+	unit = pg_atomic_read_u64(&feed->covered);
+	lowest = Min(lowest, unit);
+	for (int i = 0; i < ProcGlobal->allProcCount; i++)
+	{
+		unit = sno_issuer_lowest(&feed->issuer[i], shows, &view);
+		lowest = Min(lowest, unit);
+	}
+	unit = lowest_prepared(&view);
+	lowest = Min(lowest, unit);
+	broken = sno_promise_is_broken(&feed->promise);
+	LWLockRelease(&feed->lock);
+	if (broken)
+		refuse_broken();
+	return lowest;
+}
+
+/* The sessions and prepared transactions that keep watermarks from rising. */
+SnoHolder *
+sno_feed_holders(int *count)
+{
+	SnoHolder  *holders;
+	int			size = ProcGlobal->allProcCount;
+
+	if (issuer == NULL)
+		attach();
+	if (max_prepared_xacts > 0 && feed->prepared_known == 0)
+		recall_prepared();
+	*count = 0;
+	LWLockAcquire(&feed->lock, LW_SHARED);
+	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+		size++;
+	holders = palloc(size * sizeof(SnoHolder));
+	for (int i = 0; i < ProcGlobal->allProcCount; i++)
+	{
+		const PGPROC *proc = GetPGProcByNumber(i);
+		SnoHolder	holder = {proc->pid, proc->xid, sno_issuer_since(&feed->issuer[i])};
+
+		if (holder.since != SNO_NO_UNIT)
+			holders[(*count)++] = holder;
+	}
+	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+		if (TransactionIdIsInProgress((TransactionId) p->xid))
+			holders[(*count)++] = (SnoHolder) {0, (TransactionId) p->xid, p->since};
+	LWLockRelease(&feed->lock);
+	return holders;
+}
+
+/*
+ * Watermarks begin anew from the clock.  Earlier ones don't hold any more.  `forget` does
+ * to the row what this does to memory.
+ */
+void
+sno_feed_reset(void (*forget) (void *arg), void *arg)
+{
+	if (issuer == NULL)
+		attach();
+	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	forget(arg);
+	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
+	pg_atomic_write_u64(&feed->covered, 0);
+	sno_promise_forget(&feed->promise);
+	pg_atomic_write_u32(&feed->past_known, 1);
+	LWLockRelease(&feed->lock);
+	LWLockRelease(&feed->writing);
+}
+
+static void
+end_transaction(uint64 xid)
+{
+	if (issuer != NULL)
+		sno_issuer_end(issuer, xid);
+}
+
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_PREPARE:
+		case XACT_EVENT_PRE_COMMIT:
+			attach_if_workers_did();
+			if (issuer != NULL && event == XACT_EVENT_PRE_PREPARE)
+				note_prepared();
+			return;
+		case XACT_EVENT_COMMIT:
+			end_transaction(U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
+			break;
+		case XACT_EVENT_ABORT:
+			attach_if_workers_did();
+			end_transaction(0);
+			break;
+		case XACT_EVENT_PREPARE:
+			end_transaction(0);
+			break;
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			break;
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			return;
+	}
+	told = sno_feed_bound = SNO_NO_UNIT;
+}
+
+/* When the library is loaded. */
+void
+sno_feed_init(void)
+{
+	/* What a worker loads while it starts is what its leader had loaded. */
+	leader_is_here = !IsParallelWorker() || InitializingParallelWorker;
+	RegisterXactCallback(at_transaction_event, NULL);
+}

@@ -1,0 +1,43 @@
+/*
+ * feed.h
+ *		What the transactions of a database issue, for readers of feeds.
+ */
+#ifndef SNO_SHARED_FEED_H
+#define SNO_SHARED_FEED_H
+
+#include "postgres.h"
+
+#include "utils/snapshot.h"
+
+#include "compat.h"
+#include "core/feed.h"
+
+/*
+ * The lowest unit that this transaction may use; SNO_NO_UNIT before sno_feed_unit()
+ * was called in it.
+ */
+extern uint64 sno_feed_bound;
+
+/* Who keeps a watermark from rising. */
+typedef struct SnoHolder
+{
+	int32		pid;			/* of a session, 0 for a prepared transaction */
+	TransactionId xid;			/* InvalidTransactionId if it has none yet */
+	uint64		since;			/* it issues from this unit on */
+} SnoHolder;
+
+typedef struct SnoFeed SnoFeed;
+
+extern void sno_feed_init(void);
+extern void sno_feed_clear(SnoFeed *f);
+extern uint64 sno_feed_unit(void);
+extern bool sno_feed_move_on(uint64 exhausted);
+extern bool sno_feed_knows_past(void);
+extern void sno_feed_note_past(uint64 unit);
+extern bool sno_feed_is_covered(RelFileNumber file);
+extern void sno_feed_cover(RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg);
+extern uint64 sno_feed_lowest(Snapshot snapshot);
+extern SnoHolder *sno_feed_holders(int *count);
+extern void sno_feed_reset(void (*forget) (void *arg), void *arg);
+
+#endif							/* SNO_SHARED_FEED_H */

@@ -1,0 +1,997 @@
+/*
+ * feed.c
+ *		Watermarks on models small enough to be explored whole: every order of the
+ *		steps of transactions and readers, and of clock readings.  Prints TAP.
+ *
+ * core/feed.c and shared/feed.c run as they are.  Each atomic access is a step, and so
+ * is each lock, each look at what PostgreSQL knows of transactions, and each thing that
+ * PostgreSQL does to them.  What is needed of PostgreSQL is below.
+ *
+ * A world has writers, a reader, and transactions, each of which one writer runs.
+ * A writer begins a transaction, makes ids, and commits, aborts or prepares it.  It makes
+ * an id as generators do: at sno_feed_unit(), or at any reading of the clock that isn't
+ * before sno_feed_bound.  In one scope the second writer is a parallel worker of the
+ * first one.  A reader takes a snapshot and asks for watermarks, once or twice.  A
+ * server may crash once; only there the row on disk matters.  Clocks may read any unit
+ * at any time.
+ *
+ * What must hold: if a snapshot got a watermark and doesn't show a transaction, then
+ * that has no id below, and never makes one.  For each transaction it is enough
+ * to remember the highest such watermark and the lowest id.  After a clock that was
+ * too far ahead, it is enough that later watermarks are refused.
+ *
+ * Memory is sequentially consistent here.  So what weaker orders do isn't modelled.
+ */
+#include "calls.h"
+
+#include "postgres.h"
+
+/* Each atomic access is a step of its own. */
+static void at_access(const volatile void *address);
+static uint64 mutate_load(const volatile void *address, uint64 value);
+
+#define __atomic_load_n(p, order) \
+	(at_access(p), mutate_load(p, __atomic_load_n(p, order)))
+#define __atomic_store_n(p, value, order) \
+	(at_access(p), __atomic_store_n(p, value, order))
+#define __atomic_compare_exchange_n(p, expected, value, weak, order, other) \
+	(at_access(p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
+
+#define SNO_ISSUER_MEMORY	2
+#define SNO_PROMISE_AHEAD	ahead()
+#define SNO_COVER_AHEAD		0
+
+static unsigned ahead(void);
+
+#include "access/parallel.h"
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+#include "core/feed.h"
+#include "shared/clock.h"
+
+#include "../../src/core/feed.c"
+
+/* What may have a mutant is interposed: the function below calls the real one. */
+static uint64 begin_issuer(SnoIssuer *issuer, SnoPromise *promise, uint64 now);
+static void end_issuer(SnoIssuer *issuer, uint64 xid);
+static uint64 lowest_of(const SnoIssuer *issuer, bool (*shows) (uint64_t, void *), void *arg);
+static uint64 make_promise(SnoPromise *promise, uint64 now);
+static bool is_broken(const SnoPromise *promise);
+static uint64 read_clock(void);
+static int64 time_passed(void);
+
+#define sno_issuer_begin begin_issuer
+#define sno_issuer_end end_issuer
+#define sno_issuer_lowest lowest_of
+#define sno_promise_make make_promise
+#define sno_promise_is_broken is_broken
+#define sno_clock_unit read_clock
+#define sno_clock_monotonic() time_passed()
+/* Not a function in all versions. */
+#define TransactionIdPrecedes(a, b) ((a) < (b))
+#define TransactionIdFollowsOrEquals(a, b) ((a) >= (b))
+#include "../../src/shared/feed.c"
+#undef sno_issuer_begin
+#undef sno_issuer_end
+#undef sno_issuer_lowest
+#undef sno_promise_make
+#undef sno_promise_is_broken
+
+/* The libc's, not the server's. */
+#undef printf
+#undef snprintf
+
+#include "explore.h"
+
+#define WRITERS			2
+#define READER			WRITERS /* the number of its process */
+#define PROCESSES		(WRITERS + 1)
+#define TRANSACTIONS	4		/* the most there can be */
+#define FIRST_XID		3
+
+/* Where a call may be. */
+typedef enum Place
+{
+	AT_ACCESS = NOWHERE + 1,
+	AT_CHOICE,
+	AT_LOCK,
+	AT_LOOK,
+	AT_EVENT,
+	BROKEN						/* by an error: the end of the call */
+} Place;
+
+typedef struct Scope
+{
+	const char *name;
+	unsigned	units,			/* that a clock may read, from 1 on */
+				writers,
+				transactions,	/* of each writer */
+				ids,			/* of each transaction, at most */
+				answers;		/* of the reader, to one snapshot */
+	bool		worker,			/* is the second writer a worker of the first one? */
+				prepares,		/* are transactions prepared, too? */
+				crashes,
+				moves,			/* does a promise move on that is ahead of the clock? */
+				far;			/* is no unit held ahead of the clock? */
+} Scope;
+
+typedef enum ScopeNumber
+{
+	ONE, MOVES, TWO, LONGER, MEMORY, WORKER, PREPARED, CRASH, FAR
+} ScopeNumber;
+
+static const Scope scopes[] = {
+	[ONE] = {"one writer", 3, 1, 2, 2, 2},
+	[MOVES] = {"a promise that moves on", 2, 1, 2, 2, 2,.moves = true},
+	[TWO] = {"two writers", 2, 2, 1, 2, 1},
+	[LONGER] = {"one writer, more ids", 3, 1, 1, 3, 2},
+	[MEMORY] = {"more transactions than are remembered", 2, 1, 4, 1, 1},
+	[WORKER] = {"a parallel worker", 2, 2, 2, 1, 1,.worker = true},
+	[PREPARED] = {"prepared transactions", 2, 1, 2, 1, 2,.prepares = true},
+	[CRASH] = {"prepared transactions and a crash", 2, 1, 2, 1, 1,.prepares = true,.crashes = true},
+	[FAR] = {"a clock too far ahead", 3, 1, 2, 2, 2,.far = true}
+};
+
+#define MUTANTS(M) \
+	M(NO_MEMORY, "transactions that ended aren't remembered", ONE) \
+	M(GONE_BEFORE_REMEMBERED, "a transaction is gone before it is remembered", ONE) \
+	M(JOINED_BY_FIRST_XID, "transactions of one unit are remembered by the first xid", ONE) \
+	M(MEMORY_SEEN_FIRST, "memory is looked at before the transaction that runs", ONE) \
+	M(OVERWRITTEN_TRUSTED, "memory that may be overwritten is trusted", MEMORY) \
+	M(FORGOTTEN_TRUSTED, "what is forgotten counts as shown", MEMORY) \
+	M(PROMISE_IGNORED, "writers ignore the promise", ONE) \
+	M(PROMISE_SEEN_FIRST, "writers look at the promise before they tell", ONE) \
+	M(PROMISE_MADE_LAST, "readers look at the issuers before they promise", ONE) \
+	M(NOT_TOLD_AGAIN, "a clock that falls behind isn't told", ONE) \
+	M(BOUND_KEPT, "the next transaction tells nothing", ONE) \
+	M(WORKER_ALONE, "a worker tells an issuer of its own", WORKER) \
+	M(WORKER_TRUSTS, "a worker trusts what another process told", WORKER) \
+	M(WORKER_RAISES, "a worker raises what another process told", WORKER) \
+	M(NOT_LISTED, "a prepared transaction isn't listed", PREPARED) \
+	M(FORGOTTEN_EARLY, "a prepared transaction that ended is forgotten at once", PREPARED) \
+	M(NOT_RECALLED, "a crash loses the list", CRASH) \
+	M(ENDED_UNKNOWN, "what ended before the list was made isn't missed", CRASH) \
+	M(PAST_UNKNOWN, "after a crash the row isn't read", CRASH) \
+	M(COVERED_UNWRITTEN, "a watermark is told before its row is written", CRASH) \
+	M(BREAK_UNSEEN, "nobody asks whether the promise is broken", FAR)
+
+#define NAME_OF(name, ...)	name,
+#define ROW_OF(name, text, scope)	{text, scope},
+
+typedef enum Mutant
+{
+	MUTANTS(NAME_OF)
+	NONE
+} Mutant;
+
+static const struct
+{
+	const char *name;
+	ScopeNumber scope;
+}			mutants[] = {
+	MUTANTS(ROW_OF)
+};
+
+typedef enum State
+{
+	UNBORN,
+	RUNNING,
+	AWAITING,					/* prepared */
+	COMMITTED,
+	ABORTED
+} State;
+
+typedef struct Transaction
+{
+	uint8		state;
+	uint8		lowest;			/* id, as a unit; 0 if it has none */
+	uint8		limit;			/* the highest watermark of a snapshot that doesn't
+								 * show it */
+	uint8		since;			/* as its lock tells, if it is prepared */
+	uint32		xid;
+} Transaction;
+
+/* A process, and what is its own in shared/feed.c. */
+typedef struct Process
+{
+	uint32		at;				/* where its call is: a part, or 0 if in none */
+	uint8		place,
+				locked[2],		/* does it hold the feed's locks, 2 if alone? */
+				calls,			/* that it has made */
+				transaction,	/* that it runs, + 1 */
+				unused[2];
+	uint64		told,
+				bound;
+	uint32		xmin;			/* of the reader's snapshot, 0 if it has none */
+	uint32		pad;
+} Process;
+
+/* Memory for the list of prepared transactions: more than can be in it. */
+#define ENTRIES			(2 * TRANSACTIONS)
+
+typedef struct Shared
+{
+	SnoPromise	promise;
+	SnoIssuer	issuer[WRITERS + 1];	/* one more for a mutant */
+	dsa_pointer prepared;
+	uint64		prepared_known;
+	Prepared	entry[ENTRIES];
+	uint8		used[ENTRIES];
+	uint32		next_xid;
+	uint8		crashed;
+	uint8		worker_runs;
+	uint8		past_known;
+	uint8		covered;
+	uint64		row;			/* on disk: the unit that it covers */
+} Shared;
+
+typedef struct World
+{
+	Shared		shared;
+	Transaction transaction[TRANSACTIONS];
+	Process		process[PROCESSES];
+} World;
+
+typedef enum Event
+{
+	GO_ON,
+	COMMIT_PREPARED,
+	ROLLBACK_PREPARED,
+	CRASHED,
+	EVENTS
+} Event;
+
+static const Scope *scope;
+static Mutant mutant;
+static World w;
+static Process *process;
+
+/* The feed while a process runs, moved in and out of the world. */
+static union
+{
+	SnoFeed		feed;
+	char		bytes[offsetof(SnoFeed, issuer) + (WRITERS + 1) * sizeof(SnoIssuer)];
+}			memory;
+
+static unsigned choice;			/* what the call chooses, if it does */
+static unsigned choices;
+static uint64 answered;			/* the unit that a mutant promises too late */
+static uint64 id_count;
+
+/* Where the call stops, and what it chooses then. */
+
+static void
+at_access(const volatile void *address)
+{
+	stop(AT_ACCESS);
+}
+
+static unsigned
+choose(unsigned count)
+{
+	if (count == 1)
+		return 0;
+	stop(AT_CHOICE);
+	choices = count;
+	return choice;
+}
+
+static uint64
+read_clock(void)
+{
+	return 1 + choose(scope->units);
+}
+
+/* Does a promise move on that is ahead of the clock? */
+static int64
+time_passed(void)
+{
+	return scope->moves ? 1000000 : 0;
+}
+
+static unsigned
+ahead(void)
+{
+	return scope->far ? 0 : 100;
+}
+
+static int
+process_number(void)
+{
+	return (int) (process - w.process);
+}
+
+static bool
+is_reader(void)
+{
+	return process_number() == READER;
+}
+
+/* Mutants */
+
+static uint64
+mutate_load(const volatile void *address, uint64 value)
+{
+	static uint64 first;		/* number of ended transactions that a reader saw */
+
+	if (mutant == PROMISE_IGNORED && address == &memory.feed.promise.unit && !is_reader())
+		return 0;
+	if (mutant == OVERWRITTEN_TRUSTED && is_reader() && address == &memory.feed.issuer[0].ended)
+		return first = Min(value, SNO_ISSUER_MEMORY - 1);
+	return value;
+}
+
+static uint64
+begin_issuer(SnoIssuer *i, SnoPromise *promise, uint64 now)
+{
+	uint64		unit;
+
+	if (mutant == PROMISE_SEEN_FIRST)
+	{
+		unit = sno_promise_now(promise, now);
+		(void) sno_issuer_begin(i, promise, now);
+		return unit;
+	}
+	if (mutant == NOT_TOLD_AGAIN && i->since != 0 && i->since > now)
+		return sno_promise_now(promise, now);
+	if (mutant == WORKER_TRUSTS && i->since != 0 && i->since <= now)
+		return now;
+	if (mutant == WORKER_RAISES && i->since != 0 && i->since < now)
+		i->since = now;
+	return sno_issuer_begin(i, promise, now);
+}
+
+static void
+end_issuer(SnoIssuer *i, uint64 xid)
+{
+	SnoEnded   *last = &i->memory[(i->ended - 1) % SNO_ISSUER_MEMORY];
+	uint64		since = i->since;
+
+	if (mutant == NO_MEMORY)
+		xid = 0;
+	if (mutant == JOINED_BY_FIRST_XID && i->ended > 0 && last->since == since)
+		xid = 0;
+	if (mutant == GONE_BEFORE_REMEMBERED && since != 0 && xid != 0)
+	{
+		i->since = 0;
+		stop(AT_ACCESS);
+		i->memory[i->ended % SNO_ISSUER_MEMORY] = (SnoEnded) {xid, since};
+		i->ended++;
+		return;
+	}
+	sno_issuer_end(i, xid);
+}
+
+static uint64
+lowest_of(const SnoIssuer *i, bool (*shows_it) (uint64_t, void *), void *arg)
+{
+	SnoIssuer	copy;
+	uint64		lowest,
+				since;
+
+	if (mutant == MEMORY_SEEN_FIRST)
+	{
+		copy = *i;
+		copy.since = 0;
+		lowest = sno_issuer_lowest(&copy, shows_it, arg);
+		since = sno_issuer_since(i);
+		return Min(lowest, since);
+	}
+	lowest = sno_issuer_lowest(i, shows_it, arg);
+	return mutant == FORGOTTEN_TRUSTED && lowest == 0 ? SNO_NO_UNIT : lowest;
+}
+
+static uint64
+make_promise(SnoPromise *promise, uint64 now)
+{
+	answered = now;
+	return mutant == PROMISE_MADE_LAST ? now : sno_promise_make(promise, now);
+}
+
+static bool
+is_broken(const SnoPromise *promise)
+{
+	if (mutant == PROMISE_MADE_LAST)
+		(void) sno_promise_make(unconstify(SnoPromise *, promise), answered);
+	return mutant != BREAK_UNSEEN && sno_promise_is_broken(promise);
+}
+
+/* What PostgreSQL is here. */
+
+int			MyProcPid;
+Oid			MyDatabaseId = 5;
+int			max_prepared_xacts;
+int			ParallelWorkerNumber = -1;
+bool		InitializingParallelWorker;
+LWLockPadded *MainLWLockArray;
+MemoryContext CurrentMemoryContext;
+
+static PROC_HDR proc_header = {.allProcCount = WRITERS};
+static PGPROC proc;
+PROC_HDR   *ProcGlobal = &proc_header;
+PGPROC	   *MyProc = &proc;
+
+SnoSpace   *sno_space;
+dsa_area   *sno_area;
+
+void		sno_space_enter(void) {}
+void		sno_shmem_attach(void) {}
+bool		sno_shmem_is_made(void) { return true; }
+void		sno_shmem_init_lock(LWLock *lock) {}
+const SnoSpace *sno_space_of(Oid database) { return NULL; }
+void		RegisterXactCallback(XactCallback callback, void *arg) {}
+
+/* An error ends the call: the only one is that a promise was broken. */
+bool
+errstart(int elevel, const char *domain)
+{
+	stop(BROKEN);
+	return false;
+}
+
+bool		errstart_cold(int elevel, const char *domain) { return errstart(elevel, domain); }
+int			errcode(int code) { return 0; }
+int			errmsg(const char *format,...) { return 0; }
+int			errdetail(const char *format,...) { return 0; }
+int			errhint(const char *format,...) { return 0; }
+void		errfinish(const char *file, int number, const char *function) { abort(); }
+
+static bool
+is_locked(int number, LWLockMode mode)
+{
+	for (int i = 0; i < PROCESSES; i++)
+		if (&w.process[i] != process &&
+			w.process[i].locked[number] > (mode == LW_EXCLUSIVE ? 0 : 1))
+			return true;
+	return false;
+}
+
+bool
+LWLockAcquire(LWLock *lock, LWLockMode mode)
+{
+	int			number = lock == &memory.feed.writing;
+
+	do
+		stop(AT_LOCK);
+	while (is_locked(number, mode));
+	process->locked[number] = mode == LW_EXCLUSIVE ? 2 : 1;
+	return true;
+}
+
+void		LWLockRelease(LWLock *lock) { process->locked[lock == &memory.feed.writing] = 0; }
+
+void *
+dsa_get_address(dsa_area *a, dsa_pointer place)
+{
+	return &w.shared.entry[place - 1];
+}
+
+dsa_pointer
+dsa_allocate_extended(dsa_area *a, size_t size, int flags)
+{
+	for (int i = 0; i < ENTRIES; i++)
+		if (!w.shared.used[i])
+		{
+			w.shared.used[i] = true;
+			return i + 1;
+		}
+	bail_out("too many prepared transactions");
+	return 0;
+}
+
+void
+dsa_free(dsa_area *a, dsa_pointer place)
+{
+	w.shared.used[place - 1] = false;
+	memset(&w.shared.entry[place - 1], 0, sizeof(Prepared));
+}
+
+void	   *palloc(Size size) { abort(); }
+
+static Transaction *
+of_xid(TransactionId xid)
+{
+	for (int i = 0; i < TRANSACTIONS; i++)
+		if (w.transaction[i].xid == xid)
+			return &w.transaction[i];
+	bail_out("an xid is unknown");
+	return NULL;
+}
+
+static bool
+is_running(const Transaction *t)
+{
+	return t->state == RUNNING || t->state == AWAITING;
+}
+
+static Transaction *
+own_transaction(void)
+{
+	return &w.transaction[process->transaction - 1];
+}
+
+FullTransactionId GetTopFullTransactionId(void) { return FullTransactionIdFromU64(own_transaction()->xid); }
+FullTransactionId GetTopFullTransactionIdIfAny(void) { return GetTopFullTransactionId(); }
+FullTransactionId ReadNextFullTransactionId(void) { return FullTransactionIdFromU64(w.shared.next_xid); }
+
+bool
+TransactionIdIsInProgress(TransactionId xid)
+{
+	stop(AT_LOOK);
+	return mutant == ENDED_UNKNOWN || is_running(of_xid(xid));
+}
+
+bool
+XidInMVCCSnapshot(TransactionId xid, Snapshot s)
+{
+	if (xid < s->xmin)
+		return false;
+	for (uint32 i = 0; i < s->xcnt; i++)
+		if (s->xip[i] == xid)
+			return true;
+	return xid >= s->xmax;
+}
+
+void
+GetReplicationHorizons(TransactionId *xmin, TransactionId *catalog_xmin)
+{
+	TransactionId oldest = w.shared.next_xid;
+
+	stop(AT_LOOK);
+	*xmin = oldest;
+	if (mutant == FORGOTTEN_EARLY)
+		return;
+	for (int i = 0; i < TRANSACTIONS; i++)
+		if (is_running(&w.transaction[i]))
+			oldest = Min(oldest, w.transaction[i].xid);
+	if (w.process[READER].xmin != 0)
+		oldest = Min(oldest, w.process[READER].xmin);
+	*xmin = oldest;
+}
+
+/* A lock of a prepared transaction is there until that ends, whatever crashes. */
+LockAcquireResult
+LockAcquire(const LOCKTAG *tag, LOCKMODE mode, bool session, bool do_not_wait)
+{
+	own_transaction()->since = (uint8) tag->locktag_field3;
+	return LOCKACQUIRE_OK;
+}
+
+LockData *
+GetLockStatusData(void)
+{
+	static LockInstanceData lock[TRANSACTIONS];
+	static LockData locks = {.locks = lock};
+
+	stop(AT_LOOK);
+	locks.nelements = 0;
+	for (int i = 0; i < TRANSACTIONS && mutant != NOT_RECALLED; i++)
+		if (w.transaction[i].state == AWAITING)
+			set_tag(&lock[locks.nelements++].locktag, w.transaction[i].xid,
+					w.transaction[i].since);
+	return &locks;
+}
+
+/* What processes do. */
+
+/* The transaction of the process has an id of this unit. */
+static void
+note_id(uint64 unit)
+{
+	Transaction *t = own_transaction();
+
+	id_count++;
+	if (t->lowest == 0 || unit < t->lowest)
+		t->lowest = (uint8) unit;
+	if (unit < t->limit && memory.feed.promise.broken == 0)
+		wrong("an id is below a watermark");
+}
+
+/* As sno_session_know_past() does. */
+static void
+know_past(void)
+{
+	if (!sno_feed_knows_past() && mutant != PAST_UNKNOWN)
+		sno_feed_note_past(w.shared.row);
+}
+
+/* Write the row of the feed, as cover_watermark() lets it be written. */
+static void
+write_row(uint64 until, void *arg)
+{
+	if (mutant == COVERED_UNWRITTEN)
+		return;
+	w.shared.row = Max(w.shared.row, until);
+	stop(AT_LOOK);
+}
+
+static void
+make_ids(void)
+{
+	know_past();
+	for (unsigned i = 0; i < scope->ids; i++)
+	{
+		uint64		unit = read_clock();
+
+		note_id(unit < sno_feed_bound ? sno_feed_unit() : unit);
+		if (i + 1 < scope->ids && choose(2) == 0)
+			break;
+	}
+}
+
+static void
+begin_transaction(void)
+{
+	uint8		number = 0;
+
+	while (w.transaction[number].state != UNBORN)
+		number++;
+	w.transaction[number].state = RUNNING;
+	w.transaction[number].xid = w.shared.next_xid++;
+	process->transaction = number + 1;
+}
+
+static void
+become(State state)
+{
+	stop(AT_EVENT);
+	own_transaction()->state = (uint8) state;
+	stop(AT_EVENT);
+}
+
+static void
+run_transaction(void)
+{
+	uint64		kept_told = told,
+				kept_bound = sno_feed_bound;
+
+	begin_transaction();
+	w.shared.worker_runs = scope->worker;
+	if (!scope->worker || choose(2) == 0)
+		make_ids();
+	while (w.shared.worker_runs)
+		stop(AT_EVENT);
+	kept_told = told;
+	kept_bound = sno_feed_bound;
+	switch (choose(scope->prepares ? 3 : 2))
+	{
+		case 0:
+			become(COMMITTED);
+			at_transaction_event(XACT_EVENT_COMMIT, NULL);
+			break;
+		case 1:
+			become(ABORTED);
+			at_transaction_event(XACT_EVENT_ABORT, NULL);
+			break;
+		case 2:
+			if (mutant != NOT_LISTED)
+				at_transaction_event(XACT_EVENT_PRE_PREPARE, NULL);
+			become(AWAITING);
+			at_transaction_event(XACT_EVENT_PREPARE, NULL);
+			break;
+	}
+	process->transaction = 0;
+	if (mutant == BOUND_KEPT)
+	{
+		told = kept_told;
+		sno_feed_bound = kept_bound;
+	}
+}
+
+/* A worker makes ids of its leader's transaction while that waits. */
+static void
+work(void)
+{
+	process->transaction = w.process[0].transaction;
+	make_ids();
+	at_transaction_event(XACT_EVENT_PARALLEL_COMMIT, NULL);
+	if (mutant == WORKER_ALONE)
+		memory.feed.issuer[WRITERS - 1].since = 0;
+	process->transaction = 0;
+	w.shared.worker_runs = false;
+}
+
+static void
+take_snapshot(SnapshotData *s, TransactionId *xip)
+{
+	s->xip = xip;
+	s->xcnt = 0;
+	s->xmin = s->xmax = w.shared.next_xid;
+	s->takenDuringRecovery = false;
+	for (int i = 0; i < TRANSACTIONS; i++)
+		if (is_running(&w.transaction[i]))
+		{
+			xip[s->xcnt++] = w.transaction[i].xid;
+			s->xmin = Min(s->xmin, w.transaction[i].xid);
+		}
+	process->xmin = s->xmin;
+}
+
+/* A snapshot got this watermark. */
+static void
+note_watermark(Snapshot s, uint64 unit)
+{
+	for (int i = 0; i < TRANSACTIONS; i++)
+	{
+		Transaction *t = &w.transaction[i];
+
+		if (t->state == ABORTED || (t->state != UNBORN && !XidInMVCCSnapshot(t->xid, s)))
+			continue;
+		if (t->lowest != 0 && t->lowest < unit)
+			wrong("a watermark is above an id that its snapshot doesn't show");
+		t->limit = Max(t->limit, (uint8) unit);
+	}
+}
+
+static void
+read_feed(void)
+{
+	SnapshotData s;
+	TransactionId xip[TRANSACTIONS];
+
+	take_snapshot(&s, xip);
+	know_past();
+	for (unsigned i = 0; i < scope->answers; i++)
+	{
+		stop(AT_EVENT);
+		while (scope->crashes && !sno_feed_is_covered(0))
+			sno_feed_cover(0, write_row, NULL);
+		note_watermark(&s, sno_feed_lowest(&s));
+	}
+	process->xmin = 0;
+}
+
+static void
+serve(void)
+{
+	for (;;)
+	{
+		stop(NOWHERE);
+		if (is_reader())
+			read_feed();
+		else if (scope->worker && process_number() == 1)
+			work();
+		else
+			run_transaction();
+	}
+}
+
+/* What happens to a world. */
+
+/* Move what the process sees as its memory in. */
+static void
+enter(int number)
+{
+	process = &w.process[number];
+	memory.feed.promise = w.shared.promise;
+	memcpy(memory.feed.issuer, w.shared.issuer, sizeof(w.shared.issuer));
+	memory.feed.prepared = w.shared.prepared;
+	memory.feed.prepared_known = w.shared.prepared_known;
+	pg_atomic_write_u32(&memory.feed.past_known, w.shared.past_known);
+	pg_atomic_write_u64(&memory.feed.covered, w.shared.covered);
+	pg_atomic_write_u64(&memory.feed.moved_at, 0);
+	feed = &memory.feed;
+	issuer = &memory.feed.issuer[scope->worker && mutant != WORKER_ALONE ? 0 : number];
+	told = process->told;
+	sno_feed_bound = process->bound;
+}
+
+static void
+leave(void)
+{
+	w.shared.promise = memory.feed.promise;
+	memcpy(w.shared.issuer, memory.feed.issuer, sizeof(w.shared.issuer));
+	w.shared.prepared = memory.feed.prepared;
+	w.shared.prepared_known = memory.feed.prepared_known;
+	w.shared.past_known = (uint8) pg_atomic_read_u32(&memory.feed.past_known);
+	w.shared.covered = (uint8) pg_atomic_read_u64(&memory.feed.covered);
+	process->told = told;
+	process->bound = sno_feed_bound;
+}
+
+/* May the process go on? */
+static bool
+can_run(int number)
+{
+	const Process *p = &w.process[number];
+
+	if (p->at != 0)
+		return p->place != AT_EVENT || number != 0 || !w.shared.worker_runs;
+	if (number == READER)
+		return p->calls == 0;
+	if (scope->worker && number == 1)
+		return w.shared.worker_runs && p->calls < scope->transactions;
+	return number < (int) scope->writers && p->calls < scope->transactions;
+}
+
+/* Let the process's call go on, or begin. */
+static void
+run(int number)
+{
+	static Continuation c;
+
+	enter(number);
+	choices = 1;
+	if (process->at == 0)
+	{
+		process->calls++;
+		bring_back(&idle, idle_depth);
+	}
+	else
+	{
+		const Part *p = &part[process->at - 1];
+
+		memcpy(&c, p->bytes, p->size);
+		bring_back(&c, p->size - offsetof(Continuation, stack));
+	}
+	process->at = 0;
+	process->place = 0;
+	if (stopped_at == BROKEN)
+		process->xmin = process->locked[0] = process->locked[1] = 0;
+	else if (stopped_at != NOWHERE)
+	{
+		put_away(&c);
+		process->at = number_of(&c, offsetof(Continuation, stack) + depth);
+		process->place = (uint8) stopped_at;
+	}
+	leave();
+}
+
+static void
+set_up(void)
+{
+	for (int i = 0; i < PROCESSES; i++)
+		w.process[i].told = w.process[i].bound = SNO_NO_UNIT;
+}
+
+/* All memory is lost, and who runs aborts. */
+static void
+crash(void)
+{
+	uint32		next = w.shared.next_xid;
+	uint64		row = w.shared.row;
+
+	memset(&w.shared, 0, sizeof(w.shared));
+	w.shared.next_xid = next;
+	w.shared.row = row;
+	w.shared.crashed = true;
+	for (int i = 0; i < PROCESSES; i++)
+	{
+		uint8		calls = i == READER ? 0 : w.process[i].calls;
+
+		memset(&w.process[i], 0, sizeof(Process));
+		w.process[i].calls = calls;
+	}
+	set_up();
+	for (int i = 0; i < TRANSACTIONS; i++)
+		if (w.transaction[i].state == RUNNING)
+			w.transaction[i].state = ABORTED;
+}
+
+/* False if nothing happens. */
+static bool
+apply(Event event, int who)
+{
+	switch (event)
+	{
+		case GO_ON:
+			if (!can_run(who))
+				return false;
+			run(who);
+			return true;
+		case COMMIT_PREPARED:
+		case ROLLBACK_PREPARED:
+			if (w.transaction[who].state != AWAITING)
+				return false;
+			w.transaction[who].state = event == COMMIT_PREPARED ? COMMITTED : ABORTED;
+			return true;
+		default:
+			if (!scope->crashes || w.shared.crashed)
+				return false;
+			crash();
+			return true;
+	}
+}
+
+static void
+transfer(void)
+{
+	transfer_part(&w.shared, sizeof(w.shared));
+	transfer_part(w.transaction, sizeof(w.transaction));
+	for (int i = 0; i < PROCESSES; i++)
+		transfer_part(&w.process[i], sizeof(Process));
+}
+
+static const Model model;
+
+static void
+expand(Step step)
+{
+	static World before;
+	static const int count[EVENTS] = {PROCESSES, TRANSACTIONS, TRANSACTIONS, 1};
+
+	before = w;
+	for (int event = 0; event < EVENTS; event++)
+		for (int who = 0; who < count[event]; who++)
+		{
+			choice = 0;
+			choices = 1;
+			do
+			{
+				w = before;
+				if (!apply((Event) event, who))
+					break;
+				step.event = (uint8_t) event;
+				step.who = (uint8_t) who;
+				step.a = (uint8_t) choice;
+				visit(&model, step);
+				if (violation != NULL)
+					return;
+			} while (++choice < choices);
+		}
+}
+
+static void
+describe(Step step)
+{
+	static const char *const events[] = {
+		"goes on", "is committed, after it was prepared",
+		"is rolled back, after it was prepared", "crash"
+	};
+	static const char *const places[] = {
+		"begins", "accesses memory", "chooses", "locks", "looks at transactions",
+		"waits for PostgreSQL"
+	};
+
+	if (step.event == GO_ON)
+		printf("%s %u, where it %s, choice %u",
+			   step.who == READER ? "reader" : "writer", step.who,
+			   places[w.process[step.who].place], step.a);
+	else
+		printf("transaction %u %s", step.who, events[step.event]);
+}
+
+static const Model model = {transfer, expand, describe};
+
+static bool
+explore_scope(ScopeNumber number, Mutant with)
+{
+	scope = &scopes[number];
+	mutant = with;
+	max_prepared_xacts = scope->prepares;
+	id_count = 0;
+	memset(&w, 0, sizeof(w));
+	w.shared.next_xid = FIRST_XID;
+	w.shared.covered = scope->crashes ? 0 : UINT8_MAX;
+	set_up();
+	return explore(&model);
+}
+
+/* Explores the scopes, or with any argument, their mutants. */
+int
+main(int argc, char **argv)
+{
+	prepare_stack();
+	if (argc == 1)
+		for (size_t i = 0; i < lengthof(scopes); i++)
+		{
+			bool		ok = explore_scope((ScopeNumber) i, NONE);
+
+			report_scope(&model, ok, scope->name, id_count);
+		}
+	else
+		for (size_t i = 0; i < lengthof(mutants); i++)
+		{
+			bool		caught = !explore_scope(mutants[i].scope, (Mutant) i);
+
+			report_mutant(caught, mutants[i].name, scope->name);
+		}
+	printf("1..%d\n", tests);
+	return failures != 0;
+}

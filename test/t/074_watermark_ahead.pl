@@ -1,0 +1,38 @@
+
+# The clock is set back behind a watermark.  Ids go on ahead of the clock, but they don't
+# get further ahead, however many are made.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FakeClock;
+
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' if !defined $clock;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$clock->set_offset(0);
+$clock->start_server($node);
+
+# Four ids in 4 ms: these take two seconds.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+SELECT sno_create_generator('narrow', 100, 0, 3);
+SELECT sno_generate(1, 'narrow'), sno_watermark()});
+$clock->set_offset(-0.5);
+is $node->safe_psql(
+	'postgres', q{
+SELECT max(sno_timestamp(sno_generate(1, 'narrow')) - clock_timestamp()) < '0.6 s'
+FROM generate_series(1, 2000)}), 't', 'ids of a narrow generator';
+
+$node->stop;
+done_testing;
