@@ -100,8 +100,8 @@ sno_issuer_since(const SnoIssuer *issuer)
  * snapshot shows a transaction, and with it all earlier ones of this issuer.  Call
  * this after sno_promise_make().
  *
- * The transaction that ended is looked at first, because it is remembered before
- * it is gone (W3).  The owner may overwrite the oldest memory meanwhile.
+ * The transaction that runs is looked at first, because it is remembered before it is
+ * gone (W3).  The owner may overwrite the oldest memory meanwhile.
  */
 uint64_t
 sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *arg),

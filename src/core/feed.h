@@ -57,7 +57,7 @@ typedef struct SnoEnded
 
 typedef struct SnoIssuer
 {
-	uint64_t	since;			/* the transaction that ended may issue from this unit
+	uint64_t	since;			/* the transaction that runs may issue from this unit
 								 * on; 0 if it doesn't issue */
 	uint64_t	ended;			/* how many were remembered so far */
 	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* the last ones */
