@@ -61,7 +61,7 @@ end_session(int code, Datum arg)
 	sno_activity_end();
 }
 
-/* The table of leases, opened, however long it takes. */
+/* Open the table of leases.  Waits sno.max_wait at most, then raises 55P03. */
 Relation
 sno_session_open_table(void)
 {

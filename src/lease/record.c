@@ -35,10 +35,10 @@
  * A database that is read as a feed has one more row, with no partition.  Its bounds
  * tell up to which unit watermarks may have been told.
  *
- * Locking: a session writes a partition's row only while it owns the partition, a
- * named generator's only while it holds the lock of its group, and the feed's only while
- * it holds the lock for that.  So no two sessions write one row.  Both hold for as long as the table is open: sno_reseed() waits
- * for that before it revokes anything.
+ * Locking: a session writes a partition's row only while it owns the partition, a named
+ * generator's only while it holds the lock of its group, and the feed's only while it
+ * holds the lock for that.  So no two sessions write one row.  All this holds for as long
+ * as the table is open: sno_reseed() waits for that before it revokes anything.
  */
 #include "postgres.h"
 
