@@ -217,11 +217,18 @@ $upgraded->stop;
 # A synchronous standby that is down: commits wait for it, leases do not
 #
 $torture->set_clock(0);
+$original->append_conf(
+	'postgresql.conf', q{
+synchronous_standby_names = 'nobody'
+sno.partitions = '5000-9999'
+});
 $torture->start_server($original);
 $notes->next_phase;
 my $session = open_session($original, 'postgres', 'sno.max_wait = 0');
-configure($original, 'synchronous_standby_names', 'nobody',    $session);
-configure($original, 'sno.partitions',            '5000-9999', $session);
+
+# Commits wait only after the checkpointer has told all processes of the
+# setting.  It does so before its first checkpoint.
+$session->query_safe('CHECKPOINT');
 $notes->add('original', $session->query_safe(ids_of(500)));
 is( $session->query_safe(
 		'SELECT count(*) > 0 FROM sno_catalog.sno_lease WHERE partition >= 5000'

@@ -28,6 +28,7 @@ autovacuum = off
 restart_after_crash = on
 max_prepared_transactions = 10
 synchronous_commit = local
+synchronous_standby_names = nobody
 });
 
 sub start
@@ -352,9 +353,11 @@ foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 # Commits that wait for a standby
 #
 {
+	# A commit waits only after the checkpointer has told all processes of the
+	# setting.  It does so before its first checkpoint.
+	$writer->query_safe('CHECKPOINT');
 	$writer->query_safe('SET synchronous_commit = on');
 	my $id = begin_insert($writer);
-	configure($node, 'synchronous_standby_names', 'nobody', $reader);
 	send_query($writer, 'COMMIT');
 	wait_for_event($reader, $writer, 'SyncRep');
 	is_held($reader, $id, 'a commit waits for a standby');
