@@ -14,7 +14,7 @@ OBJS = \
 	$(addprefix src/shared/, shmem.o feed.o partition.o activity.o clock.o attempt.o notifier.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o definition.o) \
 	$(addprefix src/generate/, wait.o session.o generate.o many.o backfill.o watermark.o reseed.o) \
-	$(addprefix src/named/, group.o state.o named.o snapshot.o) \
+	$(addprefix src/named/, group.o state.o use.o named.o snapshot.o) \
 	$(addprefix src/monitor/, overflow.o generators.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'

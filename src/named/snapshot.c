@@ -23,7 +23,7 @@
 
 #include "generate/session.h"
 #include "lease/definition.h"
-#include "named/named.h"
+#include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
 #include "type/fields.h"
@@ -70,9 +70,9 @@ sno_take_snapshot_named(PG_FUNCTION_ARGS)
 	SnoGenerator g;
 
 	PreventCommandDuringRecovery("sno_take_snapshot()");
-	if (!sno_named_find(name, &d))
+	if (!sno_use_find(name, &d))
 		sno_definition_missing(name);
-	sno_named_read(name, &d, &g);
+	sno_use_read(name, &d, &g);
 	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
 }
 
@@ -177,7 +177,7 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 
 	PreventCommandDuringRecovery("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
-	if (!sno_named_find(name, &defined))
+	if (!sno_use_find(name, &defined))
 		sno_definition_insert(name, &d);
 	else if (defined.partition != d.partition ||
 			 defined.sequence_min != d.sequence_min ||
@@ -190,6 +190,6 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 						   defined.partition, defined.sequence_min, defined.sequence_max)));
 	else
 		d.made_here = defined.made_here;
-	sno_named_restore(name, &d, &issued);
+	sno_use_restore(name, &d, &issued);
 	PG_RETURN_VOID();
 }

@@ -5,7 +5,7 @@
  * src/README.md has the rules N1 to N5: when a state may be open, what its row says
  * at any time, and how it changes sides.
  *
- * Locking: users, and tickets (named.c), are counted atomically.  All else of a state
+ * Locking: users, and tickets (use.c), are counted atomically.  All else of a state
  * changes under the lock of its group, except the state word while it is open.  The
  * table sno_lease is opened first, then the group is locked, then, for a moment, what
  * partition.c locks.  Errors release the lock.  At each moment a state has a word: if

@@ -209,7 +209,7 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #define sno_group_lock lock_group
 #define sno_bounds_overlap bounds_overlap
 #include "../../src/named/state.c"
-#include "../../src/named/named.c"
+#include "../../src/named/use.c"
 #undef strlcpy
 #undef sno_generator_merge
 #undef sno_generator_drift
@@ -420,7 +420,7 @@ typedef struct Session
 				late;			/* was the table truncated since its call began? */
 	SnoPartition *own;
 	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
-	Use			use;
+	SnoUse		use;
 } Session;
 
 typedef struct Line
@@ -504,7 +504,7 @@ static World w;
 static int	line;
 static Session *session;
 static SnoSpace space[LINES];
-static Use	use;
+static SnoUse	use;
 
 /* Of the call that runs. */
 static Event call;
@@ -1337,11 +1337,11 @@ serve(void)
 				issued = true;
 				break;
 			case ISSUE_NAMED:
-				issued_word = next_named(&use);
+				issued_word = sno_use_next(&use);
 				issued = true;
 				break;
 			case ISSUE_NAMED_SLOWLY:
-				issued_word = next_named_slowly(&use);
+				issued_word = sno_use_next_slowly(&use);
 				issued = true;
 				break;
 			case RESTORE:

@@ -1,0 +1,423 @@
+/*
+ * use.c
+ *		The named generators that a session uses, and how it issues from them.
+ *
+ * A session remembers each generator that it used, by name, and looks its definition
+ * up again when that may have changed.  All sessions share the generator's state
+ * (state.c): one more id of the state word's unit is an addition to it (use.h).  What
+ * is rarer happens in sno_use_next_slowly(): the next unit, the lease, and waiting.
+ *
+ * Those who wait for a unit stand in a queue.  Each draws a ticket, and may issue as
+ * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
+ * who has left the queue, served or not, so that it empties whatever becomes of
+ * them.  While it isn't empty, newcomers draw tickets, too.  So all get their share.
+ * Without a wait there is no queue, only two loads from the state word's cache line.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+
+#include "generate/session.h"
+#include "generate/wait.h"
+#include "lease/lease.h"
+#include "lease/table.h"
+#include "named/use.h"
+
+static HTAB *uses;
+
+uint64		sno_definitions_version = 1;
+
+/* The state in whose queue this session stands, and its ticket. */
+static SnoNamedState *queue;
+static uint32 ticket;
+
+static void
+join_queue(SnoNamedState *s)
+{
+	if (queue != NULL)
+		return;
+	queue = s;
+	ticket = pg_atomic_fetch_add_u32(&s->tickets, 1);
+}
+
+static void
+leave_queue(void)
+{
+	if (queue != NULL)
+		pg_atomic_fetch_add_u32(&queue->tickets_done, 1);
+	queue = NULL;
+}
+
+/* How many ids must others get before it is our turn?  Not positive if it is. */
+static int32
+ids_before_us(SnoNamedState *s, uint64 word, uint64 now)
+{
+	int32		spare = sno_unit_size(&s->shared);
+
+	if (sno_use_is_queued(s))
+		join_queue(s);
+	if (queue == NULL)
+		return 0;
+	if (now == SNO_WORD_UNIT(word))
+		spare = Max(s->shared.sequence_max - (int32) SNO_WORD_SEQUENCE(word) + 1, 0);
+	return (int32) (ticket - pg_atomic_read_u32(&s->tickets_done)) - spare + 1;
+}
+
+/* At the end of a session: see N5. */
+static void
+end_uses(int code, Datum arg)
+{
+	HASH_SEQ_STATUS status;
+	SnoUse	   *use;
+	Relation	rel;
+
+	leave_queue();
+
+	/* This first: an error in what follows ends it. */
+	hash_seq_init(&status, uses);
+	while ((use = hash_seq_search(&status)) != NULL)
+		if (use->state != NULL)
+			sno_state_leave(use->state);
+
+	rel = sno_table_open_at_exit();
+	if (rel == NULL)
+		return;
+	hash_seq_init(&status, uses);
+	while ((use = hash_seq_search(&status)) != NULL)
+		if (use->state != NULL)
+			sno_state_close_unused(rel, use->state);
+	sno_table_close_at_exit(rel);
+}
+
+static void
+definitions_changed(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == sno_definition_table())
+		sno_definitions_version++;
+}
+
+/* At the first use of a session. */
+static void
+begin_uses(void)
+{
+	HASHCTL		ctl = {.keysize = NAMEDATALEN, .entrysize = sizeof(SnoUse)};
+
+	if (uses != NULL)
+		return;
+	PreventCommandDuringRecovery("sno_generate()");
+	sno_session_begin();
+	sno_session_know_past();
+	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
+	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
+	before_shmem_exit(end_uses, (Datum) 0);
+}
+
+/*
+ * The definition by that name; false if there is none.  Waits sno.max_wait for its
+ * table at most.
+ */
+bool
+sno_use_find(const char *name, SnoDefinition *d)
+{
+	SnoWait		wait = {.generator = name,.partition = -1};
+	SnoDefinitionLook look;
+
+	if (strlen(name) >= NAMEDATALEN)
+		return false;			/* no generator has such a name */
+	begin_uses();
+	while ((look = sno_definition_find(name, d)) == SNO_DEFINITION_LOCKED)
+		sno_wait(&wait, SNO_DEFINITIONS_LOCKED, 1);
+	return look == SNO_DEFINITION_FOUND;
+}
+
+static bool
+is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
+{
+	return a->partition == b->partition && a->sequence_min == b->sequence_min &&
+		a->sequence_max == b->sequence_max;
+}
+
+/*
+ * Leave a state that isn't the definition's any more, and close it if nobody else
+ * uses it.
+ */
+static void
+leave_state(SnoUse *use)
+{
+	SnoNamedState *s = use->state;
+	Relation	rel;
+
+	leave_queue();
+	use->state = NULL;
+	sno_state_leave(s);
+	rel = sno_table_open();
+	if (rel == NULL)
+		return;
+	sno_state_close_unused(rel, s);
+	sno_table_close(rel);
+}
+
+/* Leave the states of all generators that were dropped, or defined anew. */
+static void
+leave_stale_states(void)
+{
+	static uint64 looked = 0;	/* sno_definitions_version, when this was done last */
+	HASH_SEQ_STATUS status;
+	SnoUse	   *use;
+
+	if (looked == sno_definitions_version)
+		return;
+	looked = sno_definitions_version;
+	hash_seq_init(&status, uses);
+	while ((use = hash_seq_search(&status)) != NULL)
+	{
+		SnoDefinition d;
+		SnoDefinitionLook look;
+
+		if (use->state == NULL || use->version == looked)
+			continue;
+		look = sno_definition_find(use->name, &d);
+		if (look == SNO_DEFINITION_NONE ||
+			(look == SNO_DEFINITION_FOUND && !is_same_generator(&d, &use->definition)))
+			leave_state(use);
+	}
+}
+
+/* Look the definition up, if it may have changed, and join its state. */
+static SnoObstacle
+refresh_use(SnoUse *use)
+{
+	uint64		seen = sno_definitions_version;
+	SnoObstacle obstacle;
+	SnoDefinition d;
+
+	if (use->version == seen && use->state != NULL)
+		return SNO_NO_OBSTACLE;
+	switch (sno_definition_find(use->name, &d))
+	{
+		case SNO_DEFINITION_FOUND:
+			break;
+		case SNO_DEFINITION_NONE:
+			sno_definition_missing(use->name);
+		case SNO_DEFINITION_LOCKED:
+			leave_queue();
+			return SNO_DEFINITIONS_LOCKED;
+	}
+	if (use->state != NULL && !is_same_generator(&d, &use->definition))
+		leave_state(use);
+	use->definition = d;
+	if (use->state == NULL)
+	{
+		leave_stale_states();
+		obstacle = sno_state_join(&d, &use->state);
+		if (obstacle != SNO_NO_OBSTACLE)
+			return obstacle;
+	}
+	use->version = seen;
+	return SNO_NO_OBSTACLE;
+}
+
+typedef struct Renewal
+{
+	SnoNamedState *state;
+	uint64		now;
+} Renewal;
+
+static void
+renew_named_early(void *arg)
+{
+	Renewal    *renewal = arg;
+
+	sno_state_renew_early(renewal->state, renewal->now);
+}
+
+/* Issue, if it is our turn; if it isn't, *msec is how long to wait. */
+static SnoStep
+issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
+{
+	RelFileNumber file = sno_table_file();
+	uint64		word = sno_generator_load(&s->shared);
+	uint64		now = sno_feed_unit();
+	int32		before;
+	SnoStep		step;
+
+	if (sno_word_is_closed(word))
+		return SNO_CLOSED;
+
+	/* Units were left out, or the clock went back. */
+	if (now - SNO_WORD_UNIT(word) > 1)
+		sno_clock_watch();
+
+	switch (sno_lease_task(&s->lease, &s->shared, now, file))
+	{
+		case SNO_LEASE_WRITE:
+		case SNO_LEASE_PUBLISH:
+			return SNO_LEASE_OVER;
+		case SNO_LEASE_RENEW_EARLY:
+			{
+				Renewal		renewal = {s, now};
+
+				sno_lease_quietly(renew_named_early, &renewal, s->partition);
+				word = sno_generator_load(&s->shared);
+				now = sno_feed_unit();
+			}
+			break;
+		case SNO_LEASE_ISSUE:
+			break;
+	}
+
+	before = ids_before_us(s, word, now);
+	*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * SNO_UNIT_MSEC);
+	step = before > 0 ? SNO_EXHAUSTED : sno_state_issue(s, word, now, issued);
+	if (step == SNO_ISSUED && SNO_WORD_UNIT(*issued) < sno_feed_bound)
+		return SNO_RACED;
+	if (step == SNO_EXHAUSTED && now == SNO_WORD_UNIT(word) &&
+		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now))
+		return SNO_RACED;
+	return step;
+}
+
+/* Issue, or do one thing that is needed for it; *issued is set if *step tells so. */
+static SnoObstacle
+issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
+{
+	SnoObstacle obstacle = refresh_use(use);
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	*step = issue_if_our_turn(use->state, issued, msec);
+	switch (*step)
+	{
+		case SNO_ISSUED:
+		case SNO_RACED:
+			return SNO_NO_OBSTACLE;
+		case SNO_EXHAUSTED:
+			obstacle = SNO_UNIT_EXHAUSTED;
+			break;
+		default:
+			obstacle = sno_state_reopen_or_renew(use->state, use->name);
+			if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
+				return obstacle;
+	}
+	join_queue(use->state);
+	return obstacle;
+}
+
+/* What a wait for a generator is about. */
+static SnoWait
+wait_for(const char *name, const SnoDefinition *d)
+{
+	return (SnoWait) {
+		.generator = name,
+		.partition = d->partition,
+		.unit_size = d->sequence_max - d->sequence_min + 1
+	};
+}
+
+/* Issue, however long it takes. */
+static uint64
+next_patiently(SnoUse *use)
+{
+	int64		since = 0;
+
+	for (;;)
+	{
+		uint64		issued = 0;
+		SnoStep		step = SNO_RACED;
+		int			msec = 1;
+		SnoObstacle obstacle = issue_named_or_prepare(use, &issued, &step, &msec);
+
+		if (step == SNO_ISSUED)
+		{
+			/* Those who gave up what we waited for may wait for what we own. */
+			sno_session_release_unusable();
+			return issued;
+		}
+		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+		{
+			SnoWait		wait = wait_for(use->name, &use->definition);
+
+			wait.since = since;
+			wait.counters = use->state == NULL ? NULL : &use->state->counters;
+			sno_wait(&wait, obstacle, msec);
+			since = wait.since;
+		}
+	}
+}
+
+uint64
+sno_use_next_slowly(SnoUse *use)
+{
+	volatile uint64 word = 0;
+
+	PG_TRY();
+	{
+		word = next_patiently(use);
+	}
+	PG_FINALLY();
+	{
+		leave_queue();
+	}
+	PG_END_TRY();
+	return word;
+}
+
+/*
+ * This session's use of a generator, made if there is a definition; with what that
+ * says now, but perhaps without a state yet.
+ */
+SnoUse *
+sno_use_of(const text *name)
+{
+	char		key[NAMEDATALEN] = {0};
+	int			length = VARSIZE_ANY_EXHDR(name);
+	SnoDefinition d;
+	bool		found;
+	SnoUse	   *use;
+
+	/* A name that is too long is one that isn't there. */
+	memcpy(key, VARDATA_ANY(name),
+		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
+	if (length >= NAMEDATALEN || !sno_use_find(key, &d))
+		sno_definition_missing(key);
+	use = hash_search(uses, key, HASH_ENTER, &found);
+	if (!found)
+	{
+		use->length = length;
+		use->version = 0;
+		use->state = NULL;
+		use->definition = d;
+	}
+	use->definition.meta = d.meta;
+	return use;
+}
+
+/* What a generator issued, as memory and the rows know. */
+void
+sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
+{
+	SnoWait		wait = wait_for(name, d);
+	SnoObstacle obstacle;
+
+	begin_uses();
+	while ((obstacle = sno_state_read(d, g)) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
+}
+
+/* Set a generator on disk and in memory, so that it issues only ids after `issued`. */
+void
+sno_use_restore(const char *name, const SnoDefinition *d, const SnoGenerator *issued)
+{
+	SnoWait		wait = wait_for(name, d);
+	SnoObstacle obstacle;
+
+	begin_uses();
+	while ((obstacle = sno_state_restore(d, issued)) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
+}

@@ -1,0 +1,64 @@
+/*
+ * use.h
+ *		The named generators that a session uses, and how it issues from them.
+ */
+#ifndef SNO_USE_H
+#define SNO_USE_H
+
+#include "postgres.h"
+
+#include "lease/definition.h"
+#include "named/state.h"
+#include "shared/clock.h"
+#include "shared/feed.h"
+
+/* A generator that this session uses, by name. */
+typedef struct SnoUse
+{
+	char		name[NAMEDATALEN];
+	int			length;
+	uint64		version;		/* of the definitions, when it was looked up */
+	SnoDefinition definition;
+	SnoNamedState *state;		/* NULL if it isn't joined yet */
+} SnoUse;
+
+/* Changes whenever a definition may have. */
+extern uint64 sno_definitions_version;
+
+extern bool sno_use_find(const char *name, SnoDefinition *d);
+extern SnoUse *sno_use_of(const text *name);
+extern uint64 sno_use_next_slowly(SnoUse *use);
+extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
+extern void sno_use_restore(const char *name, const SnoDefinition *d,
+							const SnoGenerator *issued);
+
+/* Do sessions wait for a unit of the generator? */
+static inline bool
+sno_use_is_queued(SnoNamedState *s)
+{
+	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
+}
+
+/*
+ * The state word of the next id, if its unit is that of the clock, this transaction may
+ * use it, and nobody waits; else slowly.
+ */
+static inline uint64
+sno_use_next(SnoUse *use)
+{
+	if (likely(use->version == sno_definitions_version))
+	{
+		SnoNamedState *s = use->state;
+		uint64		word = sno_generator_load(&s->shared);
+		uint64		issued;
+
+		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) &&
+				   SNO_WORD_UNIT(word) >= sno_feed_bound && !sno_use_is_queued(s)) &&
+			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED &&
+			likely(SNO_WORD_UNIT(issued) >= sno_feed_bound))
+			return issued;
+	}
+	return sno_use_next_slowly(use);
+}
+
+#endif							/* SNO_USE_H */
