@@ -112,7 +112,7 @@ ceiling_of(const SnoRow *row)
 	return unit_of(Max(row->until[0], row->until[1]));
 }
 
-/* The holder of our own rows. */
+/* The holder of our own leases.  sno_reseed() leaves the row of the feed as it is. */
 typedef struct Holder
 {
 	bool		found;
@@ -122,7 +122,7 @@ typedef struct Holder
 static void
 note_holder(Holder *holder, const SnoRow *row)
 {
-	if (holder->found || !is_own(row))
+	if (holder->found || row->partition == NO_PARTITION || !is_own(row))
 		return;
 	holder->found = true;
 	holder->number = (uint64) row->holder;

@@ -52,6 +52,14 @@ SELECT count(*) FROM sno_catalog.sno_lease WHERE named AND system_identifier <> 
 SELECT sno_reseed();
 SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_catalog.sno_lease GROUP BY named ORDER BY named;
 
+-- The row of watermarks stays, but it does not make a new lease the old holder's.
+SELECT sno_generate() IS NOT NULL AS made, sno_watermark() IS NOT NULL AS asked;
+SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE partition >= 0 AND system_identifier <> 0 \gset
+SELECT sno_reseed();
+SELECT sno_watermark() IS NOT NULL AS asked, sno_generate() IS NOT NULL AS made;
+SELECT holder = :holder AS same FROM sno_catalog.sno_lease WHERE partition >= 0 AND system_identifier <> 0;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1;
+
 -- amcheck and pg_visibility find nothing wrong with the rows.
 CREATE EXTENSION amcheck;
 CREATE EXTENSION pg_visibility;
