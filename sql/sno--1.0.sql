@@ -841,11 +841,12 @@ CREATE FUNCTION sno_watermark() RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_watermark() IS
-    'lowest id that a row may have which this statement does not see yet and a '
-    'later one may: read a feed by WHERE id > last AND id < (SELECT '
-    'sno_watermark()) ORDER BY id. It holds for rows whose ids are made in the '
-    'transaction that inserts them, and for tables with sno_watermark_guard(). '
-    'All calls under one snapshot return the same. Error 25006 on a standby, '
+    'an id W: rows that this statement does not see, and later ones will, have '
+    'W or higher ids. Read a feed by WHERE id > last AND id < (SELECT '
+    'sno_watermark()) ORDER BY id. This holds for rows whose ids are made in '
+    'the transaction that inserts them, and for tables with '
+    'sno_watermark_guard(). All calls of one statement return the same W. W is '
+    'the lowest id of a unit of 4 ms. Error 25006 on a standby, '
     '55000 if an earlier watermark did not hold: see sno_watermark_reset(). '
     'Writes a row to disk once a second while it is called, and waits for '
     'that; error 55P03 if another session holds a lock on sno_lease';
@@ -1171,8 +1172,9 @@ COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'the partition leased, 0 to 65535; -1 in the row of sno_watermark(), which '
-    'tells at most one second ahead what it returned';
+    'the partition leased, 0 to 65535; -1 in the row that sno_watermark() '
+    'writes. It returns no id of a time after tick_until, and writes that a '
+    'second ahead';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
     'lower bound of its sequence, inclusive, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS

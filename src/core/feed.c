@@ -21,12 +21,17 @@ lift(uint64_t *unit, uint64_t to)
  * The unit in which to issue at `now`: the promised one if that is later.  But a
  * promise that is too far ahead is broken, for a clock that was wrong once must not
  * hold ids there.  Readers are told so before the first id is issued.
+ *
+ * The caller may have stopped since `now`, for an hour even.  So the clock is read again
+ * before a promise is broken.
  */
 uint64_t
-sno_promise_now(SnoPromise *promise, uint64_t now)
+sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 {
 	uint64_t	promised = __atomic_load_n(&promise->unit, __ATOMIC_SEQ_CST);
 
+	if (promised > now && promised - now > SNO_PROMISE_AHEAD)
+		now = clock();
 	if (promised <= now)
 		return now;
 	if (promised - now <= SNO_PROMISE_AHEAD)
@@ -43,7 +48,7 @@ sno_promise_now(SnoPromise *promise, uint64_t now)
  * issuer.
  */
 uint64_t
-sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now)
+sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock clock)
 {
 	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_SEQ_CST);
 
@@ -55,7 +60,7 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now)
 										__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			break;
 	SNO_DELAY();
-	return sno_promise_now(promise, now);
+	return sno_promise_now(promise, now, clock);
 }
 
 /*
@@ -132,12 +137,12 @@ sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *ar
  * that, or a later unit.  Look at the issuers after this.
  */
 uint64_t
-sno_promise_make(SnoPromise *promise, uint64_t now)
+sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
 {
 	uint64_t	promised = lift(&promise->unit, now);
 
 	if (promised > now)
-		(void) sno_promise_now(promise, now);
+		(void) sno_promise_now(promise, now, clock);
 	SNO_DELAY();
 	return promised;
 }

@@ -63,14 +63,18 @@ typedef struct SnoIssuer
 	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* the last ones */
 } SnoIssuer;
 
-extern uint64_t sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now);
+/* Reads the clock, in units. */
+typedef uint64_t (*SnoClock) (void);
+
+extern uint64_t sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now,
+								 SnoClock clock);
 extern void sno_issuer_end(SnoIssuer *issuer, uint64_t xid);
 extern uint64_t sno_issuer_since(const SnoIssuer *issuer);
 extern uint64_t sno_issuer_lowest(const SnoIssuer *issuer,
 								  bool (*shows) (uint64_t xid, void *arg), void *arg);
 
-extern uint64_t sno_promise_make(SnoPromise *promise, uint64_t now);
-extern uint64_t sno_promise_now(SnoPromise *promise, uint64_t now);
+extern uint64_t sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock);
+extern uint64_t sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock);
 extern void sno_promise_move_on(SnoPromise *promise, uint64_t exhausted);
 extern bool sno_promise_is_broken(const SnoPromise *promise);
 extern void sno_promise_forget(SnoPromise *promise);

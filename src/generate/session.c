@@ -74,9 +74,15 @@ sno_session_open_table(void)
 	return rel;
 }
 
+static uint64
+promised_before(void *arg)
+{
+	return sno_record_promised((Relation) arg);
+}
+
 /*
  * Before the first id or the first watermark since the server started, whichever comes
- * first: see sno_feed_note_past().  A standby issues nothing.
+ * first: see sno_feed_recall().  A standby issues nothing.
  */
 void
 sno_session_know_past(void)
@@ -86,7 +92,7 @@ sno_session_know_past(void)
 	if (sno_feed_knows_past() || RecoveryInProgress())
 		return;
 	rel = sno_session_open_table();
-	sno_feed_note_past(sno_record_promised(rel));
+	sno_feed_recall(promised_before, rel);
 	sno_table_close(rel);
 }
 

@@ -2,11 +2,11 @@
  * watermark.c
  *		sno_watermark(): the id below which a feed is complete, and what belongs to it.
  *
- * shared/feed.c knows the unit.  Here it becomes the answer for a snapshot.  Each
- * snapshot gets one answer: if W rose while a statement reads rows, the statement
- * could leave out a row and return a later one.  Two snapshots may be equal and need
- * different answers, because time goes on.  So the answer is kept in the snapshot
- * itself.
+ * shared/feed.c knows the unit.  Here it becomes the answer for a statement.  Each
+ * statement gets one answer: if W rose while it reads rows, it could leave out a row and
+ * return a later one.  Two statements may have equal snapshots and need different
+ * answers, because time goes on.  So the answer is kept in the statement's own copy of
+ * the snapshot.
  */
 #include "postgres.h"
 
@@ -54,15 +54,20 @@ forget_row(void *arg)
 	sno_record_forget_promise((Relation) arg);
 }
 
-/* No watermark is told that the row of the feed doesn't cover, see shared/feed.c. */
+/*
+ * No watermark is told that the row of the feed doesn't cover, see shared/feed.c.  The
+ * row need not cover those that the clock allows by the time it is written.
+ */
 static void
 cover_watermark(void)
 {
-	while (!sno_feed_is_covered(sno_table_file()))
+	uint64		unit = sno_feed_highest();
+
+	while (!sno_feed_is_covered(unit, sno_table_file()))
 	{
 		Relation	rel = sno_session_open_table();
 
-		sno_feed_cover(rel->rd_rel->relfilenode, write_row, rel);
+		sno_feed_cover(unit, rel->rd_rel->relfilenode, write_row, rel);
 		sno_table_close(rel);
 	}
 }

@@ -438,11 +438,11 @@ forget_promise(SnoRow *row, const void *arg)
 {
 	if (!is_of_feed(row))
 		return false;
-	row->system_identifier = DISOWNED;
+	row->until[0] = row->until[1] = sno_unit_to_timestamptz(0);
 	return true;
 }
 
-/* Forget the rows of the feed, flushed. */
+/* Forget what the rows of the feed say, flushed. */
 void
 sno_record_forget_promise(Relation rel)
 {

@@ -66,7 +66,7 @@ struct SnoFeed
 	LWLock		writing;		/* held by who writes the row */
 	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
 	RelFileNumber file;			/* of the table that the row was written to */
-	pg_atomic_uint32 past_known;	/* see sno_feed_note_past() */
+	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
 
 	SnoIssuer	issuer[FLEXIBLE_ARRAY_MEMBER];	/* by the number of the process */
 };
@@ -162,11 +162,11 @@ sno_feed_unit(void)
 	if (now < told)
 	{
 		told = now;
-		now = sno_issuer_begin(issuer, &feed->promise, now);
+		now = sno_issuer_begin(issuer, &feed->promise, now, sno_clock_unit);
 		sno_feed_bound = Min(sno_feed_bound, now);
 		return now;
 	}
-	now = sno_promise_now(&feed->promise, now);
+	now = sno_promise_now(&feed->promise, now, sno_clock_unit);
 	return Max(now, sno_feed_bound);
 }
 
@@ -188,59 +188,75 @@ sno_feed_move_on(uint64 exhausted)
 	return true;
 }
 
-/* Was sno_feed_note_past() called since the server started? */
+/* Was sno_feed_recall() called since the server started? */
 bool
 sno_feed_knows_past(void)
 {
+	bool		known;
+
 	if (issuer == NULL)
 		attach();
-	return pg_atomic_read_u32(&feed->past_known) != 0;
+	known = pg_atomic_read_u32(&feed->past_known) != 0;
+	/* What is promised is read after this. */
+	pg_read_barrier();
+	return known;
 }
 
 /*
- * Before the server started, no watermark was above this unit, as the row on disk says.
- * So ids go on there, if the clock was set back since.
+ * Before the server started, no watermark was above the unit that `read` finds in the row
+ * on disk.  So ids go on there, if the clock was set back since.
  */
 void
-sno_feed_note_past(uint64 unit)
+sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 {
-	(void) sno_promise_make(&feed->promise, unit);
-	pg_atomic_write_u32(&feed->past_known, 1);
+	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	if (!sno_feed_knows_past())
+	{
+		(void) sno_promise_make(&feed->promise, read(arg), sno_clock_unit);
+		pg_write_barrier();
+		pg_atomic_write_u32(&feed->past_known, 1);
+	}
+	LWLockRelease(&feed->writing);
 }
 
 /* The unit of the highest watermark now. */
-static uint64
-highest_now(void)
-{
-	return sno_promise_now(&feed->promise, sno_clock_unit());
-}
-
-/* Is a row on disk, in this file, that covers the watermarks of now? */
-bool
-sno_feed_is_covered(RelFileNumber file)
+uint64
+sno_feed_highest(void)
 {
 	if (issuer == NULL)
 		attach();
-	return pg_atomic_read_u64(&feed->covered) >= highest_now() && feed->file == file;
+	return sno_promise_now(&feed->promise, sno_clock_unit(), sno_clock_unit);
+}
+
+/* Is a row on disk, in this file, that covers watermarks up to the unit? */
+bool
+sno_feed_is_covered(uint64 unit, RelFileNumber file)
+{
+	if (feed->file != file)
+		return false;
+	pg_read_barrier();
+	return pg_atomic_read_u64(&feed->covered) >= unit;
 }
 
 /*
- * Let `write` write the row and flush it, unless another session has done so meanwhile.
- * It covers the next second, so that this is rare.
+ * Let `write` write such a row and flush it, unless another session has done so
+ * meanwhile.  It covers the next second, so that this is rare.
  */
 void
-sno_feed_cover(RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
+sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
 {
 	uint64		until;
 
 	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
-	if (!sno_feed_is_covered(file))
+	if (!sno_feed_is_covered(unit, file))
 	{
-		until = highest_now() + SNO_COVER_AHEAD;
+		until = sno_feed_highest();
+		until = Max(until, unit) + SNO_COVER_AHEAD;
 		until = Min(until, SNO_UNIT_MAX);
 		write(until, arg);
-		feed->file = file;
 		pg_atomic_write_u64(&feed->covered, until);
+		pg_write_barrier();
+		feed->file = file;
 	}
 	LWLockRelease(&feed->writing);
 }
@@ -478,11 +494,11 @@ sno_feed_lowest(Snapshot snapshot)
 		attach();
 	if (max_prepared_xacts > 0 && feed->prepared_known == 0)
 		recall_prepared();
-	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now));
+	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now, sno_clock_unit));
 	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
 
 	LWLockAcquire(&feed->lock, LW_SHARED);
-	lowest = sno_promise_make(&feed->promise, now);
+	lowest = sno_promise_make(&feed->promise, now, sno_clock_unit);
 	unit = pg_atomic_read_u64(&feed->covered);
 	lowest = Min(lowest, unit);
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)

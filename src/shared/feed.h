@@ -33,9 +33,11 @@ extern void sno_feed_clear(SnoFeed *f);
 extern uint64 sno_feed_unit(void);
 extern bool sno_feed_move_on(uint64 exhausted);
 extern bool sno_feed_knows_past(void);
-extern void sno_feed_note_past(uint64 unit);
-extern bool sno_feed_is_covered(RelFileNumber file);
-extern void sno_feed_cover(RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg);
+extern void sno_feed_recall(uint64 (*read) (void *arg), void *arg);
+extern uint64 sno_feed_highest(void);
+extern bool sno_feed_is_covered(uint64 unit, RelFileNumber file);
+extern void sno_feed_cover(uint64 unit, RelFileNumber file,
+						   void (*write) (uint64 until, void *arg), void *arg);
 extern uint64 sno_feed_lowest(Snapshot snapshot);
 extern SnoHolder *sno_feed_holders(int *count);
 extern void sno_feed_reset(void (*forget) (void *arg), void *arg);

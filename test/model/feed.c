@@ -58,10 +58,10 @@ static unsigned ahead(void);
 #include "../../src/core/feed.c"
 
 /* What may have a mutant is interposed: the function below calls the real one. */
-static uint64 begin_issuer(SnoIssuer *issuer, SnoPromise *promise, uint64 now);
+static uint64 begin_issuer(SnoIssuer *issuer, SnoPromise *promise, uint64 now, SnoClock clock);
 static void end_issuer(SnoIssuer *issuer, uint64 xid);
 static uint64 lowest_of(const SnoIssuer *issuer, bool (*shows) (uint64_t, void *), void *arg);
-static uint64 make_promise(SnoPromise *promise, uint64 now);
+static uint64 make_promise(SnoPromise *promise, uint64 now, SnoClock clock);
 static bool is_broken(const SnoPromise *promise);
 static uint64 read_clock(void);
 static int64 time_passed(void);
@@ -118,12 +118,13 @@ typedef struct Scope
 				prepares,		/* are transactions prepared, too? */
 				crashes,
 				moves,			/* does a promise move on that is ahead of the clock? */
-				far;			/* is no unit held ahead of the clock? */
+				far,			/* is no unit held ahead of the clock? */
+				steady;			/* does no clock go back?  Then no promise is broken */
 } Scope;
 
 typedef enum ScopeNumber
 {
-	ONE, MOVES, TWO, LONGER, MEMORY, WORKER, PREPARED, CRASH, FAR
+	ONE, MOVES, TWO, LONGER, MEMORY, WORKER, PREPARED, CRASH, FAR, STEADY
 } ScopeNumber;
 
 static const Scope scopes[] = {
@@ -135,7 +136,9 @@ static const Scope scopes[] = {
 	[WORKER] = {"a parallel worker", 2, 2, 2, 1, 1,.worker = true},
 	[PREPARED] = {"prepared transactions", 2, 1, 2, 1, 2,.prepares = true},
 	[CRASH] = {"prepared transactions and a crash", 2, 1, 2, 1, 1,.prepares = true,.crashes = true},
-	[FAR] = {"a clock too far ahead", 3, 1, 2, 2, 2,.far = true}
+	[FAR] = {"a clock too far ahead", 3, 1, 2, 2, 2,.far = true},
+	[STEADY] = {"a clock that never goes back", 2, 1, 1, 1, 1,.crashes = true,.far = true,
+	.steady = true}
 };
 
 #define MUTANTS(M) \
@@ -159,7 +162,8 @@ static const Scope scopes[] = {
 	M(ENDED_UNKNOWN, "what ended before the list was made isn't missed", CRASH) \
 	M(PAST_UNKNOWN, "after a crash the row isn't read", CRASH) \
 	M(COVERED_UNWRITTEN, "a watermark is told before its row is written", CRASH) \
-	M(BREAK_UNSEEN, "nobody asks whether the promise is broken", FAR)
+	M(BREAK_UNSEEN, "nobody asks whether the promise is broken", FAR) \
+	M(CLOCK_READ_ONCE, "the clock isn't read again before a promise is broken", STEADY)
 
 #define NAME_OF(name, ...)	name,
 #define ROW_OF(name, text, scope)	{text, scope},
@@ -228,6 +232,7 @@ typedef struct Shared
 	uint8		worker_runs;
 	uint8		past_known;
 	uint8		covered;
+	uint8		clock;			/* the last reading, if the clock is steady */
 	uint64		row;			/* on disk: the unit that it covers */
 } Shared;
 
@@ -285,7 +290,11 @@ choose(unsigned count)
 static uint64
 read_clock(void)
 {
-	return 1 + choose(scope->units);
+	uint64		unit = 1 + choose(scope->units);
+
+	if (scope->steady)
+		w.shared.clock = unit = Max(unit, w.shared.clock);
+	return unit;
 }
 
 /* Does a promise move on that is ahead of the clock? */
@@ -327,24 +336,31 @@ mutate_load(const volatile void *address, uint64 value)
 	return value;
 }
 
+/* A clock that isn't read again. */
 static uint64
-begin_issuer(SnoIssuer *i, SnoPromise *promise, uint64 now)
+stopped_clock(void)
+{
+	return 0;
+}
+
+static uint64
+begin_issuer(SnoIssuer *i, SnoPromise *promise, uint64 now, SnoClock clock)
 {
 	uint64		unit;
 
 	if (mutant == PROMISE_SEEN_FIRST)
 	{
-		unit = sno_promise_now(promise, now);
-		(void) sno_issuer_begin(i, promise, now);
+		unit = sno_promise_now(promise, now, clock);
+		(void) sno_issuer_begin(i, promise, now, clock);
 		return unit;
 	}
 	if (mutant == NOT_TOLD_AGAIN && i->since != 0 && i->since > now)
-		return sno_promise_now(promise, now);
+		return sno_promise_now(promise, now, clock);
 	if (mutant == WORKER_TRUSTS && i->since != 0 && i->since <= now)
 		return now;
 	if (mutant == WORKER_RAISES && i->since != 0 && i->since < now)
 		i->since = now;
-	return sno_issuer_begin(i, promise, now);
+	return sno_issuer_begin(i, promise, now, mutant == CLOCK_READ_ONCE ? stopped_clock : clock);
 }
 
 static void
@@ -388,17 +404,17 @@ lowest_of(const SnoIssuer *i, bool (*shows_it) (uint64_t, void *), void *arg)
 }
 
 static uint64
-make_promise(SnoPromise *promise, uint64 now)
+make_promise(SnoPromise *promise, uint64 now, SnoClock clock)
 {
 	answered = now;
-	return mutant == PROMISE_MADE_LAST ? now : sno_promise_make(promise, now);
+	return mutant == PROMISE_MADE_LAST ? now : sno_promise_make(promise, now, clock);
 }
 
 static bool
 is_broken(const SnoPromise *promise)
 {
 	if (mutant == PROMISE_MADE_LAST)
-		(void) sno_promise_make(unconstify(SnoPromise *, promise), answered);
+		(void) sno_promise_make(unconstify(SnoPromise *, promise), answered, read_clock);
 	return mutant != BREAK_UNSEEN && sno_promise_is_broken(promise);
 }
 
@@ -593,12 +609,18 @@ note_id(uint64 unit)
 		wrong("an id is below a watermark");
 }
 
+static uint64
+read_row(void *arg)
+{
+	return w.shared.row;
+}
+
 /* As sno_session_know_past() does. */
 static void
 know_past(void)
 {
 	if (!sno_feed_knows_past() && mutant != PAST_UNKNOWN)
-		sno_feed_note_past(w.shared.row);
+		sno_feed_recall(read_row, NULL);
 }
 
 /* Write the row of the feed, as cover_watermark() lets it be written. */
@@ -609,6 +631,15 @@ write_row(uint64 until, void *arg)
 		return;
 	w.shared.row = Max(w.shared.row, until);
 	stop(AT_LOOK);
+}
+
+static void
+cover(void)
+{
+	uint64		unit = sno_feed_highest();
+
+	while (!sno_feed_is_covered(unit, 0))
+		sno_feed_cover(unit, 0, write_row, NULL);
 }
 
 static void
@@ -740,8 +771,8 @@ read_feed(void)
 	for (unsigned i = 0; i < scope->answers; i++)
 	{
 		stop(AT_EVENT);
-		while (scope->crashes && !sno_feed_is_covered(0))
-			sno_feed_cover(0, write_row, NULL);
+		if (scope->crashes)
+			cover();
 		note_watermark(&s, sno_feed_lowest(&s));
 	}
 	process->xmin = 0;
@@ -793,6 +824,8 @@ leave(void)
 	w.shared.covered = (uint8) pg_atomic_read_u64(&memory.feed.covered);
 	process->told = told;
 	process->bound = sno_feed_bound;
+	if (scope->steady && w.shared.promise.broken != 0)
+		wrong("a promise is broken, but no clock went back");
 }
 
 /* May the process go on? */
@@ -856,10 +889,12 @@ crash(void)
 {
 	uint32		next = w.shared.next_xid;
 	uint64		row = w.shared.row;
+	uint8		clock = w.shared.clock;
 
 	memset(&w.shared, 0, sizeof(w.shared));
 	w.shared.next_xid = next;
 	w.shared.row = row;
+	w.shared.clock = clock;
 	w.shared.crashed = true;
 	for (int i = 0; i < PROCESSES; i++)
 	{

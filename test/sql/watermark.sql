@@ -83,7 +83,7 @@ SELECT sno_watermark() > :'w' AS later;
 COMMIT;
 
 --
--- One answer for each snapshot
+-- One answer for each statement
 --
 -- A function that asks under snapshots of its own, and one that asks under the caller's
 CREATE FUNCTION ask() RETURNS sno VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN sno_watermark(); END';
@@ -105,7 +105,10 @@ SELECT count(DISTINCT ask()), count(DISTINCT ask_as_caller()), count(DISTINCT sn
 SELECT count(DISTINCT ask_in_loop()) FROM slow;
 SELECT count(DISTINCT ask_in_loop()), count(DISTINCT sno_watermark()), count(DISTINCT ask()) FROM slow;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT sno_watermark() AS w \gset
 SELECT count(DISTINCT sno_watermark()), count(DISTINCT ask_in_loop()) FROM slow;
+-- A later statement with the same snapshot asks again.
+SELECT sno_watermark() > :'w' AS later;
 COMMIT;
 -- A scan that asks for each row: the rows are of the units after its watermark.
 CREATE TABLE ids (n serial, id sno DEFAULT sno_generate());
@@ -385,6 +388,8 @@ SELECT count(*) FROM sno_watermark_holders();
 SELECT sno_watermark_reset();
 SELECT sno_watermark() IS NOT NULL;
 RESET SESSION AUTHORIZATION;
+-- A reset leaves no row behind that is of no use.
+SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1;
 -- No reset forgets who holds it back.
 BEGIN;
 SELECT sno_generate() AS id \gset

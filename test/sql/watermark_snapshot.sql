@@ -1,5 +1,5 @@
 --
--- One watermark for each snapshot, whoever asks, and nothing that stays of it
+-- One watermark for each statement, whoever asks, and nothing that stays of it
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS sno;

@@ -37,6 +37,14 @@ sub stop_at
 	return $self->_write($time);
 }
 
+# Let the clock go so many times as fast as the real time, from when a process
+# begins to use it.
+sub speed_up
+{
+	my ($self, $factor) = @_;
+	return $self->_write("+0 x$factor");
+}
+
 sub _write
 {
 	my ($self, $clock) = @_;

@@ -1,0 +1,35 @@
+
+# sno_watermark() on a disk so slow that the row is behind the clock whenever it is
+# written.  The clock goes a million times as fast as the real time, so the
+# second that the row is ahead of it is over after a microsecond.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FakeClock;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TestHelpers;
+
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' if !defined $clock;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "log_statement = none\n");
+$clock->start_server($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+my $session = open_session($node, 'postgres');
+my $before  = $session->query_safe('SELECT sno_generate()');
+$clock->speed_up(1_000_000);
+cmp_ok($session->query_safe('SELECT sno_watermark()'),
+	'gt', $before, 'there is a watermark');
+$clock->set_offset(0);
+close_session($session);
+
+done_testing();
