@@ -870,7 +870,8 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_watermark_guard() IS
     'trigger BEFORE INSERT OR UPDATE, FOR EACH ROW, of a table that is read up '
-    'to sno_watermark(); its argument is the name of the column. Error 23514 '
+    'to sno_watermark(); its argument is the name of the column. Triggers that '
+    'change the id must come before it, in the order of names. Error 23514 '
     'if a reader may have read past the id already, 42703 if there is no such '
     'column, 42804 if it is not of type sno, 39P01 in another trigger';
 

@@ -144,7 +144,7 @@ refuse_trigger(const char *why)
 	ereport(ERROR,
 			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 			 errmsg("function \"%s\" %s", "sno_watermark_guard", why),
-			 errhint("Create a trigger BEFORE INSERT OR UPDATE OF id ... FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id').")));
+			 errhint("Create a trigger BEFORE INSERT OR UPDATE ... FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id').")));
 }
 
 /* The number of the column that a trigger guards. */
@@ -161,6 +161,9 @@ guarded_column(const TriggerData *trigger)
 	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
 		refuse_trigger("must be fired for each row, before INSERT or UPDATE");
+	/* Another trigger may change the id when no statement names it. */
+	if (trigger->tg_trigger->tgnattr != 0)
+		refuse_trigger("must not be limited to updates of some columns");
 	if (trigger->tg_trigger->tgnargs != 1)
 		refuse_trigger("needs the name of one column");
 	name = trigger->tg_trigger->tgargs[0];

@@ -237,7 +237,7 @@ ROLLBACK;
 -- The trigger
 --
 CREATE TABLE feed (n integer, id sno, note text);
-CREATE TRIGGER guard BEFORE INSERT OR UPDATE OF id ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
 -- Ids of the transaction that inserts them
 INSERT INTO feed VALUES (1, sno_generate()), (2, sno_generate(5, 'feed')), (3, NULL), (4, sno_max('infinity'));
 INSERT INTO feed SELECT 5, sno_generate_many(3);
@@ -292,6 +292,11 @@ UPDATE feed SET id = NULL WHERE n = 8;
 UPDATE feed SET id = sno_generate() WHERE n = 8;
 UPDATE feed SET id = :'id' WHERE n = 7;
 UPDATE feed SET id = :'id' WHERE n = 3;
+-- A trigger that changes the id of an UPDATE that does not name it
+CREATE FUNCTION make_old() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := sno_zero(); RETURN NEW; END';
+CREATE TRIGGER aa_make_old BEFORE UPDATE ON feed FOR EACH ROW WHEN (NEW.note = 'old') EXECUTE FUNCTION make_old();
+UPDATE feed SET note = 'old' WHERE n = 7;
+DROP TRIGGER aa_make_old ON feed;
 INSERT INTO feed VALUES (1, NULL) ON CONFLICT DO NOTHING;
 MERGE INTO feed USING (VALUES (9)) AS s (n) ON feed.n = s.n WHEN MATCHED THEN UPDATE SET id = '2222222222222222';
 DELETE FROM feed;
@@ -309,7 +314,7 @@ CREATE TABLE feed_new (n integer, more text, id sno NOT NULL);
 ALTER TABLE feed_new DROP COLUMN more;
 ALTER TABLE feed DROP COLUMN gone;
 ALTER TABLE feed ATTACH PARTITION feed_new FOR VALUES FROM (sno_min('2026-01-01')) TO (MAXVALUE);
-CREATE TRIGGER guard BEFORE INSERT OR UPDATE OF id ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
 INSERT INTO feed SELECT sno_generate(), n FROM generate_series(1, 3) AS n;
 INSERT INTO feed VALUES (sno_generate(), 4), ('2222222222222222', 5);
 INSERT INTO feed VALUES (:'id', 5);
@@ -359,6 +364,9 @@ CREATE TRIGGER guard BEFORE DELETE ON feed FOR EACH ROW EXECUTE FUNCTION sno_wat
 DELETE FROM feed;
 CREATE OR REPLACE TRIGGER guard BEFORE TRUNCATE ON feed EXECUTE FUNCTION sno_watermark_guard('id');
 TRUNCATE feed;
+DROP TRIGGER guard ON feed;
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE OF id ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
+INSERT INTO feed VALUES (1, sno_generate());
 DROP TRIGGER guard ON feed;
 CREATE VIEW feed_view AS SELECT * FROM feed;
 CREATE TRIGGER guard INSTEAD OF INSERT ON feed_view FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
