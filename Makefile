@@ -13,7 +13,7 @@ OBJS = \
 	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o feed.o partition.o activity.o clock.o attempt.o notifier.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o definition.o) \
-	$(addprefix src/generate/, wait.o session.o generate.o many.o backfill.o watermark.o reseed.o) \
+	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o backfill.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, group.o state.o use.o named.o snapshot.o) \
 	$(addprefix src/monitor/, overflow.o generators.o check.o) \
 	src/sno.o

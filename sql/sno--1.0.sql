@@ -767,6 +767,17 @@ COMMENT ON FUNCTION sno_drop_generator(text) IS
     'drop the definition of a named generator; what it issued is still '
     'remembered; error 42704 if it does not exist';
 
+CREATE FUNCTION sno_lease(duration interval DEFAULT '1 hour',
+    OUT snapshot jsonb, OUT until timestamptz)
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_lease(interval) IS
+    'a partition for an application that makes ids by itself, as a snapshot of '
+    'a generator in the form of the Go package; nobody else issues ids there '
+    'after the unit wallHi, up to the unit of the time until; ROLLBACK does not '
+    'give it back; error 22023 if the duration is below 4 ms, 22008 if it ends '
+    'after 2079-09-07, 53400 if no partition is free within sno.max_wait';
+
 CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
@@ -1269,12 +1280,12 @@ GRANT SELECT, INSERT ON TABLE sno_catalog.sno_lease, sno_catalog.sno_generator T
 
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_reseed(), sno_watermark_reset(),
+    sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_reseed(), sno_watermark_reset(),
+    sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
 TO pg_database_owner;

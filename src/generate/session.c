@@ -243,22 +243,30 @@ may_lease(void)
 	return true;
 }
 
-/* Reserve a partition, in exchange for `old`, as sno_partition_reserve() does. */
-static SnoPartition *
-reserve_partition(Relation rel, SnoPartition *old, uint64 unit, SnoPurpose purpose)
+/* Reserve a partition for a new lease, and park the one that the session has. */
+static SnoObstacle
+reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	uint32		left = clock_sequence();
+	MemoryContext context,
+				caller;
 	SnoSurvey	survey;
 	SnoPartition *p;
 
+	if (purpose == SNO_FOR_CLOCK && !may_lease())
+		return SNO_TOO_FAST;
+	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds", ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
 	sno_record_survey(rel, unit, &survey);
 	survey.bounds.defined = sno_definition_partitions();
-	p = sno_partition_reserve(old, unit, &survey.bounds, survey.holder, purpose);
+	p = sno_partition_reserve(sno_session_partition[purpose], unit, &survey.bounds,
+							  survey.holder, purpose);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	return p;
+	if (p == NULL)
+		return purpose == SNO_FOR_CLOCK ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
+	enter_partition(purpose, p, left);
+	return SNO_NO_OBSTACLE;
 }
 
 /*
@@ -269,31 +277,72 @@ reserve_partition(Relation rel, SnoPartition *old, uint64 unit, SnoPurpose purpo
 static SnoObstacle
 move_on(SnoPurpose purpose, uint64 unit)
 {
-	SnoPartition *old = sno_session_partition[purpose];
 	uint32		left = clock_sequence();
+	SnoObstacle obstacle;
 	SnoPartition *p;
 	Relation	rel;
 
 	PreventCommandDuringRecovery(purpose == SNO_FOR_CLOCK ? "sno_generate()" :
 								 "sno_generate_at()");
-	p = sno_partition_exchange(old, unit, purpose);
-	if (p == NULL)
+	p = sno_partition_exchange(sno_session_partition[purpose], unit, purpose);
+	if (p != NULL)
 	{
-		rel = sno_table_open();
-		if (rel == NULL)
-			return SNO_TABLE_LOCKED;
-		if (purpose == SNO_FOR_CLOCK && !may_lease())
-		{
-			sno_table_close(rel);
-			return SNO_TOO_FAST;
-		}
-		p = reserve_partition(rel, old, unit, purpose);
-		sno_table_close(rel);
+		enter_partition(purpose, p, left);
+		return SNO_NO_OBSTACLE;
 	}
-	if (p == NULL)
-		return purpose == SNO_FOR_CLOCK ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
-	enter_partition(purpose, p, left);
-	return SNO_NO_OBSTACLE;
+	rel = sno_table_open();
+	if (rel == NULL)
+		return SNO_TABLE_LOCKED;
+	obstacle = reserve_partition(rel, purpose, unit);
+	sno_table_close(rel);
+	return obstacle;
+}
+
+/* Lease the session's partition, just reserved, up to `until`, and put it at rest. */
+static SnoObstacle
+lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
+{
+	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+	bool		written;
+
+	loan->partition = sno_partition_number(p);
+	written = sno_lease_write(&p->lease, rel, loan->partition, false, p->generator, until);
+	if (written)
+		sno_lease_publish(&p->lease, &p->generator);
+	loan->generator = p->generator;
+	give_up_partition(SNO_FOR_CLOCK, sno_partition_abandon);
+	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
+}
+
+/*
+ * Lease a partition for somebody else, for a number of units from now on.  It rests
+ * afterwards, as a partition does whose session has ended: nobody else has it before
+ * the end of the lease, in this server or in one that goes on with its rows.  If an error
+ * comes before it rests, it is the session's own.  Waits sno.max_wait at most.
+ */
+SnoLoan
+sno_session_lend(uint64 units)
+{
+	SnoWait		wait = {.partition = -1};
+	SnoLoan		loan;
+	SnoObstacle obstacle;
+
+	sno_session_begin_own();
+	do
+	{
+		uint64		now = sno_clock_unit();
+		Relation	rel = sno_table_open();
+
+		obstacle = rel == NULL ? SNO_TABLE_LOCKED : reserve_partition(rel, SNO_FOR_CLOCK, now);
+		if (obstacle == SNO_NO_OBSTACLE)
+			/* The last unit of the epoch marks partitions for given times. */
+			obstacle = lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), &loan);
+		if (rel != NULL)
+			sno_table_close(rel);
+		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+			sno_wait(&wait, obstacle, 1);
+	} while (obstacle != SNO_NO_OBSTACLE);
+	return loan;
 }
 
 /* Step the session generator, and count what happens. */

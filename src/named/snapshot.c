@@ -1,17 +1,11 @@
 /*
  * snapshot.c
- *		Snapshots of generators, in the JSON form of the Go package muyo/sno.
+ *		Snapshots of named generators, taken and restored.
  *
- *	{"partition": [high byte, low byte], "sequenceMin": n, "sequenceMax": n,
- *	 "sequence": n, "now": n, "wallHi": n, "wallSafe": n, "drifts": n}
- *
- * Times are units.  The generator issued in unit wallHi last, on the side of the lowest
- * bit of drifts, and on the other one up to wallSafe.  sequence is the last one issued,
- * if the snapshot was taken within wallHi, else the lower bound.
- *
- * As in the package, a key that is missing or null counts as zero, and other keys are
- * ignored.  Bounds come in either order.  sequenceMax 0 means 65535 unless sequenceMin
- * is 65535.  sequence may exceed the bounds, or be 0, but else not be below them.
+ * generate/snapshot.h has their form.  As in the Go package, a key that is missing or
+ * null counts as zero, and other keys are ignored.  Bounds come in either order.
+ * sequenceMax 0 means 65535 unless sequenceMin is 65535.  sequence may exceed the
+ * bounds, or be 0, but else not be below them.
  */
 #include "postgres.h"
 
@@ -21,45 +15,12 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-#include "generate/session.h"
+#include "generate/snapshot.h"
 #include "lease/definition.h"
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
 #include "type/fields.h"
-
-/* The snapshot of a generator in a partition, taken now. */
-static Datum
-snapshot_of(const SnoGenerator *g, int partition)
-{
-	uint64		word = sno_generator_word(g);
-	uint64		now = sno_clock_unit();
-	uint32		sequence = g->sequence_min;
-
-	/* The last one, not the next. */
-	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > g->sequence_max)
-		sequence = g->sequence_max;
-	else if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > sequence)
-		sequence = SNO_WORD_SEQUENCE(word) - 1;
-
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf(
-		"{\"partition\": [%d, %d], \"sequenceMin\": %u, \"sequenceMax\": %u, "
-		"\"sequence\": %u, \"now\": " UINT64_FORMAT ", \"wallHi\": " UINT64_FORMAT ", "
-		"\"wallSafe\": " UINT64_FORMAT ", \"drifts\": %u}",
-		partition >> 8, partition & 0xFF, g->sequence_min, g->sequence_max,
-		sequence, now, SNO_WORD_UNIT(word), g->wall_safe, g->drifts)));
-}
-
-PG_FUNCTION_INFO_V1(sno_take_snapshot);
-Datum
-sno_take_snapshot(PG_FUNCTION_ARGS)
-{
-	const SnoPartition *mine = sno_session_partition[SNO_FOR_CLOCK];
-
-	if (mine == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(snapshot_of(&mine->generator, sno_partition_number(mine)));
-}
 
 PG_FUNCTION_INFO_V1(sno_take_snapshot_named);
 Datum
@@ -73,7 +34,7 @@ sno_take_snapshot_named(PG_FUNCTION_ARGS)
 	if (!sno_use_find(name, &d))
 		sno_definition_missing(name);
 	sno_use_read(name, &d, &g);
-	PG_RETURN_DATUM(snapshot_of(&g, d.partition));
+	PG_RETURN_DATUM(sno_snapshot_now(&g, d.partition));
 }
 
 pg_noreturn static void

@@ -1,0 +1,58 @@
+/*
+ * loan.c
+ *		sno_lease(): a partition for an application that makes ids by itself.
+ *
+ * The partition is leased as a session leases one, but for longer, and nobody here uses
+ * it.  The application gets it as a snapshot of a generator that exhausted the floor:
+ * the last unit that earlier leases may have used.  So its first id is of a later unit.
+ * A snapshot knows no ceiling.  The application must take the next lease before it makes
+ * an id after the end of this one.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+
+#include "generate/session.h"
+#include "generate/snapshot.h"
+#include "shared/clock.h"
+#include "type/fields.h"
+
+/* A duration from now on in units; an error if it is no time to make ids in. */
+static uint64
+units_of(Datum duration)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+															  TimestampTzGetDatum(now), duration));
+	uint64		first = sno_fields_unit(now);
+	uint64		last = sno_fields_unit(end);
+
+	if (last <= first)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("duration of a lease must be at least %d ms", SNO_UNIT_MSEC)));
+	return last - first;
+}
+
+PG_FUNCTION_INFO_V1(sno_lease);
+Datum
+sno_lease(PG_FUNCTION_ARGS)
+{
+	TupleDesc	columns;
+	SnoLoan		loan;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+
+	PreventCommandDuringRecovery("sno_lease()");
+	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	loan = sno_session_lend(units_of(PG_GETARG_DATUM(0)));
+	values[0] = sno_snapshot(&loan.generator, loan.partition,
+							 loan.generator.sequence_max, sno_clock_unit());
+	values[1] = TimestampTzGetDatum(sno_unit_to_timestamptz(loan.generator.ceiling));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(columns, values, nulls)));
+}

@@ -1,0 +1,49 @@
+/*
+ * snapshot.c
+ *		Snapshots of generators: sno_take_snapshot() of the session generator.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/fmgrprotos.h"
+
+#include "generate/session.h"
+#include "generate/snapshot.h"
+#include "shared/clock.h"
+
+/* A snapshot of a generator in a partition, with this sequence, taken in unit `now`. */
+Datum
+sno_snapshot(const SnoGenerator *g, int partition, uint32 sequence, uint64 now)
+{
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf(
+		"{\"partition\": [%d, %d], \"sequenceMin\": %u, \"sequenceMax\": %u, "
+		"\"sequence\": %u, \"now\": " UINT64_FORMAT ", \"wallHi\": " UINT64_FORMAT ", "
+		"\"wallSafe\": " UINT64_FORMAT ", \"drifts\": %u}",
+		partition >> 8, partition & 0xFF, g->sequence_min, g->sequence_max,
+		sequence, now, SNO_WORD_UNIT(sno_generator_word(g)), g->wall_safe, g->drifts)));
+}
+
+/* The snapshot of a generator, taken now. */
+Datum
+sno_snapshot_now(const SnoGenerator *g, int partition)
+{
+	uint64		word = sno_generator_word(g);
+	uint64		now = sno_clock_unit();
+	uint32		sequence = g->sequence_min;
+
+	/* The last one, not the next. */
+	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > sequence)
+		sequence = Min(SNO_WORD_SEQUENCE(word) - 1, g->sequence_max);
+	return sno_snapshot(g, partition, sequence, now);
+}
+
+PG_FUNCTION_INFO_V1(sno_take_snapshot);
+Datum
+sno_take_snapshot(PG_FUNCTION_ARGS)
+{
+	const SnoPartition *mine = sno_session_partition[SNO_FOR_CLOCK];
+
+	if (mine == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(sno_snapshot_now(&mine->generator, sno_partition_number(mine)));
+}
