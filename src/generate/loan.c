@@ -28,14 +28,12 @@ units_of(Datum duration)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 															  TimestampTzGetDatum(now), duration));
-	uint64		first = sno_fields_unit(now);
-	uint64		last = sno_fields_unit(end);
 
-	if (last <= first)
+	if (end < now + SNO_UNIT_MSEC * 1000)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("duration of a lease must be at least %d ms", SNO_UNIT_MSEC)));
-	return last - first;
+	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
 PG_FUNCTION_INFO_V1(sno_lease);

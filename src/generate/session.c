@@ -310,6 +310,9 @@ lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 	if (written)
 		sno_lease_publish(&p->lease, &p->generator);
 	loan->generator = p->generator;
+	/* The borrower may issue on both sides, and a named generator looks at this. */
+	if (written)
+		sno_generator_start(&p->generator, until, 0, SNO_SEQUENCE_MAX);
 	give_up_partition(SNO_FOR_CLOCK, sno_partition_abandon);
 	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
 }

@@ -1,0 +1,139 @@
+--
+-- Leases for applications: what they say, and that nobody else uses the partition
+--
+SET client_min_messages = warning;
+DROP DATABASE IF EXISTS regress_sno_lease;
+DROP ROLE IF EXISTS regress_sno_lessee;
+RESET client_min_messages;
+SELECT current_database() AS db \gset
+CREATE DATABASE regress_sno_lease;
+\c regress_sno_lease
+SET TimeZone = 'UTC';
+CREATE EXTENSION sno;
+
+CREATE FUNCTION partition_of(snapshot jsonb) RETURNS int LANGUAGE sql IMMUTABLE
+RETURN (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int;
+CREATE FUNCTION unit_of(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN floor((extract(epoch FROM at) - 1262304000) * 250);
+CREATE PROCEDURE wait_until_after(at timestamptz) LANGUAGE plpgsql AS
+'BEGIN WHILE clock_timestamp() < at + interval ''4 ms'' LOOP PERFORM pg_sleep(0.001); END LOOP; END';
+-- The SQLSTATE that sno_lease() raises.
+CREATE FUNCTION state_of(duration interval) RETURNS text LANGUAGE plpgsql AS
+'BEGIN PERFORM sno_lease(duration); RETURN ''none''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END';
+CREATE TABLE lent (n serial, snapshot jsonb, until timestamptz);
+
+-- A snapshot of a generator that used up the floor, on both sides.  A partition that
+-- nobody ever leased has the floor 0.
+SELECT clock_timestamp() AS before \gset
+INSERT INTO lent (snapshot, until) SELECT * FROM sno_lease();
+SELECT snapshot - 'now' - 'partition' AS snapshot, jsonb_typeof(snapshot->'partition') AS partition,
+    (snapshot->'now')::bigint BETWEEN unit_of(:'before') AND unit_of(clock_timestamp()) AS now,
+    until BETWEEN timestamptz :'before' + interval '59:59.996' AND clock_timestamp() + interval '1 hour' AS until,
+    sno_timestamp(sno_min(until)) = until AS whole_unit
+FROM lent;
+SELECT partition = partition_of(snapshot) AS partition, sequence_min, sequence_max, wall_hi, drifts,
+    tick_until = until AND tock_until = until AS until, named
+FROM sno_catalog.sno_lease, lent;
+SELECT clock_timestamp() + duration - until < interval '1 minute' AS right
+FROM (VALUES (interval '2 hours'), ('1 day'), ('40 years')) AS v (duration), sno_lease(duration);
+
+-- Durations
+SELECT * FROM sno_lease(NULL);
+SELECT duration, state_of(duration::interval)
+FROM (VALUES ('0'), ('3999 us'), ('4 ms'), ('-1 hour'), ('-100 years'), ('100 years'), ('200000 years')) AS v (duration);
+SELECT sno_lease('0');
+SELECT bool_and(right_state) FROM (
+    SELECT CASE WHEN current_setting('server_version_num')::int >= 170000 THEN state_of(duration::interval) = state ELSE true END
+    FROM (VALUES ('infinity', '22008'), ('-infinity', '22023')) AS v (duration, state)) AS s (right_state);
+
+-- Each call leases another partition.  ROLLBACK gives none back, and read-only
+-- transactions may lease.
+BEGIN;
+SELECT partition_of(snapshot) AS rolled_back FROM sno_lease() \gset
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT partition_of(snapshot) AS read_only FROM sno_lease() \gset
+COMMIT;
+INSERT INTO lent (snapshot, until) SELECT l.* FROM generate_series(1, 5) AS n, sno_lease(n * interval '1 hour') AS l;
+SELECT count(DISTINCT partition), count(*) FROM (
+    SELECT partition_of(snapshot) AS partition FROM lent UNION ALL VALUES (:rolled_back), (:read_only)) AS s;
+SELECT count(*) FROM sno_catalog.sno_lease
+WHERE partition IN (:rolled_back, :read_only) AND least(tick_until, tock_until) > clock_timestamp() + interval '50 minutes';
+
+-- Of two partitions, one is lent.  Nobody issues there, and it isn't lent again.
+SET sno.partitions = '1000-1001';
+SET sno.max_wait = 0;
+SELECT partition_of(snapshot) AS partition, until FROM sno_lease() \gset
+SELECT 2001 - :partition AS other \gset
+SELECT count(*), bool_and(sno_partition(sno_generate()) = :other) FROM generate_series(1, 1000);
+SELECT * FROM sno_lease();
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_generate_at('2020-01-01');
+\echo :LAST_ERROR_SQLSTATE
+\c
+SET sno.partitions = '1000-1001';
+SET sno.max_wait = '1 min';
+SELECT sno_partition(sno_generate()) = :other AS another_session;
+SET sno.max_wait = 0;
+SELECT ok, detail FROM sno_check() WHERE item = 'partitions';
+SELECT count(*) FROM sno_generators() WHERE partition = :partition;
+
+-- The table of leases may be rewritten.
+VACUUM FULL sno_catalog.sno_lease;
+SELECT tick_until = :'until' AND tock_until = :'until' AS kept FROM sno_catalog.sno_lease WHERE partition = :partition;
+
+-- sno_reseed() doesn't give it back, either.
+SELECT sno_reseed();
+SELECT state_of('1 hour');
+SELECT system_identifier, tick_until = :'until' AND tock_until = :'until' AS kept FROM sno_catalog.sno_lease WHERE partition = :partition;
+
+-- A named generator in the partition waits until the lease is over, whatever side the
+-- application is on.
+SELECT sno_create_generator('lent', :partition);
+SELECT sno_generate(1, 'lent');
+\echo :LAST_ERROR_SQLSTATE
+SET sno.partitions = '2000-2000';
+SET sno.max_wait = '1 min';
+SELECT partition_of(snapshot) AS partition, until FROM sno_lease('100 ms') \gset
+SELECT sno_create_generator('soon', :partition);
+SELECT sno_timestamp(sno_generate(1, 'soon')) > :'until' AS after_the_lease;
+-- The partition of a named generator isn't lent.
+SET sno.partitions = '2000-2001';
+SELECT partition_of(snapshot) FROM sno_lease();
+
+-- When a lease is over, the partition is leased again, and the floor is its end.
+SET sno.partitions = '3000-3000';
+SELECT until FROM sno_lease('4 ms') \gset
+CALL wait_until_after(:'until');
+SELECT (snapshot->'wallHi')::bigint = unit_of(:'until') AS "wallHi", (snapshot->'wallSafe')::bigint = unit_of(:'until') AS "wallSafe",
+    snapshot->'sequence' AS sequence, snapshot->'drifts' AS drifts, until
+FROM sno_lease('20 ms') \gset floor_
+SELECT :'floor_wallHi' AS "wallHi", :'floor_wallSafe' AS "wallSafe", :floor_sequence AS sequence, :floor_drifts AS drifts;
+CALL wait_until_after(:'floor_until');
+SELECT sno_timestamp(sno_generate()) > :'floor_until' AS after_the_lease;
+SELECT sno_timestamp(sno_generate()) > :'floor_until' AS and_still;
+
+-- While the server runs, memory knows the lease, too.
+SET sno.partitions = '5000-5001';
+SET sno.max_wait = 0;
+SELECT partition_of(snapshot) AS partition FROM sno_lease() \gset
+SELECT sno_partition(sno_generate()) <> :partition AS before;
+TRUNCATE sno_catalog.sno_lease;
+SELECT sno_partition(sno_generate()) <> :partition AS truncated;
+SELECT state_of('1 hour');
+
+-- Privileges
+CREATE ROLE regress_sno_lessee;
+SET ROLE regress_sno_lessee;
+SELECT sno_lease();
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+ALTER DATABASE regress_sno_lease OWNER TO regress_sno_lessee;
+SET sno.partitions = '4000-4099';
+SET ROLE regress_sno_lessee;
+SELECT until > now() AS leased FROM sno_lease();
+RESET ROLE;
+
+\c :db
+DROP DATABASE regress_sno_lease;
+DROP ROLE regress_sno_lessee;
