@@ -770,13 +770,14 @@ COMMENT ON FUNCTION sno_drop_generator(text) IS
 CREATE FUNCTION sno_lease(duration interval DEFAULT '1 hour',
     OUT snapshot jsonb, OUT until timestamptz)
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_lease(interval) IS
     'a partition for an application that makes ids by itself, as a snapshot of '
     'a generator in the form of the Go package; nobody else issues ids there '
-    'after the unit wallHi, up to the unit of the time until; ROLLBACK does not '
-    'give it back; error 22023 if the duration is below 4 ms, 22008 if it ends '
-    'after 2079-09-07, 53400 if no partition is free within sno.max_wait';
+    'after the unit wallHi, up to the unit of the time until; use it after COMMIT; '
+    'ROLLBACK does not give it back; error 22023 if the duration is below 4 ms, '
+    '22008 if it ends after 2079-09-07, 53400 if no partition is free within '
+    'sno.max_wait';
 
 CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
 AS 'MODULE_PATHNAME'

@@ -7,10 +7,15 @@
  * the last unit that earlier leases may have used.  So its first id is of a later unit.
  * A snapshot knows no ceiling.  The application must take the next lease before it makes
  * an id after the end of this one.
+ *
+ * The ids of a session follow its lease in the WAL.  Those of an application don't: it
+ * may bring them to a successor that never received the lease.  So the commit waits for
+ * synchronous standbys.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/fmgrprotos.h"
@@ -48,6 +53,8 @@ sno_lease(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("sno_lease()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	/* A commit without a transaction id doesn't wait for synchronous standbys. */
+	(void) GetTopTransactionId();
 	loan = sno_session_lend(units_of(PG_GETARG_DATUM(0)));
 	values[0] = sno_snapshot(&loan.generator, loan.partition,
 							 loan.generator.sequence_max, sno_clock_unit());

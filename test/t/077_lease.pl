@@ -1,0 +1,137 @@
+
+# Leases for applications outlive the server: after crashes and restarts, and on
+# a promoted standby, nobody issues in a partition that was lent before the
+# lease is over.  The commit of sno_lease() waits for synchronous standbys.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use NotedIds;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TestHelpers;
+
+# Of ten partitions, seven are lent.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+log_statement = none
+session_preload_libraries = 'sno'
+sno.lease_duration = 1s
+sno.partitions = '100-109'
+});
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+
+# Lease partitions; returns their numbers.
+sub lease
+{
+	my ($node, $count) = @_;
+	return split /\n/,
+	  $node->safe_psql(
+		'postgres',
+		"SELECT (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int
+		 FROM generate_series(1, $count) AS n, sno_lease(n * interval '1 hour')");
+}
+
+my %lent;
+
+# Make ids in many sessions, and check that none is of a partition that is lent.
+sub check_ids
+{
+	my ($node, $what) = @_;
+	my $notes   = NotedIds->new;
+	my $clients = $notes->start_clients(
+		$node, 'postgres',
+		clients  => 3,
+		batch    => 1000,
+		rounds   => 20,
+		max_wait => 60_000);
+	my ($noted, $errors) = $notes->collect($clients);
+	my @used = partitions_of(join "\n", map { $_->[0] } @{ $notes->{notes} });
+
+	is($noted, 3 * 20 * 1000, "$what: ids are made");
+	is($errors, '', "$what: without errors");
+	is(scalar(grep { $lent{$_} } @used), 0, "$what: none where it is lent");
+	return;
+}
+
+# Check that of the partitions that are left, some are lent, and then no more.
+sub check_lease
+{
+	my ($node, $what) = @_;
+	my $session = open_session($node, 'postgres', 'sno.max_wait = 60000');
+	my $partition = $session->query_safe(
+		"SELECT (snapshot->'partition'->>1)::int FROM sno_lease()");
+
+	ok(!$lent{$partition}++, "$what: another partition is lent");
+	close_session($session);
+	return;
+}
+
+my ($first) = lease($primary, 1);
+$lent{$first}++;
+kill_postmaster($primary);
+start_again($primary);
+check_ids($primary, 'killed at once');
+check_lease($primary, 'killed at once');
+
+$lent{$_}++ foreach lease($primary, 2);
+$primary->stop('immediate');
+$primary->start;
+check_ids($primary, 'stopped immediately');
+check_lease($primary, 'stopped immediately');
+
+$primary->restart;
+check_ids($primary, 'restarted');
+
+# A standby lends nothing.
+my $reader = open_session($standby, 'postgres');
+like(
+	error_of($reader, 'SELECT sno_lease()'),
+	qr/^ERROR:  25006: cannot execute sno_lease\(\) during recovery$/m,
+	'a standby lends nothing');
+close_session($reader);
+
+# The lease isn't there for the caller before a synchronous standby has it.
+configure($primary, 'synchronous_standby_names', 'standby');
+my $waiter = open_session($primary, 'postgres');
+$standby->stop;
+send_query($waiter, 'SELECT until > now() AS leased FROM sno_lease()');
+ok( $primary->poll_query_until(
+		'postgres',
+		"SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $waiter->{pid}"
+	),
+	'the commit waits for a synchronous standby');
+$standby->start;
+my ($leased) = receive($waiter);
+like($leased, qr/^t$/m, 'it goes on when the standby has the lease');
+close_session($waiter);
+configure($primary, 'synchronous_standby_names', '');
+$lent{$_}++ foreach split /\n/, $primary->safe_psql('postgres',
+	"SELECT partition FROM sno_catalog.sno_lease WHERE tick_until > now() + interval '10 min'");
+is(scalar keys %lent, 6, 'the partitions that are lent');
+
+# A successor takes the leases over.
+$primary->wait_for_catchup($standby);
+$primary->stop;
+$standby->promote;
+check_ids($standby, 'promoted');
+check_lease($standby, 'promoted');
+$standby->restart;
+check_ids($standby, 'promoted and restarted');
+
+check_log($_) foreach $primary, $standby;
+$standby->stop;
+done_testing();
