@@ -3,7 +3,7 @@
 --
 SET client_min_messages = warning;
 DROP DATABASE IF EXISTS regress_sno_lease;
-DROP ROLE IF EXISTS regress_sno_lessee;
+DROP ROLE IF EXISTS regress_sno_lessee, regress_sno_service;
 RESET client_min_messages;
 SELECT current_database() AS db \gset
 CREATE DATABASE regress_sno_lease;
@@ -124,6 +124,7 @@ SELECT state_of('1 hour');
 
 -- Privileges
 CREATE ROLE regress_sno_lessee;
+CREATE ROLE regress_sno_service;
 SET ROLE regress_sno_lessee;
 SELECT sno_lease();
 \echo :LAST_ERROR_SQLSTATE
@@ -132,8 +133,17 @@ ALTER DATABASE regress_sno_lease OWNER TO regress_sno_lessee;
 SET sno.partitions = '4000-4099';
 SET ROLE regress_sno_lessee;
 SELECT until > now() AS leased FROM sno_lease();
-RESET ROLE;
+-- The owner lets others lease by a function.
+CREATE FUNCTION service_lease(duration interval, OUT snapshot jsonb, OUT until timestamptz)
+LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
+    SELECT * FROM sno_lease(least(duration, '1 hour'));
+END;
+REVOKE EXECUTE ON FUNCTION service_lease(interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION service_lease(interval) TO regress_sno_service;
+SET SESSION AUTHORIZATION regress_sno_service;
+SELECT until > now() AS leased, until <= now() + interval '1 hour 1 minute' AS bounded FROM service_lease('1 day');
+RESET SESSION AUTHORIZATION;
 
 \c :db
 DROP DATABASE regress_sno_lease;
-DROP ROLE regress_sno_lessee;
+DROP ROLE regress_sno_lessee, regress_sno_service;
