@@ -2,8 +2,8 @@
 # a build folder (make -f ../Makefile).  PGXS sets srcdir, so what uses it has to
 # be expanded later.
 
-EXTENSION = sno
-DATA = $(call sources,sql/sno--*.sql)
+EXTENSION = sno sno_registry
+DATA = $(call sources,sql/*--*.sql)
 
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.

@@ -1,0 +1,536 @@
+/* sno_registry--1.0.sql: the registry that keeps servers apart which make sno ids */
+
+-- For one database that all these servers reach.  Where the extension's files can't
+-- be installed, the owner of the database does the same with
+--     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--1.0.sql
+--
+-- Then, for example:
+--     SELECT sno_registry_create(1024, 65535);
+--     CREATE ROLE sno_asker LOGIN;
+--     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
+-- The role needs nothing else.
+--
+-- A grant is a block of partitions and an interval of the ids' time: units of 4 ms
+-- since 2010-01-01 UTC, those after the floor up to the ceiling.  A block's next
+-- holder has the highest ceiling that was ever granted as its floor.  So no two
+-- holders ever have a partition and a unit in common, whatever the clocks say.
+--
+-- That is so as long as the registry forgets nothing.  It forgets its last grants if a
+-- standby is promoted that lacks them, or if it is restored to an earlier point.  Then
+-- its WAL timeline has changed.  And the old primary may be alive, and go on.  So the
+-- blocks are in four parts, of which one is in use.  The next timeline uses the next
+-- part, and closes the one before.
+--
+-- Each call locks the row of the settings first, so one call is served at a time.
+
+CREATE SCHEMA sno_registry;
+COMMENT ON SCHEMA sno_registry IS
+    'tables of the registry, and functions that it uses; not for search paths';
+
+--
+-- tables
+--
+
+CREATE TABLE sno_registry.settings (
+    first    integer  NOT NULL,
+    last     integer  NOT NULL,
+    longest  interval NOT NULL,
+    lossless boolean  NOT NULL,
+    home     text     NOT NULL,
+    timeline integer  NOT NULL,
+    era      integer  NOT NULL DEFAULT 0,
+    part     integer  NOT NULL DEFAULT 0,
+    closed   bigint[] NOT NULL DEFAULT '{0,0,0,0}'
+);
+COMMENT ON TABLE sno_registry.settings IS
+    'one row, made by sno_registry_create()';
+COMMENT ON COLUMN sno_registry.settings.first IS
+    'first partition of the registry';
+COMMENT ON COLUMN sno_registry.settings.last IS
+    'last partition of the registry';
+COMMENT ON COLUMN sno_registry.settings.longest IS
+    'no grant reaches further than this after the registry''s clock';
+COMMENT ON COLUMN sno_registry.settings.lossless IS
+    'whether a new WAL timeline lacks no grants; then there is one part';
+COMMENT ON COLUMN sno_registry.settings.home IS
+    'where the registry is, as sno_registry.home() tells it; a copy is '
+    'elsewhere, and grants nothing';
+COMMENT ON COLUMN sno_registry.settings.timeline IS
+    'WAL timeline of the last call';
+COMMENT ON COLUMN sno_registry.settings.era IS
+    'how often grants may have been lost; holders of earlier eras are forgotten';
+COMMENT ON COLUMN sno_registry.settings.part IS
+    'part whose blocks are granted now, 0 to 3';
+COMMENT ON COLUMN sno_registry.settings.closed IS
+    'for each part: unit up to which lost grants may reach';
+
+CREATE UNIQUE INDEX settings_one_row ON sno_registry.settings ((true));
+COMMENT ON INDEX sno_registry.settings_one_row IS
+    'there is one registry in a database';
+
+CREATE TABLE sno_registry.holder (
+    holder bigint      PRIMARY KEY,
+    token  bigint      NOT NULL,
+    node   text        NOT NULL,
+    seen   timestamptz NOT NULL,
+    era    integer     NOT NULL
+);
+COMMENT ON TABLE sno_registry.holder IS
+    'who asked: one database of one server, in one place; it is forgotten when '
+    'it has no grant and did not ask for a long time';
+COMMENT ON COLUMN sno_registry.holder.holder IS
+    'random number that the asker drew';
+COMMENT ON COLUMN sno_registry.holder.token IS
+    'token of its last request; only who has it may go on as this holder';
+COMMENT ON COLUMN sno_registry.holder.node IS
+    'label of the server, for people';
+COMMENT ON COLUMN sno_registry.holder.seen IS
+    'time of the last request';
+COMMENT ON COLUMN sno_registry.holder.era IS
+    'era of the registry in which it is known';
+
+CREATE TABLE sno_registry.block (
+    first   integer PRIMARY KEY,
+    last    integer NOT NULL,
+    part    integer NOT NULL,
+    holder  bigint,
+    floor   bigint  NOT NULL DEFAULT 0,
+    ceiling bigint  NOT NULL DEFAULT 0
+);
+COMMENT ON TABLE sno_registry.block IS
+    'blocks of partitions, with the last grant of each';
+COMMENT ON COLUMN sno_registry.block.first IS
+    'first partition of the block';
+COMMENT ON COLUMN sno_registry.block.last IS
+    'last partition of the block';
+COMMENT ON COLUMN sno_registry.block.part IS
+    'part of the registry that it belongs to, 0 to 3';
+COMMENT ON COLUMN sno_registry.block.holder IS
+    'to whom it was granted last; null if it never was';
+COMMENT ON COLUMN sno_registry.block.floor IS
+    'the holder may issue ids of units after this one';
+COMMENT ON COLUMN sno_registry.block.ceiling IS
+    'last unit of which the holder may issue ids; it never falls';
+
+CREATE INDEX block_holder ON sno_registry.block (holder);
+COMMENT ON INDEX sno_registry.block_holder IS
+    'finds the blocks of a holder';
+
+-- Tables of an extension are in dumps only on request.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_depend
+               WHERE classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+               AND objid = 'sno_registry.settings'::pg_catalog.regclass AND deptype = 'e')
+    THEN
+        PERFORM pg_catalog.pg_extension_config_dump('sno_registry.settings', '');
+        PERFORM pg_catalog.pg_extension_config_dump('sno_registry.holder', '');
+        PERFORM pg_catalog.pg_extension_config_dump('sno_registry.block', '');
+    END IF;
+END
+$$;
+
+--
+-- time and place
+--
+
+CREATE FUNCTION sno_registry.unit_of(timestamptz) RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.floor((EXTRACT(epoch FROM $1) - 1262304000) * 250);
+COMMENT ON FUNCTION sno_registry.unit_of(timestamptz) IS
+    'unit of 4 ms that holds the time, counted from 2010-01-01 UTC';
+
+CREATE FUNCTION sno_registry.time_of(bigint) RETURNS timestamptz
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN timestamptz '2010-01-01 00:00:00+00' + $1 * interval '4 ms';
+COMMENT ON FUNCTION sno_registry.time_of(bigint) IS
+    'start of the unit';
+
+CREATE FUNCTION sno_registry.timeline() RETURNS integer
+LANGUAGE sql VOLATILE
+RETURN ('x' || pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::integer;
+COMMENT ON FUNCTION sno_registry.timeline() IS
+    'WAL timeline that this server writes; error 55000 on a standby';
+
+-- A restored dump makes another table, CREATE DATABASE copies to another database.
+CREATE FUNCTION sno_registry.home() RETURNS text
+LANGUAGE sql STABLE
+RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid, 'sno_registry.settings'::pg_catalog.regclass::oid)
+        FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
+        WHERE d.datname = pg_catalog.current_database());
+COMMENT ON FUNCTION sno_registry.home() IS
+    'where this registry is: system identifier of the cluster, OID of the '
+    'database, OID of the table settings';
+
+CREATE VIEW sno_registry.blocks AS
+SELECT b.first, b.last, h.node, b.holder,
+    sno_registry.time_of(b.floor + 1) AS since,
+    sno_registry.time_of(b.ceiling) AS until,
+    CASE
+        WHEN sno_registry.time_of(b.ceiling + 1) <= pg_catalog.clock_timestamp() THEN 'over'
+        WHEN h.era = s.era THEN 'held'
+        ELSE 'forgotten'
+    END AS state
+FROM sno_registry.settings AS s, sno_registry.block AS b
+LEFT JOIN sno_registry.holder AS h ON h.holder = b.holder
+WHERE b.holder IS NOT NULL;
+COMMENT ON VIEW sno_registry.blocks IS
+    'the last grant of each block, for people';
+COMMENT ON COLUMN sno_registry.blocks.first IS
+    'first partition of the block';
+COMMENT ON COLUMN sno_registry.blocks.last IS
+    'last partition of the block';
+COMMENT ON COLUMN sno_registry.blocks.node IS
+    'label of the server that has it or had it, if that is still known';
+COMMENT ON COLUMN sno_registry.blocks.holder IS
+    'number of the holder';
+COMMENT ON COLUMN sno_registry.blocks.since IS
+    'start of the first unit granted';
+COMMENT ON COLUMN sno_registry.blocks.until IS
+    'start of the last unit granted';
+COMMENT ON COLUMN sno_registry.blocks.state IS
+    'held: may be renewed. forgotten: lasts until then, but is not renewed. '
+    'over: may be granted to another holder';
+
+--
+-- what the functions share
+--
+
+CREATE FUNCTION sno_registry.lock() RETURNS sno_registry.settings
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s sno_registry.settings;
+BEGIN
+    SELECT * INTO s FROM sno_registry.settings FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'there is no registry in this database yet',
+            HINT = 'Create it with sno_registry_create().';
+    END IF;
+    RETURN s;
+END
+$function$;
+COMMENT ON FUNCTION sno_registry.lock() IS
+    'the settings, with the lock that each call takes first; error 55000 if '
+    'there are none';
+
+CREATE FUNCTION sno_registry.refuse_copy(made_in text, home text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF home <> made_in THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'this registry is a copy',
+            DETAIL = format('It was made in %s, but is in %s.', made_in, home),
+            HINT = 'If the original has stopped for good, call sno_registry_move() here.';
+    END IF;
+END
+$function$;
+COMMENT ON FUNCTION sno_registry.refuse_copy(text, text) IS
+    'error 55000 unless the registry is at home';
+
+-- What was lost was granted in the parts of the timelines passed, or it prolonged
+-- what known holders have.  After sno_registry_vouch() that may be in other parts.
+CREATE FUNCTION sno_registry.lose(timelines integer, registry_now bigint) RETURNS void
+LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    UPDATE sno_registry.settings AS s
+    SET era = s.era + 1,
+        part = CASE WHEN s.lossless THEN 0 ELSE (s.part + timelines) % 4 END,
+        closed = ARRAY(
+            SELECT CASE
+                WHEN (p - s.part + 4) % 4 < timelines OR EXISTS (
+                    SELECT FROM sno_registry.block AS b JOIN sno_registry.holder AS h ON h.holder = b.holder
+                    WHERE b.part = p)
+                THEN greatest(s.closed[p + 1], registry_now + (EXTRACT(epoch FROM 2 * s.longest) * 250)::bigint)
+                ELSE s.closed[p + 1] END
+            FROM generate_series(0, 3) AS p ORDER BY p)
+$function$;
+COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
+    'grants of the last timelines may be lost: close their parts for twice the '
+    'longest grant, use the next part, forget all holders';
+
+-- What was lost before stays below the floors of what is granted next.
+CREATE FUNCTION sno_registry.trust(timeline integer, registry_now bigint) RETURNS void
+LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    UPDATE sno_registry.settings AS s
+    SET timeline = trust.timeline,
+        closed = ARRAY(SELECT least(c, registry_now) FROM unnest(s.closed) WITH ORDINALITY AS u (c, n) ORDER BY n);
+    UPDATE sno_registry.holder AS h SET era = s.era FROM sno_registry.settings AS s
+    WHERE h.seen >= sno_registry.time_of(registry_now) - 2 * s.longest;
+$function$;
+COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
+    'what sno_registry_vouch() does, on a given WAL timeline at a given unit';
+
+-- The protocol.  It reads no clock, so tests can drive it.
+CREATE FUNCTION sno_registry.answer(
+    holder bigint, token bigint, next bigint, node text, asker_now bigint, until bigint, want integer,
+    registry_now bigint, timeline integer, home text)
+RETURNS TABLE (
+    status text, range_first integer, range_last integer, now bigint,
+    first integer, last integer, floor bigint, ceiling bigint)
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s        sno_registry.settings;
+    h        sno_registry.holder;
+    complaint text;
+    -- Grants reach up to this unit.
+    reach    bigint;
+    -- What was granted or lost up to a unit before this one is over, by both clocks.
+    past     bigint := least(asker_now, registry_now);
+    has      integer;
+    usable   integer;
+BEGIN
+    complaint := CASE
+        WHEN num_nulls(answer.holder, answer.token, answer.next, asker_now, until, want) > 0
+        THEN 'Only the node may be null.'
+        WHEN answer.holder = 0 OR answer.next IN (0, answer.token)
+        THEN 'The holder must not be 0, and the next token neither 0 nor the last one.'
+        WHEN asker_now < 0 OR until < asker_now OR until > 549755813887
+        THEN 'The times must be 0 <= now <= until <= 549755813887.'
+        WHEN want NOT BETWEEN 1 AND 64
+        THEN 'A holder has 1 to 64 blocks.'
+        END;
+    IF complaint IS NOT NULL THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = 'invalid request to the registry', DETAIL = complaint,
+            HINT = 'Only the worker of the extension sno should call this function.';
+    END IF;
+
+    -- No answer may precede its durability.
+    IF current_setting('synchronous_commit') IN ('off', 'local') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    s := sno_registry.lock();
+    PERFORM sno_registry.refuse_copy(s.home, answer.home);
+    IF answer.timeline <> s.timeline THEN
+        IF NOT s.lossless THEN
+            -- Each timeline since then had a part, though this one knows nothing of it.
+            PERFORM sno_registry.lose(
+                CASE WHEN answer.timeline > s.timeline THEN answer.timeline - s.timeline ELSE 4 END,
+                registry_now);
+        END IF;
+        UPDATE sno_registry.settings SET timeline = answer.timeline RETURNING * INTO s;
+    END IF;
+    reach := least(until, registry_now + (EXTRACT(epoch FROM s.longest) * 250)::bigint);
+
+    SELECT * INTO h FROM sno_registry.holder AS k WHERE k.holder = answer.holder;
+    IF h.holder IS NULL AND answer.token <> 0 OR h.era <> s.era THEN
+        status := 'forgotten';
+    ELSIF answer.token <> h.token AND answer.next <> h.token THEN
+        status := 'superseded';
+    ELSE
+        -- What it had before it was forgotten, others may have had since then.
+        IF h.holder IS NULL THEN
+            UPDATE sno_registry.block AS b SET holder = NULL WHERE b.holder = answer.holder;
+        END IF;
+        -- If the next token is there already, the request is repeated.
+        INSERT INTO sno_registry.holder AS k
+        VALUES (answer.holder, answer.next, left(coalesce(answer.node, ''), 64),
+            sno_registry.time_of(registry_now), s.era)
+        ON CONFLICT ON CONSTRAINT holder_pkey DO
+        UPDATE SET token = excluded.token, node = excluded.node, seen = excluded.seen;
+
+        UPDATE sno_registry.block AS b SET ceiling = greatest(b.ceiling, reach)
+        WHERE b.holder = answer.holder;
+        SELECT count(*), count(*) FILTER (WHERE b.floor < asker_now) INTO has, usable
+        FROM sno_registry.block AS b WHERE b.holder = answer.holder;
+
+        -- The ceiling of a block that was never granted is the lowest one.
+        UPDATE sno_registry.block AS b
+        SET holder = answer.holder, floor = greatest(b.ceiling, s.closed[s.part + 1]), ceiling = reach
+        WHERE b.first IN (
+            SELECT f.first FROM sno_registry.block AS f
+            WHERE f.part = s.part AND f.ceiling < past AND s.closed[s.part + 1] < past
+            ORDER BY f.ceiling, f.first
+            LIMIT greatest(least(want - usable, 64 - has), 0));
+        GET DIAGNOSTICS has = ROW_COUNT;
+        status := CASE WHEN usable + has < want THEN 'full' ELSE 'granted' END;
+    END IF;
+
+    DELETE FROM sno_registry.holder AS k
+    WHERE k.seen < sno_registry.time_of(registry_now) - 2 * s.longest
+    AND NOT EXISTS (SELECT FROM sno_registry.block AS b WHERE b.holder = k.holder AND b.ceiling >= registry_now);
+
+    RETURN QUERY SELECT answer.status, s.first, s.last, registry_now, b.first, b.last, b.floor, b.ceiling
+    FROM (SELECT) AS one_row
+    LEFT JOIN sno_registry.block AS b ON b.holder = answer.holder AND answer.status IN ('granted', 'full')
+    ORDER BY b.first;
+END
+$function$;
+COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, text, bigint, bigint, integer, bigint, integer, text) IS
+    'what sno_registry_renew() does, at a given unit, WAL timeline and home of '
+    'the registry';
+
+--
+-- functions for askers and operators
+--
+
+CREATE FUNCTION sno_registry_renew(
+    holder bigint, token bigint, next bigint, node text, asker_now bigint, until bigint, want integer)
+RETURNS TABLE (
+    status text, range_first integer, range_last integer, now bigint,
+    first integer, last integer, floor bigint, ceiling bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    -- The clock is read under the lock.
+    PERFORM sno_registry.lock();
+    RETURN QUERY SELECT * FROM sno_registry.answer(
+        sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next, sno_registry_renew.node, asker_now, until, want,
+        sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(), sno_registry.home());
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer) IS
+    'for the servers: renew what a holder has until the given unit, and grant '
+    'blocks until it has as many as it wants, 1 to 64. holder: random, not 0. '
+    'token: of the last answer, 0 for a new holder. next: random, not 0, the '
+    'token of this request; the same if it is repeated. node: label for people. '
+    'asker_now: unit of the asker''s clock. Returns a row for each block, or '
+    'one without a block. status: granted; full if it has fewer than it wants; '
+    'forgotten if the holder must ask as another one; superseded if another one '
+    'goes on as this holder, then all its blocks are revoked. range_first, '
+    'range_last: partitions of the registry. now: unit of its clock. first, '
+    'last: partitions of the block. It is granted the units after floor, up to '
+    'ceiling. Call it outside of transaction blocks. Error 22023 if the request '
+    'is invalid, 55000 if there is no registry or if it is a copy, 25006 on a '
+    'standby';
+
+CREATE FUNCTION sno_registry_create(
+    first integer, last integer, size integer DEFAULT 64,
+    longest interval DEFAULT '25 hours', lossless boolean DEFAULT false,
+    after timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    complaint text := CASE
+        WHEN num_nulls(first, last, size, longest, lossless, after) > 0
+        THEN 'No argument may be null.'
+        WHEN first < 0 OR last < first OR last > 65535
+        THEN 'The partitions must be 0 <= first <= last <= 65535.'
+        WHEN size NOT BETWEEN 1 AND 65536
+        THEN 'A block has 1 to 65536 partitions.'
+        WHEN longest NOT BETWEEN '1 second' AND '1 year'
+        THEN 'The longest grant must be 1 second to 1 year.'
+        WHEN (last - first) / size < 3 AND NOT lossless
+        THEN 'A registry that is not lossless has four parts, of one block or more.'
+        WHEN after NOT BETWEEN '2010-01-01 00:00:00+00' AND clock_timestamp() + interval '1 year'
+        THEN 'The time must be from 2010-01-01 UTC to a year from now.'
+        END;
+BEGIN
+    IF complaint IS NOT NULL THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = 'invalid settings of a registry', DETAIL = complaint,
+            HINT = 'Leave some partitions to named generators, for example: SELECT sno_registry_create(1024, 65535).';
+    END IF;
+    IF EXISTS (SELECT FROM sno_registry.settings) THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'this database has a registry already',
+            DETAIL = 'Its settings can''t be changed, because servers rely on what it granted.';
+    END IF;
+
+    INSERT INTO sno_registry.settings (first, last, longest, lossless, home, timeline)
+    VALUES (sno_registry_create.first, sno_registry_create.last, sno_registry_create.longest,
+        sno_registry_create.lossless, sno_registry.home(), sno_registry.timeline());
+    INSERT INTO sno_registry.block (first, last, ceiling, part)
+    SELECT n, least(n + size - 1, sno_registry_create.last), sno_registry.unit_of(after),
+        CASE WHEN lossless THEN 0
+        ELSE (n - sno_registry_create.first) / size * 4 / ((sno_registry_create.last - sno_registry_create.first) / size + 1) END
+    FROM generate_series(sno_registry_create.first, sno_registry_create.last, size) AS n;
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, timestamptz) IS
+    'make the registry of the partitions from first to last, in blocks of the '
+    'given size. Named generators need partitions outside of it. '
+    'longest: no grant is longer. lossless: a promoted standby lacks no grant, '
+    'because it is synchronous, and no backup is ever restored; then all blocks '
+    'can be granted at once, else a quarter. after: a time; all ids that were '
+    'made in these partitions before have this time or an earlier one, and '
+    'those that are granted later ones. Error 22023 if an argument is '
+    'invalid, 55000 if there is a registry already';
+
+CREATE FUNCTION sno_registry_vouch() RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s sno_registry.settings := sno_registry.lock();
+BEGIN
+    PERFORM sno_registry.refuse_copy(s.home, sno_registry.home());
+    PERFORM sno_registry.trust(sno_registry.timeline(), sno_registry.unit_of(clock_timestamp()));
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_vouch() IS
+    'an operator knows that within three times the longest grant no grant was '
+    'lost, and no former primary of the registry was alive, for example after a '
+    'switchover: closed parts open, forgotten holders are known again, and this '
+    'WAL timeline is no loss. Error 55000 if there is no registry or if it is a '
+    'copy';
+
+CREATE FUNCTION sno_registry_lost() RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s sno_registry.settings := sno_registry.lock();
+BEGIN
+    PERFORM sno_registry.refuse_copy(s.home, sno_registry.home());
+    PERFORM sno_registry.lose(1, sno_registry.unit_of(clock_timestamp()));
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_lost() IS
+    'an operator knows that grants were lost though the WAL timeline does not '
+    'tell it, for example because a snapshot of the disk was restored. Call it '
+    'before servers reach the registry, and once more for each call of '
+    'sno_registry_lost(), _move() and _vouch(), and for each new WAL timeline, '
+    'that the registry had after the point to which it was restored. Error '
+    '55000 if there is no registry or if it is a copy';
+
+CREATE FUNCTION sno_registry_move() RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s sno_registry.settings := sno_registry.lock();
+BEGIN
+    IF s.home = sno_registry.home() THEN
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'the registry has not moved',
+            HINT = 'If grants were lost, call sno_registry_lost().';
+    END IF;
+    UPDATE sno_registry.settings SET home = sno_registry.home(), timeline = sno_registry.timeline();
+    PERFORM sno_registry.lose(1, sno_registry.unit_of(clock_timestamp()));
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_move() IS
+    'an operator knows that this copy is the registry from now on, and that the '
+    'original has stopped for good, for example after a dump and restore or '
+    'after pg_upgrade. It may lack grants. If it lacks none, call '
+    'sno_registry_vouch() afterwards. If the registry had a new WAL timeline '
+    'after the dump, or if another copy served, call sno_registry_lost() for '
+    'each. Error 55000 if there is no registry or if it has not moved';
+
+--
+-- privileges
+--
+
+REVOKE ALL ON FUNCTION
+    sno_registry.unit_of(timestamptz), sno_registry.time_of(bigint), sno_registry.timeline(), sno_registry.home(),
+    sno_registry.lock(), sno_registry.refuse_copy(text, text),
+    sno_registry.lose(integer, bigint), sno_registry.trust(integer, bigint),
+    sno_registry.answer(bigint, bigint, bigint, text, bigint, bigint, integer, bigint, integer, text),
+    sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer),
+    sno_registry_create(integer, integer, integer, interval, boolean, timestamptz),
+    sno_registry_vouch(), sno_registry_lost(), sno_registry_move()
+FROM PUBLIC;
