@@ -102,9 +102,9 @@ static uint32_t part_count,
 static uint32_t *
 find_part(const void *bytes, size_t size)
 {
-	uint64		h = size;
-	uint64		x;
-	uint32		i;
+	uint64_t		h = size;
+	uint64_t		x;
+	uint32_t		i;
 
 	for (size_t at = 0; at + sizeof(x) <= size; at += sizeof(x))
 	{
@@ -123,10 +123,10 @@ find_part(const void *bytes, size_t size)
 }
 
 /* The number of a part, which is made if there is none yet; sizes are multiples of 8. */
-static uint32
+static uint32_t
 number_of(const void *bytes, size_t size)
 {
-	uint32	   *found;
+	uint32_t	   *found;
 
 	if (part_count == part_size)
 	{

@@ -1,0 +1,286 @@
+/*
+ * registry.h
+ *		The rules of the registry, as a model in C: of sno_registry.answer(), and of what
+ *		operators say.  test/t/082_registry_conformance.pl compares it with the SQL.
+ *
+ * A registry grants blocks of partitions.  The blocks are in several parts, of which one
+ * is in use.  If the registry may have lost its last grants, it goes on with the next
+ * part.  It closes the parts in which lost grants may be, for as long as they can last.
+ *
+ * A file that includes this has mutate(), which says what rule is made wrong.
+ */
+#ifndef SNO_REGISTRY_MODEL_H
+#define SNO_REGISTRY_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The most there can be of each. */
+#ifndef BLOCKS
+#define BLOCKS			4
+#define HOLDERS			8
+#endif
+#define PARTS			4
+#define WANTED			64		/* blocks of one holder */
+
+#define MIN(a, b)		((a) < (b) ? (a) : (b))
+#define MAX(a, b)		((a) > (b) ? (a) : (b))
+
+/*
+ * What is made wrong, the scope that is to catch it, and the rule that is to be broken
+ * there.
+ */
+#define MUTANTS(M) \
+	M(FILE_TRUSTED, "a copied file is taken for good elsewhere", LEASES, TWICE) \
+	M(OLD_FLOOR, "a block keeps its floor when another holder gets it", LEASES, TWICE) \
+	M(CEILING_LOWERED, "a renewal may lower a ceiling", LEASES, TWICE) \
+	M(SILENCE_RENEWS, "no answer is taken for a renewal", LEASES, TWICE) \
+	M(BLOCKS_TRUSTED, "who asks for blocks again gets them", LEASES, TWICE) \
+	M(BEFORE_COMMIT, "the registry answers before the commit", LEASES, TWICE) \
+	M(BEFORE_FILE, "grants are published before the file is written", LEASES, FORGOT) \
+	M(NEXT_NOT_WRITTEN, "the next token is sent before it is written", LEASES, REFUSED) \
+	M(NO_EXCHANGE, "any token is good", MEMORY, TWICE) \
+	M(COUNTED_TOKENS, "tokens are counted, not drawn", MEMORY, TWICE) \
+	M(REVOKED_IN_MEMORY, "who is superseded keeps the file", MEMORY, REVOKED) \
+	M(REVOKED_FIRST, "who is superseded writes the file last", MEMORY, REVOKED) \
+	M(LOSS_IGNORED, "a loss is ignored", FAILOVER, TWICE) \
+	M(FORGOTTEN_RENEWED, "holders of earlier eras are renewed", FAILOVER, TWICE) \
+	M(ONE_LOSS, "of several timelines one is counted", RESTORED, TWICE) \
+	M(REUSED_EARLY, "a part is used again while it is closed", REUSED, TWICE) \
+	M(UNTIL_TRUSTED, "the registry's clock doesn't bound a grant", REUSED, TWICE) \
+	M(CLOSED_SHORT, "a part is closed for one longest grant only", REUSED, TWICE) \
+	M(CLOSED_NO_FLOOR, "until when a part was closed is no floor", REUSED, TWICE) \
+	M(PRUNED_REMEMBERED, "a holder that was pruned has its blocks again", REUSED, TWICE) \
+	M(VOUCHED_FOR_ALL, "who vouches for the last loss vouches for all", VOUCHED, TWICE) \
+	M(VOUCHED_FLOOR, "who vouches takes the floor of a part away", VOUCHED, TWICE) \
+	M(PART_ALONE, "a loss closes no part but the one in use", SWITCHED, TWICE) \
+	M(TOLD_ONCE, "an operator tells the last loss, not those before", SNAPSHOTS, TWICE)
+
+#define NAME_OF(name, ...)	name,
+
+typedef enum Mutant
+{
+	MUTANTS(NAME_OF)
+	NONE
+} Mutant;
+
+/* Is this the mutant that runs? */
+static bool mutate(Mutant m);
+
+typedef enum Status
+{
+	GRANTED, FULL, FORGOTTEN, SUPERSEDED
+} Status;
+
+typedef struct Block
+{
+	int64_t		holder;			/* 0 if it was never granted */
+	int64_t		floor;
+	int64_t		ceiling;
+} Block;
+
+typedef struct Holder
+{
+	int64_t		holder;
+	int64_t		token;
+	int64_t		seen;
+	int64_t		era;
+} Holder;
+
+typedef struct Registry
+{
+	int32_t		blocks;
+	int32_t		parts;			/* one if it is lossless */
+	int32_t		lossless;
+	int32_t		timeline;
+	int32_t		part;
+	int32_t		era;
+	int32_t		holders;
+	int32_t		unused;
+	int64_t		longest;
+	int64_t		closed[PARTS];	/* up to this unit */
+	Block		block[BLOCKS];
+	Holder		holder[HOLDERS];
+} Registry;
+
+typedef struct Request
+{
+	int64_t		holder;
+	int64_t		token;
+	int64_t		next;
+	int64_t		now;
+	int64_t		until;
+	int			want;
+	unsigned	has;			/* blocks, as bits: for a mutant */
+} Request;
+
+static int
+part_of_block(const Registry *r, int block)
+{
+	return block * r->parts / r->blocks;
+}
+
+static Holder *
+find_holder(Registry *r, int64_t holder)
+{
+	for (int i = 0; i < r->holders; i++)
+		if (r->holder[i].holder == holder)
+			return &r->holder[i];
+	return NULL;
+}
+
+/* May lost grants be in this part, if so many timelines passed? */
+static bool
+may_lack(Registry *r, int part, int timelines)
+{
+	if ((part - r->part + r->parts) % r->parts < timelines)
+		return true;
+	/* An operator may have vouched for a holder of another part. */
+	for (int i = 0; i < r->blocks && !mutate(PART_ALONE); i++)
+		if (part_of_block(r, i) == part && find_holder(r, r->block[i].holder) != NULL)
+			return true;
+	return false;
+}
+
+/* Grants of so many timelines may be lost. */
+static void
+lose(Registry *r, int timelines, int64_t now)
+{
+	int64_t		until = now + (mutate(CLOSED_SHORT) ? 1 : 2) * r->longest;
+
+	for (int i = 0; i < r->parts; i++)
+		if (may_lack(r, i, timelines))
+			r->closed[i] = MAX(r->closed[i], until);
+	r->era++;
+	r->part = (r->part + timelines) % r->parts;
+}
+
+/* Is this holder known, by the token?  GRANTED is yes. */
+static Status
+recognize(Registry *r, const Request *q, int64_t now)
+{
+	Holder	   *h = find_holder(r, q->holder);
+
+	if (h == NULL && q->token != 0 && !mutate(BLOCKS_TRUSTED))
+		return FORGOTTEN;
+	if (h == NULL)
+	{
+		h = &r->holder[r->holders++];
+		*h = (Holder) {q->holder, q->next, now, r->era};
+		/* What it had before it was pruned, others may have had since then. */
+		for (int i = 0; i < r->blocks && !mutate(PRUNED_REMEMBERED); i++)
+			if (r->block[i].holder == q->holder)
+				r->block[i].holder = 0;
+	}
+	if (h->era != r->era && !mutate(FORGOTTEN_RENEWED))
+		return FORGOTTEN;
+	if (h->token != q->token && h->token != q->next && !mutate(NO_EXCHANGE))
+		return SUPERSEDED;
+	h->token = q->next;
+	h->seen = now;
+	return GRANTED;
+}
+
+/* The block to be granted next, -1 if there is none. */
+static int
+next_block(const Registry *r, int64_t past)
+{
+	int			best = -1;
+
+	for (int i = 0; i < r->blocks; i++)
+		if (part_of_block(r, i) == r->part && r->block[i].ceiling < past &&
+			(best < 0 || r->block[i].ceiling < r->block[best].ceiling))
+			best = i;
+	return best;
+}
+
+static Status
+grant(Registry *r, const Request *q, int64_t now)
+{
+	int64_t		ceiling = mutate(UNTIL_TRUSTED) ? q->until : MIN(q->until, now + r->longest);
+	int64_t		past = MIN(q->now, now);
+	int64_t		closed = r->closed[r->part];
+	int			has = 0,
+				usable = 0;
+
+	if (mutate(REUSED_EARLY) || (mutate(CLOSED_NO_FLOOR) && closed < now))
+		closed = 0;
+	for (int i = 0; i < r->blocks; i++)
+	{
+		Block	   *b = &r->block[i];
+
+		if (mutate(BLOCKS_TRUSTED) && q->has & 1u << i)
+			b->holder = q->holder;
+		if (b->holder != q->holder)
+			continue;
+		b->ceiling = mutate(CEILING_LOWERED) ? ceiling : MAX(b->ceiling, ceiling);
+		has++;
+		usable += b->floor < q->now;
+	}
+	while (usable < q->want && has < WANTED && closed < past && next_block(r, past) >= 0)
+	{
+		Block	   *b = &r->block[next_block(r, past)];
+
+		b->holder = q->holder;
+		b->floor = mutate(OLD_FLOOR) ? b->floor : MAX(b->ceiling, closed);
+		b->ceiling = ceiling;
+		has++;
+		usable++;
+	}
+	return usable < q->want ? FULL : GRANTED;
+}
+
+/* Forget holders that have no grant and didn't ask for long. */
+static void
+prune(Registry *r, int64_t now)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < r->holders; i++)
+	{
+		bool		keep = r->holder[i].seen >= now - 2 * r->longest;
+
+		for (int b = 0; b < r->blocks && !keep; b++)
+			keep = r->block[b].holder == r->holder[i].holder && r->block[b].ceiling >= now;
+		if (keep)
+			r->holder[kept++] = r->holder[i];
+	}
+	memset(&r->holder[kept], 0, (r->holders - kept) * sizeof(Holder));
+	r->holders = kept;
+}
+
+/* Answer a request.  The WAL is on this timeline: each that passed may have lost grants. */
+static Status
+answer(Registry *r, const Request *q, int64_t now, int timeline)
+{
+	int			passed = timeline > r->timeline ? timeline - r->timeline : PARTS;
+	Status		status;
+
+	if (timeline != r->timeline && !r->lossless && !mutate(LOSS_IGNORED))
+		lose(r, mutate(ONE_LOSS) ? 1 : passed, now);
+	r->timeline = timeline;
+	status = recognize(r, q, now);
+	if (status == GRANTED)
+		status = grant(r, q, now);
+	prune(r, now);
+	return status;
+}
+
+/*
+ * An operator says that nothing was lost within three times the longest grant, and that
+ * no former primary was alive.  Whom the registry didn't see for twice as long as the
+ * longest grant may be of before that.  Its clock may be late by the longest grant.
+ */
+static void
+vouch(Registry *r, int64_t now, int timeline)
+{
+	r->timeline = timeline;
+	for (int i = 0; i < r->holders; i++)
+		if (r->holder[i].seen >= now - 2 * r->longest || mutate(VOUCHED_FOR_ALL))
+			r->holder[i].era = r->era;
+	for (int i = 0; i < r->parts; i++)
+		r->closed[i] = mutate(VOUCHED_FLOOR) ? 0 : MIN(r->closed[i], now);
+}
+
+#endif							/* SNO_REGISTRY_MODEL_H */
