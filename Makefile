@@ -11,17 +11,23 @@ OBJS = \
 	$(addprefix src/core/, generator.o backfill.o feed.o grant.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
-	$(addprefix src/shared/, shmem.o feed.o partition.o activity.o clock.o attempt.o notifier.o) \
+	$(addprefix src/shared/, shmem.o feed.o partition.o activity.o clock.o attempt.o worker.o grant.o) \
+	$(addprefix src/registry/, place.o file.o client.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o definition.o) \
 	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o backfill.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, group.o state.o use.o named.o snapshot.o) \
-	$(addprefix src/monitor/, overflow.o generators.o check.o) \
+	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)
 
 # Files of the sources that match the pattern, from srcdir on.
 sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
+
+# libpq is linked to a library of its own, which the registry client alone loads.
+LIBPQ_OBJS = src/registry/libpq.o
+LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
+EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY)
 
 # Inputs live in test/, outputs in expected/, to which test/expected is a link for
 # a build folder's sake.  The TAP tests start servers of their own; the others
@@ -45,9 +51,22 @@ endif
 # A build folder begins without the folders of the objects.  Their names are
 # absolute, because make would take the ones of the sources for relative names.
 object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS))))
-$(OBJS) $(OBJS:.o=.bc): | $(object_folders)
+$(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS): | $(object_folders)
 $(object_folders):
 	$(MKDIR_P) $@
+
+all: $(LIBPQ_LIBRARY)
+$(LIBPQ_OBJS): CPPFLAGS += -I$(libpq_srcdir)
+$(LIBPQ_LIBRARY): $(LIBPQ_OBJS)
+	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(libpq)
+
+install: install-libpq-library
+install-libpq-library: $(LIBPQ_LIBRARY) | installdirs
+	$(INSTALL_SHLIB) $< '$(DESTDIR)$(pkglibdir)/$<'
+uninstall: uninstall-libpq-library
+uninstall-libpq-library:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_LIBRARY)'
+.PHONY: install-libpq-library uninstall-libpq-library
 
 # Without IPC::Run each of the TAP tests would fail.
 ifneq ($(shell perl $(PG_PROVE_FLAGS) -MPostgreSQL::Test::Cluster -ce 1 2>&1), -e syntax OK)

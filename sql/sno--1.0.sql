@@ -1127,6 +1127,20 @@ COMMENT ON FUNCTION sno_generators_reset() IS
     'set the counters of sno_generators() and sno_check() to zero, for the '
     'whole server';
 
+CREATE FUNCTION sno_grants(
+    OUT partition_first integer,
+    OUT partition_last  integer,
+    OUT after timestamptz,
+    OUT until timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 10;
+COMMENT ON FUNCTION sno_grants() IS
+    'the partitions that the registry granted to this database, and the times '
+    'of ids for which it did. after: no id there has this time or an earlier '
+    'one, null if there is no such bound. until: the time of the last unit of '
+    '4 ms. No row if sno.registry is empty, or granted nothing';
+
 CREATE FUNCTION sno_check(
     OUT item   text,
     OUT ok     boolean,
@@ -1134,7 +1148,7 @@ CREATE FUNCTION sno_check(
     OUT hint   text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 7;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 8;
 COMMENT ON FUNCTION sno_check() IS
     'what can go wrong, one row for each item: whether it is ok, what was '
     'found (detail), and what to do (hint, null if ok)';

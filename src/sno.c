@@ -6,7 +6,9 @@
 
 #include <limits.h>
 
+#include "access/xact.h"
 #include "fmgr.h"
+#include "postmaster/interrupt.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -15,8 +17,9 @@
 #include "generate/wait.h"
 #include "lease/lease.h"
 #include "shared/feed.h"
-#include "shared/notifier.h"
+#include "shared/grant.h"
 #include "shared/partition.h"
+#include "shared/worker.h"
 #include "simd/codec.h"
 
 PG_MODULE_MAGIC;
@@ -58,17 +61,21 @@ check_partitions(char **newval, void **extra, GucSource source)
 	return true;
 }
 
+/* How often the setting of the partitions was assigned while this library is loaded. */
+static int	partitions_assigned;
+
 static void
 assign_partitions(const char *newval, void *extra)
 {
+	partitions_assigned++;
 	sno_partition_range = *(SnoPartitionRange *) extra;
 	sno_partition_refused = NULL;
 }
 
 /*
- * Define the setting.  If it has an invalid value before this library is loaded,
- * PostgreSQL only warns, and takes the default.  But that is all partitions, which may
- * be another server's.
+ * Define the setting.  If it has an invalid value before this library is loaded, or one
+ * that the user may not set, PostgreSQL only warns, and takes the default.  But that is
+ * all partitions, which may be another server's.
  */
 static void
 define_partitions(void)
@@ -77,6 +84,7 @@ define_partitions(void)
 
 	if (given != NULL)
 		given = MemoryContextStrdup(TopMemoryContext, given);
+	partitions_assigned = 0;
 	DefineCustomStringVariable("sno.partitions",
 							   "Sets the range of partitions in which ids may be issued.",
 							   "Servers that generate at the same time need ranges that don't overlap.",
@@ -87,8 +95,44 @@ define_partitions(void)
 							   check_partitions,
 							   assign_partitions,
 							   NULL);
-	if (given != NULL && strcmp(given, partitions_setting) != 0)
+	/* The default is assigned first, and then what was given. */
+	if (given != NULL && (partitions_assigned == 1 || strcmp(given, partitions_setting) != 0))
 		sno_partition_refused = given;
+}
+
+/* How often the setting of the registry was assigned while this library is loaded. */
+static int	registry_assigned;
+
+static void
+assign_registry(const char *newval, void *extra)
+{
+	registry_assigned++;
+	sno_grant_setting_changed();
+}
+
+/*
+ * Define the setting.  Before this library is loaded, everybody may set it for a
+ * session, by the options of the connection.  PostgreSQL then refuses that value, and
+ * takes the default instead of the one of the configuration file.  It also does if the
+ * library is loaded within a parallel operation, the build of an index for example.
+ */
+static void
+define_registry(void)
+{
+	bool		given = GetConfigOption("sno.registry", true, false) != NULL;
+
+	registry_assigned = 0;
+	DefineCustomStringVariable("sno.registry",
+							   "Sets how to connect to the registry that grants partitions to this server.",
+							   "A connection string of libpq. Without one, all of \"sno.partitions\" may be used.",
+							   &sno_registry,
+							   "",
+							   PGC_SIGHUP,
+							   GUC_SUPERUSER_ONLY,
+							   NULL,
+							   assign_registry,
+							   NULL);
+	sno_registry_refused = given && registry_assigned == 1;
 }
 
 /*
@@ -159,6 +203,26 @@ _PG_init(void)
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
+	define_registry();
+
+	DefineCustomIntVariable("sno.grant_duration",
+							"Sets how far ahead of the clock the registry is asked to grant partitions.",
+							"The registry may be away for about as long.",
+							&sno_grant_duration,
+							86400, 10, 30 * 86400,
+							PGC_SIGHUP,
+							GUC_UNIT_S,
+							NULL, NULL, NULL);
+
+	DefineCustomStringVariable("sno.node",
+							   "Sets the name of this server in the registry.",
+							   "It is for people only. If it is empty, \"cluster_name\" is used.",
+							   &sno_node,
+							   "",
+							   PGC_SIGHUP,
+							   0,
+							   NULL, NULL, NULL);
+
 	DefineCustomBoolVariable("sno.notify_overflow",
 							 "Notifies listeners on channel \"sno_overflow\" when sessions have to wait for ids.",
 							 "A background worker does, while there is something to notify of.",
@@ -169,4 +233,8 @@ _PG_init(void)
 							 NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("sno");
+
+	/* Then PostgreSQL takes no value that was given: let it read them again. */
+	if (IsInParallelMode())
+		ConfigReloadPending = true;
 }

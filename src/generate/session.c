@@ -111,8 +111,8 @@ sno_session_begin(void)
 }
 
 /*
- * The same, for a session that wants partitions of its own.  Raises an error if the
- * setting of the partitions that it may use could not be applied.
+ * The same, for a session that wants partitions of its own.  Raises an error if it
+ * isn't known which ones it may use.
  */
 void
 sno_session_begin_own(void)
@@ -124,6 +124,7 @@ sno_session_begin_own(void)
 						"sno.partitions", sno_partition_refused),
 				 errdetail("No id is made while it is unknown which partitions this server may use."),
 				 errhint("Set a valid range in the configuration file, for all roles and databases, and reload it.")));
+	sno_grant_check_setting();
 	sno_session_begin();
 	if (sno_my_activity->partition == SNO_NAMED_ONLY)
 		sno_my_activity->partition = -1;
@@ -180,25 +181,51 @@ sno_session_release_unusable(void)
 }
 
 /*
- * Write the row of a lease for the session's partition: for the clock from now on,
- * and at least as long as memory knows of, because that row may be lost; for
- * backfill, to the end of the epoch.  If another holder leases the partition too, or
- * sno_reseed() revoked it before the table was open, the session gives it up.
+ * Up to where to lease a partition in this unit: for the clock from now on, and at least
+ * as long as memory knows of, because that row may be lost, but no longer than granted;
+ * for backfill, to the end of the epoch.  0 if nothing was granted there.
+ */
+static uint64
+next_ceiling(const SnoPartition *p, uint64 unit)
+{
+	SnoGrant	limits;
+
+	if (sno_is_registered())
+		sno_grant_renew();
+	else
+		/* It may have been set, and this session not have seen it. */
+		sno_grant_check_setting_again();
+	if (!sno_partition_limits(p, &limits))
+		return 0;
+	return p->is_backfill ? SNO_UNIT_MAX :
+		Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
+}
+
+/*
+ * Write the row of a lease for the session's partition.  If another holder leases the
+ * partition too, if it isn't granted any more, or if sno_reseed() revoked it before the
+ * table was open, the session gives it up.
  */
 static SnoObstacle
 write_session_lease(SnoPurpose purpose, uint64 unit)
 {
 	SnoPartition *p = sno_session_partition[purpose];
-	Relation	rel = sno_table_open();
-	uint64		ceiling = purpose == SNO_FOR_BACKFILL ? SNO_UNIT_MAX :
-		Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling);
+	uint64		ceiling = next_ceiling(p, unit);
 	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+	Relation	rel;
 
+	if (ceiling != 0 && ceiling < unit)
+	{
+		sno_grant_ask();
+		return SNO_NO_GRANT;
+	}
+	rel = sno_table_open();
 	if (rel == NULL)
 		return SNO_TABLE_LOCKED;
-	if (!sno_partition_owned(p))
+	if (ceiling == 0 || !sno_partition_owned(p))
 	{
-		give_up_partition(purpose, sno_partition_park);
+		/* If it were parked, we would take it again. */
+		give_up_partition(purpose, sno_partition_abandon);
 		obstacle = SNO_CLASH;
 	}
 	else if (!sno_lease_write(&p->lease, rel, sno_partition_number(p), false,
@@ -221,6 +248,9 @@ renew_session_early(void *arg)
 	uint64		now = *(uint64 *) arg;
 	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
 
+	/* As long as the grant isn't renewed, the lease can't be either. */
+	if (next_ceiling(p, now) <= p->generator.ceiling)
+		return;
 	if (write_session_lease(SNO_FOR_CLOCK, now) == SNO_NO_OBSTACLE)
 		sno_lease_flush_later(&p->lease, &p->generator);
 }
@@ -243,6 +273,27 @@ may_lease(void)
 	return true;
 }
 
+/*
+ * Has the registry granted partitions for ids of this unit?  For given times it is enough
+ * that it granted any.  If not, it is asked.
+ */
+static bool
+has_grants(SnoPurpose purpose, uint64 unit)
+{
+	SnoGrants	usable;
+	bool		granted;
+
+	if (!sno_is_registered())
+		return true;
+	usable = sno_partition_ranges();
+	granted = purpose == SNO_FOR_BACKFILL && usable.holder != 0;
+	for (int i = 0; i < usable.count; i++)
+		granted = granted || sno_grant_covers(&usable.grant[i], unit);
+	if (!granted)
+		sno_grant_ask();
+	return granted;
+}
+
 /* Reserve a partition for a new lease, and park the one that the session has. */
 static SnoObstacle
 reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
@@ -253,6 +304,8 @@ reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 	SnoSurvey	survey;
 	SnoPartition *p;
 
+	if (!has_grants(purpose, unit))
+		return SNO_NO_GRANT;
 	if (purpose == SNO_FOR_CLOCK && !may_lease())
 		return SNO_TOO_FAST;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds", ALLOCSET_DEFAULT_SIZES);
@@ -264,7 +317,13 @@ reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	if (p == NULL)
-		return purpose == SNO_FOR_CLOCK ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
+	{
+		if (purpose == SNO_FOR_BACKFILL)
+			return SNO_NO_BACKFILL;
+		if (sno_is_registered())
+			sno_grant_ask_more(unit);
+		return SNO_NO_PARTITION;
+	}
 	enter_partition(purpose, p, left);
 	return SNO_NO_OBSTACLE;
 }
@@ -303,8 +362,15 @@ static SnoObstacle
 lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 {
 	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+	SnoGrant	limits;
 	bool		written;
 
+	if (!sno_partition_limits(p, &limits))
+	{
+		give_up_partition(SNO_FOR_CLOCK, sno_partition_abandon);
+		return SNO_CLASH;
+	}
+	until = Min(until, limits.ceiling);
 	loan->partition = sno_partition_number(p);
 	written = sno_lease_write(&p->lease, rel, loan->partition, false, p->generator, until);
 	if (written)
@@ -375,7 +441,7 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 {
 	SnoPartition *p = sno_session_partition[purpose];
 
-	if (p == NULL || !may_issue_in(p))
+	if (p == NULL || !may_issue_in(p) || !sno_partition_is_granted(p, unit))
 		return move_on(purpose, unit);
 
 	/* Units were left out, or the clock went back. */

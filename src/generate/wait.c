@@ -16,8 +16,8 @@
 #include "lease/definition.h"
 #include "lease/table.h"
 #include "shared/clock.h"
-#include "shared/notifier.h"
 #include "shared/partition.h"
+#include "shared/worker.h"
 
 int			sno_max_wait;
 
@@ -64,6 +64,32 @@ refuse_named(const SnoWait *wait, char *detail, const char *hint)
 			 errhint("%s", hint)));
 }
 
+/*
+ * Raise the error that the registry granted nothing for now.  What the registry client
+ * noted may name hosts and users, so not everybody sees it.
+ */
+pg_noreturn static void
+refuse_grant(void)
+{
+	SnoRegistryNews news;
+	bool		failed;
+
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	news = sno_journal->registry;
+	LWLockRelease(&sno_journal->lock);
+	failed = news.failed_at != 0;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("the registry granted no partition for a sno within %d ms", sno_max_wait),
+			 failed && sno_registry_may_see() ?
+			 errdetail("The last attempt to ask it failed: %s", news.failure) :
+			 failed ? errdetail("The last attempt to ask it failed. The server log has the reason.") :
+			 news.answered_at != 0 ?
+			 errdetail("What it granted this database is over, or begins later than the clock of this server says.") :
+			 errdetail("It has not answered yet."),
+			 errhint("See item \"registry\" of sno_check().")));
+}
+
 /* Raise the error for what is in the way. */
 pg_noreturn static void
 give_up(const SnoWait *wait)
@@ -74,18 +100,34 @@ give_up(const SnoWait *wait)
 			refuse_lock(SNO_TABLE_NAME, "ROW SHARE");
 		case SNO_DEFINITIONS_LOCKED:
 			refuse_lock(SNO_DEFINITION_TABLE, "ACCESS SHARE");
+		case SNO_NO_GRANT:
+			refuse_grant();
 		case SNO_NO_PARTITION:
 			ereport(ERROR,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition was free for a sno within %d ms", sno_max_wait),
+					 sno_is_registered() ?
+					 errdetail("All partitions that the registry granted belong to other sessions, or rest until the clock has passed what they issued.") :
 					 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
 							   sno_partition_range.first, sno_partition_range.last),
+					 sno_is_registered() ?
+					 errhint("End sessions that don't generate any more, or let the registry grant more.") :
 					 errhint("Widen \"sno.partitions\", or end sessions that don't generate any more.")));
+			break;
+		case SNO_REGISTERED:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("partition %d of generator \"%s\" is one that the registry grants",
+							wait->partition, wait->generator),
+					 errdetail("Any server may get it."),
+					 errhint("Drop the generator, and create it with a partition that the registry leaves out.")));
 			break;
 		case SNO_NO_BACKFILL:
 			ereport(ERROR,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition is left for a sno of a given time"),
+					 sno_is_registered() ?
+					 errdetail("Of the partitions that the registry granted for that time, half may be used for given times, once each, and only if they were never leased.") :
 					 errdetail("Of the partitions from %d to %d, half may be used for given times, once each, and only if they were never leased.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 errhint("Widen \"sno.partitions\", and give times in ascending order.")));
@@ -135,10 +177,12 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	uint32		event;
 
 	sno_session_release_unusable();
-	/* That no partition is free tells more than that we asked too often. */
-	if (obstacle != SNO_TOO_FAST || wait->obstacle != SNO_NO_PARTITION)
+	/* That there is no partition tells more than that we asked too often. */
+	if (obstacle != SNO_TOO_FAST ||
+		(wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))
 		wait->obstacle = obstacle;
-	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED)
+	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED ||
+		obstacle == SNO_REGISTERED)
 		give_up(wait);
 
 	if (wait->since == 0)
@@ -148,7 +192,8 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 			sno_counters_wait(wait->counters);
 	}
 	sno_activity_wait(wait->generator, wait->partition);
-	sno_notifier_ask();
+	if (sno_notify_overflow)
+		sno_worker_ask(SNO_NOTIFIER);
 	left = sno_max_wait - (now - wait->since) / 1000;
 	if (left <= 0)
 		give_up(wait);

@@ -16,12 +16,14 @@ typedef enum SnoObstacle
 	SNO_CLASH,					/* another holder leases the same; try again at once */
 	SNO_TABLE_LOCKED,			/* sno_lease */
 	SNO_DEFINITIONS_LOCKED,		/* sno_generator */
+	SNO_NO_GRANT,				/* of the registry */
 	SNO_NO_PARTITION,			/* none is free for the clock */
 	SNO_TOO_FAST,				/* the session took too many new leases */
 	SNO_NO_BACKFILL,			/* no partition is left for given times */
 	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left */
 	SNO_CLOCK_BEHIND,			/* what it issued */
 	SNO_BACKFILLED,				/* its partition went to ids of given times */
+	SNO_REGISTERED,				/* the registry grants its partition to anybody */
 	SNO_BUSY,					/* another session writes its row */
 	SNO_HELD					/* its partition belongs to a session */
 } SnoObstacle;

@@ -43,6 +43,7 @@
 #include "lease/definition.h"
 #include "lease/record.h"
 #include "lease/table.h"
+#include "shared/grant.h"
 #include "type/fields.h"
 
 enum
@@ -216,7 +217,10 @@ sno_definition_missing(const char *name)
 			 errhint("Create it with sno_create_generator().")));
 }
 
-/* Raise an error unless the definition is valid; put its bounds in order. */
+/*
+ * Raise an error unless the definition is valid, as far as it is known what the registry
+ * grants; put its bounds in order.
+ */
 void
 sno_definition_check(SnoDefinition *d)
 {
@@ -240,6 +244,12 @@ sno_definition_check(SnoDefinition *d)
 						d->sequence_min, d->sequence_max),
 				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
 						   size, SNO_UNIT_MSEC, SNO_UNIT_SIZE_MIN)));
+	if (sno_grant_is_for_anybody(d->partition))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition %d is one that the registry grants", d->partition),
+				 errdetail("Any server may get it."),
+				 errhint("Choose a partition that the registry leaves out.")));
 }
 
 /*

@@ -30,8 +30,8 @@
 #include "lease/table.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
-#include "shared/notifier.h"
 #include "shared/partition.h"
+#include "shared/worker.h"
 #include "type/fields.h"
 
 #define UNITS_PER_YEAR	(UINT64CONST(31556952) * SNO_UNITS_PER_SEC)	/* Gregorian */
@@ -203,17 +203,66 @@ check_holders(const Check *c)
 static void
 check_notifications(const Check *c)
 {
-	const SnoJournal *j = &c->journal;
+	const SnoWorker *w = &c->journal.workers[SNO_NOTIFIER];
 
 	if (!sno_notify_overflow)
 		report(c, "notifications", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
 	else
-		report(c, "notifications", j->refusals == 0,
-			   j->refusals == 0 ?
+		report(c, "notifications", w->refusals == 0,
+			   w->refusals == 0 ?
 			   "No request for the background worker that notifies of overflows was refused." :
 			   psprintf("%lld requests for the background worker that notifies of overflows were refused, the last one at %s.",
-						(long long) j->refusals, timestamptz_to_str(j->refused_at)),
+						(long long) w->refusals, timestamptz_to_str(w->refused_at)),
 			   "Increase \"max_worker_processes\". sno_generators_reset() forgets the refusals.");
+}
+
+/* What the registry granted, and until when. */
+static char *
+describe_grants(const Check *c, const SnoGrants *granted, bool *over)
+{
+	uint64		until = SNO_UNIT_MAX;
+	int			count = 0;
+
+	for (int i = 0; i < granted->count; i++)
+	{
+		until = Min(until, granted->grant[i].ceiling);
+		count += granted->grant[i].last - granted->grant[i].first + 1;
+	}
+	*over = granted->count > 0 && until < c->now;
+	return granted->count == 0 ? "It granted nothing to this database yet." :
+		psprintf("It granted this database %d partitions until %s.", count, time_of(until));
+}
+
+static void
+check_registry(const Check *c)
+{
+	const SnoRegistryNews *news = &c->journal.registry;
+	SnoGrants	granted = sno_grants_copy();
+	bool		over;
+	char	   *grants = describe_grants(c, &granted, &over);
+	bool		failed = news->failed_at != 0;
+	StringInfoData detail;
+
+	if (!sno_is_registered())
+	{
+		report(c, "registry", true, "No registry is set.", NULL);
+		return;
+	}
+	initStringInfo(&detail);
+	if (news->answered_at == 0)
+		appendStringInfoString(&detail, "The registry did not answer since the server started.");
+	else
+		appendStringInfo(&detail, "The registry answered last at %s. Its clock was ahead by %.3f s.",
+						 timestamptz_to_str(news->answered_at),
+						 (double) news->clock_offset / USECS_PER_SEC);
+	appendStringInfo(&detail, " %s", grants);
+	/* The message may name hosts and users. */
+	if (failed)
+		appendStringInfo(&detail, " The last attempt, at %s, failed%s%s", timestamptz_to_str(news->failed_at),
+						 sno_registry_may_see() ? ": " : ".",
+						 sno_registry_may_see() ? news->failure : "");
+	report(c, "registry", !failed && !over, detail.data,
+		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts.");
 }
 
 /* What the rows of the table say; raises whatever is wrong with it. */
@@ -258,5 +307,6 @@ sno_check(PG_FUNCTION_ARGS)
 	check_partitions(&c);
 	check_holders(&c);
 	check_notifications(&c);
+	check_registry(&c);
 	return (Datum) 0;
 }

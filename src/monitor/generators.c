@@ -249,7 +249,8 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 	sno_state_reset_counters();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;
-	sno_journal->refusals = 0;
+	for (int i = 0; i < (int) lengthof(sno_journal->workers); i++)
+		sno_journal->workers[i].refusals = 0;
 	LWLockRelease(&sno_journal->lock);
 	PG_RETURN_VOID();
 }

@@ -4,7 +4,7 @@
  *
  * A session that waits can't notify anybody before its transaction commits.  So it
  * marks its slot (shared/activity.c) and asks for a background worker, the notifier
- * (shared/notifier.c).  That notifies when it starts, then once a second as long as
+ * (shared/worker.c).  That notifies when it starts, then once a second as long as
  * sessions had to wait in the second before, and a last time, with a count of zero,
  * after the first second in which none had to.  When that holds for all generators of
  * all databases, it ends.  If it finds itself switched off, it leaves a time behind
@@ -73,11 +73,14 @@
 #include "compat.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
-#include "shared/notifier.h"
 #include "shared/shmem.h"
+#include "shared/worker.h"
 
 #define CHANNEL				"sno_overflow"
 #define INTERVAL_USEC		USECS_PER_SEC
+
+/* How soon a notifier is asked for again that found itself switched off. */
+#define SWITCHED_OFF_USEC	(2 * USECS_PER_SEC)
 
 /* A generator that sessions have had to wait for. */
 typedef struct Overflow
@@ -91,30 +94,12 @@ typedef struct Overflow
 
 PGDLLEXPORT void sno_overflow_main(Datum arg);
 
-/* Become the notifier; false if there is one already. */
-static bool
-become_notifier(void)
-{
-	bool		alone;
-
-	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	alone = sno_journal->notifier.pid == 0;
-	if (alone)
-		sno_journal->notifier.pid = MyProcPid;
-	LWLockRelease(&sno_journal->lock);
-	return alone;
-}
-
 /* The notifier may end in a commit. */
 static void
 end_notifier(int code, Datum arg)
 {
 	MyDatabaseId = InvalidOid;
-	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	sno_journal->notifier = (SnoNotifier) {
-		.expected_until = sno_notify_overflow ? 0 : sno_clock_monotonic() + SNO_NOTIFIER_PATIENCE
-	};
-	LWLockRelease(&sno_journal->lock);
+	sno_worker_end(SNO_NOTIFIER, sno_notify_overflow ? 0 : SWITCHED_OFF_USEC);
 }
 
 /* The entry of a generator in the list, which is made if there is none. */
@@ -262,7 +247,7 @@ sno_overflow_main(Datum arg)
 
 	MemoryContextSwitchTo(TopMemoryContext);
 	sno_shmem_attach();
-	if (!become_notifier())
+	if (!sno_worker_begin(SNO_NOTIFIER))
 		return;
 	before_shmem_exit(end_notifier, (Datum) 0);
 	while (sno_notify_overflow && notify_all(&overflows))

@@ -275,6 +275,21 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
+/* Nobody may choose a partition that the registry grants. */
+static SnoObstacle
+check_registry(int partition)
+{
+	sno_grant_check_setting();
+	if (!sno_is_registered())
+		return SNO_NO_OBSTACLE;
+	if (!sno_grants_know_range())
+	{
+		sno_grant_ask();
+		return SNO_NO_GRANT;
+	}
+	return sno_grant_is_for_anybody(partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
+}
+
 /* Open the table of leases and lock the group, if there is one. */
 static SnoObstacle
 begin_change(SnoGroup *group, Relation *rel)
@@ -305,10 +320,12 @@ sno_state_reopen_or_renew(SnoNamedState *s, const char *name)
 {
 	SnoGroup   *group = sno_group_at(s->group);
 	Relation	rel;
-	SnoObstacle obstacle = begin_change(group, &rel);
+	SnoObstacle obstacle = check_registry(s->partition);
 	uint64		word,
 				now;
 
+	if (obstacle == SNO_NO_OBSTACLE)
+		obstacle = begin_change(group, &rel);
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
 

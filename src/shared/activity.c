@@ -44,8 +44,11 @@ sno_activity_create(dsa_area *area, int tranche)
 	dsa_pointer place = dsa_allocate0(area, add_size(JOURNAL_SIZE,
 													 mul_size(ProcGlobal->allProcCount,
 															  sizeof(SnoActivity))));
+	SnoJournal *journal;
 
-	LWLockInitialize(&((SnoJournal *) dsa_get_address(area, place))->lock, tranche);
+	journal = dsa_get_address(area, place);
+	LWLockInitialize(&journal->lock, tranche);
+	journal->registry.range_last = -1;
 	return place;
 }
 
@@ -209,32 +212,41 @@ sno_journal_clock_step(int64 usec)
 	LWLockRelease(&sno_journal->lock);
 }
 
+/* Note the message of an error, as much as there is room for. */
+static void
+note_message(char *place, size_t size, const char *message)
+{
+	int			length = pg_mbcliplen(message, strlen(message), size - 1);
+
+	memcpy(place, message, length);
+	place[length] = '\0';
+}
+
 /* A partition's lease could not be renewed early. */
 void
 sno_journal_failure(int partition, const char *message)
 {
-	int			length = pg_mbcliplen(message, strlen(message),
-									  sizeof(sno_journal->failure) - 1);
-
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	sno_journal->failures++;
 	sno_journal->failed_at = GetCurrentTimestamp();
 	sno_journal->failure_database = MyDatabaseId;
 	sno_journal->failure_partition = partition;
-	memcpy(sno_journal->failure, message, length);
-	sno_journal->failure[length] = '\0';
+	note_message(sno_journal->failure, sizeof(sno_journal->failure), message);
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* A notifier could not be started; true for the first time. */
+/* The registry could not be asked, or something is wrong with it.  Is that news? */
 bool
-sno_journal_refusal(void)
+sno_journal_registry_failure(const char *message)
 {
-	bool		first;
+	SnoRegistryNews *news = &sno_journal->registry;
+	bool		is_news;
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	first = sno_journal->refusals++ == 0;
-	sno_journal->refused_at = GetCurrentTimestamp();
+	is_news = news->failed_at == 0 ||
+		strncmp(news->failure, message, strlen(news->failure)) != 0;
+	news->failed_at = GetCurrentTimestamp();
+	note_message(news->failure, sizeof(news->failure), message);
 	LWLockRelease(&sno_journal->lock);
-	return first;
+	return is_news;
 }

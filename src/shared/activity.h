@@ -48,12 +48,31 @@ typedef struct SnoActivity
 /* The partition of a session that uses named generators only. */
 #define SNO_NAMED_ONLY	(-2)
 
-/* The background worker of monitor/overflow.c. */
-typedef struct SnoNotifier
+/* The extension's background workers. */
+typedef enum SnoWorkerKind
+{
+	SNO_NOTIFIER,				/* monitor/overflow.c */
+	SNO_REGISTRY_CLIENT			/* registry/client.c */
+} SnoWorkerKind;
+
+typedef struct SnoWorker
 {
 	int32		pid;			/* 0 unless it runs */
 	int64		expected_until; /* nobody asks for it before; monotonic µs */
-} SnoNotifier;
+	int64		refusals;		/* to start it */
+	TimestampTz refused_at;
+} SnoWorker;
+
+/* What the registry client found. */
+typedef struct SnoRegistryNews
+{
+	TimestampTz answered_at;	/* 0 if never */
+	TimestampTz failed_at;		/* 0 if never since it answered */
+	int64		clock_offset;	/* µs: the registry's clock less ours */
+	int32		range_first;	/* partitions that it grants */
+	int32		range_last;		/* -1 if they aren't known */
+	char		failure[256];	/* the message */
+} SnoRegistryNews;
 
 /* What happened to the server's generators as a whole. */
 typedef struct SnoJournal
@@ -70,10 +89,8 @@ typedef struct SnoJournal
 	int32		failure_partition;
 	char		failure[256];	/* the error's message */
 
-	int64		refusals;		/* to start a notifier */
-	TimestampTz refused_at;
-
-	SnoNotifier notifier;
+	SnoWorker	workers[2];		/* by kind */
+	SnoRegistryNews registry;
 
 	dsa_pointer named_states;	/* a list of all, see named/group.c */
 } SnoJournal;
@@ -100,6 +117,6 @@ extern void sno_counters_reset(SnoCounters *c, uint32 sequence);
 
 extern void sno_journal_clock_step(int64 usec);
 extern void sno_journal_failure(int partition, const char *message);
-extern bool sno_journal_refusal(void);
+extern bool sno_journal_registry_failure(const char *message);
 
 #endif							/* SNO_ACTIVITY_H */

@@ -102,7 +102,7 @@ sno_partition_number(const SnoPartition *p)
 	return last * SNO_BLOCK + (int) (p - blocks[last]);
 }
 
-/* Is it in the range that this session may use, and not of named generators? */
+/* Is it among those that this session may use, and not of named generators? */
 bool
 sno_partition_usable(const SnoPartition *p)
 {
@@ -110,7 +110,7 @@ sno_partition_usable(const SnoPartition *p)
 
 	return number >= sno_partition_range.first &&
 		number <= sno_partition_range.last &&
-		!p->named;
+		!p->named && sno_grant_is_in_force(p->holder);
 }
 
 static bool
@@ -174,6 +174,20 @@ hand_over(SnoPartition *p, SnoPartition *old)
 	return p;
 }
 
+/* The same as sno_partition_is_granted().  The lock is held. */
+static bool
+is_granted(const SnoPartition *p, uint64 unit)
+{
+	const SnoGrant *grant;
+
+	if (!p->is_backfill || p->holder == 0)
+		return true;
+	if (p->holder != sno_space->grants.holder)
+		return false;
+	grant = sno_grants_find(&sno_space->grants, sno_partition_number(p));
+	return grant != NULL && sno_grant_covers(grant, unit);
+}
+
 static bool
 is_ready(const SnoPartition *p, uint64 unit)
 {
@@ -183,32 +197,101 @@ is_ready(const SnoPartition *p, uint64 unit)
 
 /*
  * Take a parked partition where a step would issue in `unit`, the one parked last if
- * there are several, and park `old` (NULL for none) in exchange.  NULL, and no
- * change, if there is none.
+ * there are several, and park `old` (NULL for none) in exchange.  NULL if there is
+ * none.  Those that are revoked are put at rest.
  */
 SnoPartition *
 sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 {
 	SnoPartition *p = NULL;
-	int32	   *link;
+	int32	   *link = &sno_space->parked[purpose];
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	for (link = &sno_space->parked[purpose]; *link != SNO_LAST_PARKED;
-		 link = &partition_to_change(*link - 1)->next)
+	while (*link != SNO_LAST_PARKED)
 	{
 		p = partition_to_change(*link - 1);
-		if (sno_partition_usable(p) && is_ready(p, unit))
+		if (!sno_grant_is_in_force(p->holder))
+			pop_parked(link);
+		else if (sno_partition_usable(p) && is_ready(p, unit) && is_granted(p, unit))
 			break;
+		else
+			link = &p->next;
 	}
 	p = *link == SNO_LAST_PARKED ? NULL : hand_over(pop_parked(link), old);
 	LWLockRelease(&sno_space->lock);
 	return p;
 }
 
-static int
-range_count(void)
+/*
+ * The ranges of partitions that this session may use, and for which units: what of
+ * sno.partitions was granted, or all of it.
+ */
+static SnoGrants
+usable_ranges(const SnoGrants *granted)
 {
-	return sno_partition_range.last - sno_partition_range.first + 1;
+	SnoGrants	usable = {
+		.count = 1,
+		.grant[0] = {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last}
+	};
+
+	if (!sno_is_registered())
+		return usable;
+	usable.holder = granted->holder;
+	usable.count = 0;
+	for (int i = 0; i < granted->count; i++)
+	{
+		SnoGrant	grant = granted->grant[i];
+
+		grant.first = Max(grant.first, sno_partition_range.first);
+		grant.last = Min(grant.last, sno_partition_range.last);
+		if (grant.first <= grant.last)
+			usable.grant[usable.count++] = grant;
+	}
+	return usable;
+}
+
+SnoGrants
+sno_partition_ranges(void)
+{
+	SnoGrants	granted = sno_grants_copy();
+
+	return usable_ranges(&granted);
+}
+
+static int
+count_of(const SnoGrant *range)
+{
+	return range->last - range->first + 1;
+}
+
+/* Was the unit of a given time granted in a partition?  Of the clock, its lease tells. */
+bool
+sno_partition_is_granted(const SnoPartition *p, uint64 unit)
+{
+	bool		granted;
+
+	if (!p->is_backfill || p->holder == 0)
+		return true;
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	granted = is_granted(p, unit);
+	LWLockRelease(&sno_space->lock);
+	return granted;
+}
+
+/*
+ * Between which units this session may issue in a partition.  False if nothing is
+ * granted there to the holder under which it was reserved, or if it was granted anew
+ * since then: another holder had the units before that, and the generator doesn't
+ * know it.
+ */
+bool
+sno_partition_limits(const SnoPartition *p, SnoGrant *limits)
+{
+	if (sno_is_registered())
+		return sno_grant_find(sno_partition_number(p), p->holder, limits) &&
+			(p->is_backfill || limits->floor <= p->generator.lease_floor);
+	*limits = (SnoGrant) {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last};
+	return true;
 }
 
 /* Is the partition, as far as memory and definitions know, of named generators? */
@@ -228,36 +311,43 @@ known_floor(int number, const SnoBounds *bounds)
 	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
 }
 
+static void
+tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uint64 now,
+				const SnoBounds *bounds)
+{
+	const SnoPartition *p = sno_partition_at(number);
+
+	if (p->named)
+		return;
+	switch (sno_partition_state(p))
+	{
+		case SNO_OWNED:
+		case SNO_REVOKED:
+			tally->owned++;
+			break;
+		case SNO_PARKED:
+			tally->parked++;
+			tally->parked_for_clock += !p->is_backfill;
+			break;
+		default:
+			if (known_floor(number, bounds) < now && sno_grant_covers(range, now))
+				tally->free++;
+			else
+				tally->resting++;
+			break;
+	}
+}
+
 /* Count without the lock, so the figures are not of one moment. */
 SnoPartitionTally
 sno_partition_tally(uint64 now, const SnoBounds *bounds)
 {
+	SnoGrants	usable = sno_partition_ranges();
 	SnoPartitionTally tally = {0};
 
-	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-	{
-		const SnoPartition *p = sno_partition_at(i);
-
-		if (p->named)
-			continue;
-		switch (sno_partition_state(p))
-		{
-			case SNO_OWNED:
-			case SNO_REVOKED:
-				tally.owned++;
-				break;
-			case SNO_PARKED:
-				tally.parked++;
-				tally.parked_for_clock += !p->is_backfill;
-				break;
-			default:
-				if (known_floor(i, bounds) >= now)
-					tally.resting++;
-				else
-					tally.free++;
-				break;
-		}
-	}
+	for (int i = 0; i < usable.count; i++)
+		for (int n = usable.grant[i].first; n <= usable.grant[i].last; n++)
+			tally_partition(&tally, n, &usable.grant[i], now, bounds);
 	return tally;
 }
 
@@ -290,83 +380,107 @@ rank_of(int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
 	return elsewhere ? OWN_USED_ELSEWHERE : OWN;
 }
 
-/*
- * Choose a partition to lease anew, in the order of the ranks.  Of several of a rank it
- * is the first one from a start that the holder gives; of those that lapsed, the one
- * that lapsed first.  -1 if there is none.
- */
-static int
-choose(uint64 now, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
+/* The best choice so far. */
+typedef struct Choice
 {
-	int			count = range_count();
-	int			start = (int) (holder % count);
-	int			best = NO_CHOICE;
-	int			found = -1;
+	int			rank;
+	int			number;
+	uint64		floor;			/* of the range */
+} Choice;
 
-	for (int i = 0; i < count && best > OWN; i++)
+static void
+choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 holder,
+		  SnoPurpose purpose, Choice *best)
+{
+	int			count = count_of(range);
+	int			start = (int) (holder % count);
+
+	for (int i = 0; i < count && best->rank > OWN; i++)
 	{
-		int			number = sno_partition_range.first + (start + i) % count;
+		int			number = range->first + (start + i) % count;
 		int			rank;
 
 		/* This is for speed: most partitions have no row. */
-		if (best == NEVER_LEASED && sno_bound(bounds, number) == 0)
+		if (best->rank == NEVER_LEASED && sno_bound(bounds, number) == 0)
 			continue;
-		rank = rank_of(number, now, bounds, purpose);
-		if (rank < best || (rank == best && rank == LAPSED &&
-							known_floor(number, bounds) < known_floor(found, bounds)))
-		{
-			best = rank;
-			found = number;
-		}
+		rank = rank_of(number, unit, bounds, purpose);
+		if (rank < best->rank ||
+			(rank == best->rank && rank == LAPSED &&
+			 known_floor(number, bounds) < known_floor(best->number, bounds)))
+			*best = (Choice) {rank, number, range->floor};
 	}
-	return found;
+}
+
+/*
+ * Choose a partition to lease anew, in the order of the ranks.  Of several of a rank it
+ * is the first one from a start that the holder gives; of those that lapsed, the one
+ * that lapsed first.
+ */
+static Choice
+choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 holder,
+	   SnoPurpose purpose)
+{
+	Choice		best = {NO_CHOICE, -1, 0};
+
+	for (int i = 0; i < usable->count; i++)
+		if (usable->holder == 0 || sno_grant_covers(&usable->grant[i], unit))
+			choose_in(&usable->grant[i], unit, bounds, holder, purpose, &best);
+	return best;
 }
 
 /*
  * May one more partition go to backfill, which it never comes back from?  At most half
- * of the range may: the other half is for the clock.
+ * of those that are usable may: the other half is for the clock.
  */
 static bool
-may_backfill(const SnoBounds *bounds)
+may_backfill(const SnoGrants *usable, const SnoBounds *bounds)
 {
 	int			gone = 1;
+	int			count = 0;
 
-	for (int i = sno_partition_range.first; i <= sno_partition_range.last; i++)
-		if (sno_bound(bounds, i) != 0 &&
-			SNO_BOUND_CEILING(sno_bound(bounds, i)) == SNO_UNIT_MAX)
-			gone++;
-	return gone <= range_count() / 2;
+	for (int i = 0; i < usable->count; i++)
+	{
+		count += count_of(&usable->grant[i]);
+		for (int n = usable->grant[i].first; n <= usable->grant[i].last; n++)
+			if (sno_bound(bounds, n) != 0 &&
+				SNO_BOUND_CEILING(sno_bound(bounds, n)) == SNO_UNIT_MAX)
+				gone++;
+	}
+	return gone <= count / 2;
 }
 
 /*
- * Reserve a partition for a new lease, and park `old` (NULL for none) in exchange.
- * `bounds` is what the rows say of all partitions.  The caller writes a lease before
+ * Reserve a partition for a new lease, to issue ids of `unit`, and park `old` (NULL for
+ * none) in exchange.  `bounds` is what the rows say of all partitions.  The caller writes a lease before
  * it issues anything.  NULL, and no change, if none is free.
  */
 SnoPartition *
-sno_partition_reserve(SnoPartition *old, uint64 now, const SnoBounds *bounds,
+sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 					  uint64 holder, SnoPurpose purpose)
 {
 	SnoPartition *p = NULL;
-	int			number;
+	SnoGrants	usable;
+	Choice		choice = {NO_CHOICE, -1, 0};
 
-	if (purpose == SNO_FOR_BACKFILL && !may_backfill(bounds))
-		return NULL;
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	number = choose(now, bounds, holder, purpose);
-	if (number >= 0)
+	usable = usable_ranges(&sno_space->grants);
+	if (purpose == SNO_FOR_CLOCK || may_backfill(&usable, bounds))
+		choice = choose(&usable, unit, bounds, holder, purpose);
+	if (choice.number >= 0)
 	{
-		p = partition_to_change(number);
+		p = partition_to_change(choice.number);
 		hand_over(p, old);
 		sno_lease_clear(&p->lease);
+		p->holder = usable.holder;
 		p->is_backfill = purpose == SNO_FOR_BACKFILL;
 		if (p->is_backfill)
 			sno_backfill_start(&p->generator, &p->backfill, SNO_SEQUENCE_MAX,
 							   pg_prng_uint32(&pg_global_prng_state));
 		else
-			sno_generator_start(&p->generator, known_floor(number, bounds),
+			sno_generator_start(&p->generator,
+								Max(known_floor(choice.number, bounds), choice.floor),
 								0, SNO_SEQUENCE_MAX);
-		sno_shmem_note_use(number);
+		sno_shmem_note_use(choice.number);
 	}
 	LWLockRelease(&sno_space->lock);
 	return p;
@@ -381,7 +495,7 @@ sno_partition_park(SnoPartition *p)
 	LWLockRelease(&sno_space->lock);
 }
 
-/* Put a partition at rest that another holder leases, too. */
+/* Put a partition at rest that another holder leases or was granted, or that is lent. */
 void
 sno_partition_abandon(SnoPartition *p)
 {

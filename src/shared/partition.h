@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "core/backfill.h"
 #include "core/lease.h"
+#include "shared/grant.h"
 #include "shared/shmem.h"
 
 /* The owner of a partition that was revoked from it. */
@@ -33,9 +34,10 @@ typedef struct SnoPartition
 								 * it never was */
 	bool		named;			/* it is for named generators */
 	bool		is_backfill;	/* it is for given times */
-	SnoBackfill backfill;
+	uint64		holder;			/* under whose grant it was reserved; 0 if under none */
 	SnoLease	lease;
-	char		pad[32];		/* to a whole cache line */
+	SnoBackfill backfill;
+	char		pad[24];		/* to a whole cache line */
 } SnoPartition;
 
 StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");
@@ -104,7 +106,7 @@ typedef enum SnoPurpose
 	SNO_FOR_BACKFILL			/* ids of given times */
 } SnoPurpose;
 
-/* How many partitions of this session's range are in which state. */
+/* How many of the partitions that this session may use are in which state. */
 typedef struct SnoPartitionTally
 {
 	int			owned;
@@ -132,11 +134,14 @@ sno_partition_owned(const SnoPartition *p)
 
 extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
+extern SnoGrants sno_partition_ranges(void);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
 extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
-extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 now,
+extern bool sno_partition_is_granted(const SnoPartition *p, uint64 unit);
+extern bool sno_partition_limits(const SnoPartition *p, SnoGrant *limits);
+extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
 										   const SnoBounds *bounds, uint64 holder,
 										   SnoPurpose purpose);
 extern void sno_partition_park(SnoPartition *p);

@@ -32,7 +32,7 @@
  *
  * Locking: the header's lock protects its own fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
- * users.  The space's lock protects all else of it.  Spaces are only ever added to
+ * users.  The space's lock protects all else of it, but for what is atomic.  Spaces are only ever added to
  * the list, so it can be read without a lock.  So can the map, which is changed
  * atomically.
  */
@@ -56,7 +56,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_LAYOUT_VERSION	6
+#define SNO_LAYOUT_VERSION	7
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -214,6 +214,13 @@ first_space(void)
 	return space_at(place);
 }
 
+/* The space after this one, or the first one (NULL); NULL if there is none.  No lock. */
+SnoSpace *
+sno_space_next(const SnoSpace *space)
+{
+	return space == NULL ? first_space() : space_at(space->next);
+}
+
 /* The space of a database, NULL if it has none.  Takes no lock. */
 const SnoSpace *
 sno_space_of(Oid database)
@@ -250,6 +257,15 @@ is_orphan(const SnoSpace *space, const SnoSpace *copy)
 		space->incarnation == copy->incarnation;
 }
 
+static void
+clear_grants(SnoSpace *space)
+{
+	pg_atomic_write_u64(&space->holder, 0);
+	pg_atomic_write_u32(&space->asked, 0);
+	space->blocks_wanted = 1;
+	space->grants = (SnoGrants) {0};
+}
+
 /* Forget all of the database of a space, which is gone.  The lock is held. */
 static void
 clear_space(SnoSpace *space)
@@ -275,6 +291,7 @@ clear_space(SnoSpace *space)
 	}
 	if (DsaPointerIsValid(space->feed))
 		sno_feed_clear(dsa_get_address(sno_area, space->feed));
+	clear_grants(space);
 }
 
 /* Make a space, and put it into the list.  The lock is held. */
@@ -285,6 +302,9 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
+	pg_atomic_init_u64(&space->holder, 0);
+	pg_atomic_init_u32(&space->asked, 0);
+	clear_grants(space);
 	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 	space->next = dsa_pointer_atomic_read(&header->spaces);
 	pg_write_barrier();
@@ -351,6 +371,26 @@ sno_space_enter(void)
 	space->users++;
 	LWLockRelease(&header->lock);
 	sno_space = space;
+}
+
+/*
+ * Does the space still belong to the database?  If so, the lock is held until
+ * sno_space_release(), and the space doesn't change hands.
+ */
+bool
+sno_space_hold(const SnoSpace *space, Oid database)
+{
+	LWLockAcquire(&header->lock, LW_SHARED);
+	if (space->database == database)
+		return true;
+	LWLockRelease(&header->lock);
+	return false;
+}
+
+void
+sno_space_release(void)
+{
+	LWLockRelease(&header->lock);
 }
 
 /* Note that a database uses a partition. */

@@ -7,10 +7,12 @@
 
 #include "postgres.h"
 
+#include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "utils/dsa.h"
 
 #include "compat.h"
+#include "core/grant.h"
 #include "sno.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
@@ -42,6 +44,13 @@ typedef struct SnoSpace
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
 	dsa_pointer spare_groups;	/* those of a former database */
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */
+
+	/* Of the registry, see grant.c */
+	pg_atomic_uint64 holder;	/* in force, or 0 */
+	pg_atomic_uint32 asked;		/* do sessions want the registry to be asked? */
+	int32		blocks_wanted;	/* of partitions */
+	int64		renew_at;		/* monotonic µs */
+	SnoGrants	grants;
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */
@@ -57,5 +66,8 @@ extern void sno_shmem_note_use(int partition);
 extern bool sno_shmem_is_used(int partition);
 extern void sno_space_enter(void);
 extern const SnoSpace *sno_space_of(Oid database);
+extern SnoSpace *sno_space_next(const SnoSpace *space);
+extern bool sno_space_hold(const SnoSpace *space, Oid database);
+extern void sno_space_release(void);
 
 #endif							/* SNO_SHMEM_H */

@@ -68,6 +68,7 @@
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
+#include "shared/grant.h"
 
 #undef printf
 #undef snprintf
@@ -812,8 +813,11 @@ sno_fields_unit(TimestampTz at)
 	return unit;
 }
 
-/* Nobody listens. */
-void sno_notifier_ask(void) {}
+/* Nobody listens, and there is no registry. */
+bool		sno_notify_overflow;
+void sno_worker_ask(SnoWorkerKind kind) {}
+bool has_privs_of_role(Oid member, Oid role) { return true; }
+Oid GetUserId(void) { return 1; }
 
 /* The catalogue: there is one table in a database, which is vacuumed at times. */
 
@@ -1330,6 +1334,7 @@ main(int argc, char **argv)
 		bail_out("usage: simulation SEED IDS");
 	seed = strtoull(argv[1], NULL, 10);
 	ids = strtoll(argv[2], NULL, 10);
+	sno_registry = "";
 	MainLWLockArray = calloc(64, sizeof(LWLockPadded));
 	world = mmap(NULL, sizeof(World), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -158,6 +158,15 @@ like(
 	qr/ERROR:  parameter "sno.partitions" cannot be set to "7-8"$/m,
 	'the owner cannot change it before the library is loaded');
 
+# The default, which is all partitions, is no other value than those.
+{
+	local $ENV{PGOPTIONS} = '-c sno.partitions=0-65535';
+	like(
+		as_owner('SELECT sno_generate()'),
+		qr/ERROR:  parameter "sno.partitions" cannot be set to "0-65535"$/m,
+		'nor by an option of the connection');
+}
+
 # A server that is started with an invalid range.
 $node->append_conf('postgresql.conf', "sno.partitions = '70000'");
 $node->restart;

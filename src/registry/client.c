@@ -1,0 +1,477 @@
+/*
+ * client.c
+ *		The registry client: the background worker that asks the registry.
+ *
+ * Sessions ask for it (shared/grant.c), and mark the space of their database.  It asks
+ * the registry for all databases that are marked, and ends.  core/grant.h tells what a
+ * request says, and why.  Here is the order in which things are done:
+ *
+ *		the next token is on disk < the request is sent
+ *		the registry has committed < its answer is taken
+ *		what is granted, or revoked, is on disk < it is in force in memory
+ *
+ * So after a crash at any point the file has what was in force, or more, if it was
+ * granted, or less, if it was revoked.  A server that starts again in its place goes on
+ * from the file at once, before it asks.
+ *
+ * The worker is connected to no database, as the notifier (monitor/overflow.c), so it
+ * is never in the way of DROP DATABASE.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_database.h"
+#include "common/relpath.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "registry/file.h"
+#include "registry/libpq.h"
+#include "shared/activity.h"
+#include "shared/clock.h"
+#include "shared/grant.h"
+#include "shared/worker.h"
+
+/* What is granted is renewed after this time, or half of what it lasts. */
+#define RENEWAL_USEC		(600 * USECS_PER_SEC)
+
+/* How long nobody asks again after a failure. */
+#define PAUSE_USEC			USECS_PER_SEC
+
+/*
+ * How often a database is asked for before the worker ends: it may be forgotten, and then
+ * superseded, and sessions may ask meanwhile.
+ */
+#define ROUNDS				4
+
+#define REQUEST \
+	"SELECT status, range_first, range_last, now, first, last, floor, ceiling" \
+	" FROM sno_registry_renew($1, $2, $3, $4, $5, $6, $7)"
+enum
+{
+	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
+	COLUMNS
+};
+
+/* A database that is to be asked for. */
+typedef struct Task
+{
+	SnoSpace   *space;
+	Oid			database;
+	int			want;			/* blocks */
+	bool		again;			/* ask once more, as another holder */
+} Task;
+
+typedef struct Client
+{
+	const SnoLibpq *libpq;
+	SnoConnection *connection;	/* NULL before the first request */
+	bool		in_vain;		/* did one of the last answers bring too little? */
+	char	   *failure;		/* what is wrong though the registry answered */
+} Client;
+
+PGDLLEXPORT void sno_registry_main(Datum arg);
+
+/* The file, and the databases that are asked for now: their entries may not be on disk. */
+static SnoGrantsFile grants_file;
+static List *tasks;
+
+/* Of the worker that ends. */
+static int64 pause_usec;
+
+static void
+end_client(int code, Datum arg)
+{
+	sno_worker_end(SNO_REGISTRY_CLIENT, pause_usec);
+}
+
+/* Random, and not 0. */
+static uint64
+draw(void)
+{
+	uint64		number = 0;
+
+	while (number == 0)
+		if (!pg_strong_random(&number, sizeof(number)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate random values")));
+	return number;
+}
+
+/* The identity of a database.  False if it was dropped. */
+static bool
+identify(Oid database, SnoDatabaseIdentity *identity)
+{
+	char		name[MAXPGPATH] = "";
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	if (HeapTupleIsValid(tuple))
+	{
+		identity->incarnation = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		snprintf(name, MAXPGPATH, "%s/PG_VERSION",
+				 GetDatabasePath(database, ((Form_pg_database) GETSTRUCT(tuple))->dattablespace));
+		ReleaseSysCache(tuple);
+	}
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(TopMemoryContext);
+	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
+}
+
+/* Remove databases from the file that were dropped.  Others may have got their OIDs. */
+static void
+forget_dropped(void)
+{
+	for (int i = grants_file.count - 1; i >= 0; i--)
+	{
+		SnoGrantsEntry *entry = &grants_file.entry[i];
+		SnoDatabaseIdentity now = {0};
+
+		if (identify(entry->database, &now) &&
+			(now.incarnation == entry->identity.incarnation ||
+			 memcmp(&now.folder, &entry->identity.folder, sizeof(SnoFileIdentity)) == 0))
+			entry->identity = now;
+		else
+			sno_grants_forget(&grants_file, i);
+	}
+}
+
+static void
+publish_range(const SnoGrantsFile *file)
+{
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	sno_journal->registry.range_first = file->range_first;
+	sno_journal->registry.range_last = file->range_last;
+	LWLockRelease(&sno_journal->lock);
+}
+
+/* When to renew these: earlier than half of what they last. */
+static int64
+renewal_of(const SnoGrants *grants, uint64 now)
+{
+	int64		usec = RENEWAL_USEC;
+
+	for (int i = 0; i < grants->count; i++)
+	{
+		const SnoGrant *g = &grants->grant[i];
+		uint64		units = g->ceiling > now ? g->ceiling - now : 0;
+
+		usec = Min(usec, (int64) units * SNO_UNIT_MSEC * 1000 / 2);
+	}
+	return sno_clock_monotonic() + Max(usec, PAUSE_USEC);
+}
+
+static bool
+is_asked_for(const SnoSpace *space)
+{
+	ListCell   *cell;
+
+	foreach(cell, tasks)
+		if (((Task *) lfirst(cell))->space == space)
+			return true;
+	return false;
+}
+
+/*
+ * What the file has comes into force where nothing is: the server has started again.
+ * Sessions of other databases may come while the registry is waited for.
+ */
+static void
+go_on_from_file(void)
+{
+	SnoSpace   *space = NULL;
+
+	while ((space = sno_space_next(space)) != NULL)
+	{
+		const SnoGrantsEntry *entry = sno_grants_find_entry(&grants_file, space->database);
+
+		if (entry != NULL && !is_asked_for(space) && pg_atomic_read_u64(&space->holder) == 0)
+			sno_grants_publish(space, entry->database, &entry->asker.granted, 0);
+	}
+}
+
+/* The databases that sessions ask for.  Each has an entry in the file. */
+static List *
+list_tasks(void)
+{
+	List	   *list = NIL;
+	SnoSpace   *space = NULL;
+
+	while ((space = sno_space_next(space)) != NULL)
+	{
+		Oid			database = space->database;
+		SnoDatabaseIdentity identity = {0};
+		Task	   *task;
+
+		if (pg_atomic_read_u32(&space->asked) == 0 || !identify(database, &identity))
+			continue;
+		if (sno_grants_find_entry(&grants_file, database) == NULL)
+			(void) sno_grants_make_entry(&grants_file, database, &identity);
+		task = palloc(sizeof(Task));
+		LWLockAcquire(&space->lock, LW_SHARED);
+		*task = (Task) {space, database, space->blocks_wanted, false};
+		LWLockRelease(&space->lock);
+		list = lappend(list, task);
+	}
+	return list;
+}
+
+pg_noreturn static void
+bad_answer(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("the registry gave an answer that makes no sense: %s", what)));
+}
+
+/* A number of an answer, from 0 to max. */
+static int64
+number_in(const SnoRows *rows, int row, int column, int64 max)
+{
+	const char *text = rows->value[row * rows->columns + column];
+	char	   *end;
+	int64		number;
+
+	if (text == NULL)
+		bad_answer("a number is null");
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || number < 0 || number > max)
+		bad_answer(text);
+	return number;
+}
+
+static SnoAnswer
+answer_in(const SnoRows *rows)
+{
+	static const char *const names[] = {"granted", "full", "forgotten", "superseded"};
+	const char *status = rows->value[STATUS];
+
+	for (int i = 0; status != NULL && i < (int) lengthof(names); i++)
+		if (strcmp(status, names[i]) == 0)
+			return i;
+	bad_answer(status == NULL ? "status is null" : status);
+}
+
+static SnoGrants
+blocks_in(const SnoRows *rows)
+{
+	SnoGrants	blocks = {0};
+
+	for (int i = 0; i < rows->count; i++)
+	{
+		if (rows->value[i * rows->columns + FIRST] == NULL)
+			continue;
+		if (blocks.count == SNO_GRANTS)
+			bad_answer("too many blocks");
+		blocks.grant[blocks.count++] = (SnoGrant) {
+			.first = (int32) number_in(rows, i, FIRST, SNO_PARTITION_MAX),
+			.last = (int32) number_in(rows, i, LAST, SNO_PARTITION_MAX),
+			.floor = number_in(rows, i, FLOOR, SNO_UNIT_MAX),
+			.ceiling = number_in(rows, i, CEILING, SNO_UNIT_MAX)
+		};
+	}
+	if (!sno_grants_are_valid(&blocks))
+		bad_answer("blocks overlap");
+	return blocks;
+}
+
+/* The registry answered in our unit `now`. */
+static void
+note_answer(int64 registry_now, uint64 now)
+{
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	sno_journal->registry.answered_at = GetCurrentTimestamp();
+	sno_journal->registry.failed_at = 0;
+	sno_journal->registry.clock_offset = (registry_now - (int64) now) * SNO_UNIT_MSEC * 1000;
+	LWLockRelease(&sno_journal->lock);
+}
+
+static SnoRows
+send_request(Client *c, const SnoAsker *a, uint64 now, int want)
+{
+	uint64		until = Min(now + (uint64) sno_grant_duration * SNO_UNITS_PER_SEC, SNO_UNIT_MAX - 1);
+	const char *parameter[] = {
+		psprintf(INT64_FORMAT, (int64) a->holder),
+		psprintf(INT64_FORMAT, (int64) a->token),
+		psprintf(INT64_FORMAT, (int64) a->next),
+		sno_node[0] != '\0' ? sno_node : GetConfigOption("cluster_name", false, false),
+		psprintf(UINT64_FORMAT, now),
+		psprintf(UINT64_FORMAT, until),
+		psprintf("%d", want)
+	};
+
+	return c->libpq->query(c->connection, REQUEST, lengthof(parameter), parameter);
+}
+
+/* Is there a block that may be used in the unit? */
+static bool
+serves(const SnoGrants *granted, uint64 unit)
+{
+	for (int i = 0; i < granted->count; i++)
+		if (sno_grant_covers(&granted->grant[i], unit))
+			return true;
+	return false;
+}
+
+/* Ask for a database, and take the answer. */
+static void
+ask_for(Client *c, Task *task)
+{
+	SnoAsker   *a = &sno_grants_find_entry(&grants_file, task->database)->asker;
+	uint64		now = sno_clock_unit();
+	SnoRows		rows = send_request(c, a, now, task->want);
+	SnoAnswer	answer;
+	SnoGrants	blocks;
+
+	if (rows.count == 0 || rows.columns != COLUMNS)
+		bad_answer("its form is another one");
+	answer = answer_in(&rows);
+	blocks = blocks_in(&rows);
+	grants_file.range_first = (int32) number_in(&rows, 0, RANGE_FIRST, SNO_PARTITION_MAX);
+	grants_file.range_last = (int32) number_in(&rows, 0, RANGE_LAST, SNO_PARTITION_MAX);
+	note_answer(number_in(&rows, 0, NOW, SNO_UNIT_MAX), now);
+	sno_asker_take(a, answer, &blocks);
+
+	if (answer == SNO_ANSWER_FULL)
+		c->failure = "It has no more partitions to grant.";
+	if (answer == SNO_ANSWER_SUPERSEDED)
+		ereport(LOG,
+				(errmsg("another server goes on with the grants of the database with OID %u",
+						task->database),
+				 errdetail("This server, or that one, is a copy of a machine that was running.")));
+	c->in_vain = c->in_vain || answer == SNO_ANSWER_FULL || !serves(&a->granted, now);
+	task->again = answer == SNO_ANSWER_SUPERSEDED || answer == SNO_ANSWER_FORGOTTEN;
+}
+
+/* Before anything is sent, what is sent is on disk. */
+static void
+prepare(void)
+{
+	bool		changed = false;
+	ListCell   *cell;
+
+	foreach(cell, tasks)
+	{
+		Oid			database = ((Task *) lfirst(cell))->database;
+
+		if (sno_asker_prepare(&sno_grants_find_entry(&grants_file, database)->asker, draw(), draw()))
+			changed = true;
+	}
+	if (changed)
+		sno_grants_write(&grants_file);
+}
+
+/* Ask for all databases once. */
+static void
+ask_for_all(Client *c)
+{
+	ListCell   *cell;
+
+	prepare();
+	if (c->connection == NULL)
+		c->connection = c->libpq->connect(sno_registry, "sno", go_on_from_file);
+	c->in_vain = false;
+	foreach(cell, tasks)
+		ask_for(c, lfirst(cell));
+
+	sno_grants_write(&grants_file);
+	publish_range(&grants_file);
+	foreach(cell, tasks)
+	{
+		const Task *task = lfirst(cell);
+		const SnoGrants *granted = &sno_grants_find_entry(&grants_file, task->database)->asker.granted;
+
+		sno_grants_publish(task->space, task->database, granted,
+						   renewal_of(granted, sno_clock_unit()));
+		/* Sessions that still want something ask again. */
+		pg_atomic_write_u32(&task->space->asked, task->again);
+	}
+}
+
+static void
+run(void)
+{
+	Client		client = {0};
+
+	/* The library is loaded once a process. */
+	client.libpq = ((SnoLibpqFunctions)
+					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
+	(void) RecoveryInProgress();	/* lets this process know of the end of recovery */
+	sno_grants_read(&grants_file);
+	publish_range(&grants_file);
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		/* All that is in force by the file is on disk here. */
+		tasks = NIL;
+		forget_dropped();
+		go_on_from_file();
+		tasks = list_tasks();
+		if (tasks == NIL)
+			break;
+		ask_for_all(&client);
+	}
+	if (client.connection != NULL)
+		client.libpq->close(client.connection);
+	if (client.failure != NULL)
+		sno_journal_registry_failure(client.failure);
+	if (client.in_vain)
+		pause_usec = PAUSE_USEC;
+}
+
+/* What went wrong is logged when it is news. */
+static void
+note_failure(void)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(TopMemoryContext);
+	error = CopyErrorData();
+	FlushErrorState();
+	AbortOutOfAnyTransaction();
+	if (sno_journal_registry_failure(error->message))
+	{
+		error->elevel = LOG;
+		ThrowErrorData(error);
+	}
+	pause_usec = PAUSE_USEC;
+}
+
+/* The registry client. */
+void
+sno_registry_main(Datum arg)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	MemoryContextSwitchTo(TopMemoryContext);
+	sno_shmem_attach();
+	if (!sno_is_registered() || !sno_worker_begin(SNO_REGISTRY_CLIENT))
+		return;
+	before_shmem_exit(end_client, (Datum) 0);
+	PG_TRY();
+	{
+		run();
+	}
+	PG_CATCH();
+	{
+		note_failure();
+	}
+	PG_END_TRY();
+}

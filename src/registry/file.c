@@ -1,0 +1,208 @@
+/*
+ * file.c
+ *		The file that keeps what the registry granted to this server's databases.
+ *
+ * The file lies in the data folder, and not where CREATE DATABASE copies it.  It is
+ * never in WAL.  It is replaced as a whole, by a durable rename.  It names the place and
+ * the WAL timeline that it was written in.  In another one, in a copy or after a
+ * promotion, all it says is the range of partitions that the registry grants.
+ *
+ * The registry client alone reads and writes it.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "port/pg_crc32c.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "registry/file.h"
+#include "registry/place.h"
+#include "shared/grant.h"
+
+#define NEW_FILE			SNO_GRANTS_FILE ".new"
+#define MAGIC				UINT64CONST(0x736E6F206772616E) /* "sno gran" */
+
+/* Raise this when a struct in the file changes. */
+#define FORMAT				1
+
+/* What the file begins with.  The entries follow. */
+typedef struct Header
+{
+	uint64		magic;
+	uint32		format;
+	uint32		checksum;		/* CRC-32C of all that follows this */
+	uint64		system_identifier;
+	char		place[SNO_PLACE_SIZE];
+	uint32		timeline;
+	int32		range_first;
+	int32		range_last;
+	int32		count;
+} Header;
+
+static uint32
+checksum(const Header *header, const SnoGrantsEntry *entry, size_t size)
+{
+	const char *first = (const char *) &header->checksum + sizeof(header->checksum);
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, first, sizeof(Header) - (first - (const char *) header));
+	COMP_CRC32C(crc, entry, size);
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+static void
+set_header(Header *header, const SnoGrantsFile *file)
+{
+	memset(header, 0, sizeof(Header));
+	header->magic = MAGIC;
+	header->format = FORMAT;
+	header->system_identifier = GetSystemIdentifier();
+	header->timeline = GetWALInsertionTimeLine();
+	sno_place(header->place);
+	header->range_first = file->range_first;
+	header->range_last = file->range_last;
+	header->count = file->count;
+	header->checksum = checksum(header, file->entry, file->count * sizeof(SnoGrantsEntry));
+}
+
+/* Is the file of this server, on this timeline, in this place? */
+static bool
+is_of_here(const Header *header)
+{
+	SnoGrantsFile none = {0};
+	Header		here;
+
+	set_header(&here, &none);
+	return header->system_identifier == here.system_identifier &&
+		header->timeline == here.timeline &&
+		memcmp(header->place, here.place, SNO_PLACE_SIZE) == 0;
+}
+
+/* Read the file into the memory context.  False if it is damaged. */
+static bool
+read_file(int fd, Header *header, SnoGrantsFile *file)
+{
+	size_t		size;
+
+	if (read(fd, header, sizeof(Header)) != sizeof(Header) ||
+		header->magic != MAGIC || header->format != FORMAT ||
+		header->count < 0 || header->count > MaxAllocSize / sizeof(SnoGrantsEntry))
+		return false;
+	size = header->count * sizeof(SnoGrantsEntry);
+	file->count = file->room = header->count;
+	file->entry = palloc(size);
+	return read(fd, file->entry, size) == size &&
+		header->checksum == checksum(header, file->entry, size);
+}
+
+/*
+ * What the file says that matters here; without entries if there is no file, if it is of
+ * another place, or if it is damaged.
+ */
+void
+sno_grants_read(SnoGrantsFile *file)
+{
+	int			fd = OpenTransientFile(SNO_GRANTS_FILE, O_RDONLY | PG_BINARY);
+	Header		header;
+
+	*file = (SnoGrantsFile) {.range_last = -1};
+	if (fd < 0)
+	{
+		if (errno != ENOENT)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not open file \"%s\": %m", SNO_GRANTS_FILE)));
+		return;
+	}
+	if (!read_file(fd, &header, file))
+	{
+		ereport(LOG,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("file \"%s\" is damaged, or of another version of extension \"sno\"",
+						SNO_GRANTS_FILE),
+				 errdetail("The registry is asked for new grants.")));
+		*file = (SnoGrantsFile) {.range_last = -1};
+	}
+	else
+	{
+		file->range_first = header.range_first;
+		file->range_last = header.range_last;
+		if (!is_of_here(&header))
+			file->count = 0;
+	}
+	CloseTransientFile(fd);
+}
+
+static void
+write_all(int fd, const void *data, size_t size)
+{
+	errno = 0;
+	if (write(fd, data, size) == (ssize_t) size)
+		return;
+	/* If write didn't set errno, the disk is full. */
+	if (errno == 0)
+		errno = ENOSPC;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not write file \"%s\": %m", NEW_FILE)));
+}
+
+/* Replace the file.  It is on disk when this returns. */
+void
+sno_grants_write(const SnoGrantsFile *file)
+{
+	Header		header;
+	int			fd = OpenTransientFile(NEW_FILE, O_WRONLY | O_CREAT | O_TRUNC | PG_BINARY);
+
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create file \"%s\": %m", NEW_FILE)));
+	set_header(&header, file);
+	write_all(fd, &header, sizeof(Header));
+	write_all(fd, file->entry, file->count * sizeof(SnoGrantsEntry));
+	if (CloseTransientFile(fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", NEW_FILE)));
+	(void) durable_rename(NEW_FILE, SNO_GRANTS_FILE, ERROR);
+}
+
+/* The entry of a database, NULL if there is none. */
+SnoGrantsEntry *
+sno_grants_find_entry(const SnoGrantsFile *file, Oid database)
+{
+	for (int i = 0; i < file->count; i++)
+		if (file->entry[i].database == database)
+			return &file->entry[i];
+	return NULL;
+}
+
+SnoGrantsEntry *
+sno_grants_make_entry(SnoGrantsFile *file, Oid database,
+					  const SnoDatabaseIdentity *identity)
+{
+	if (file->count == file->room)
+	{
+		file->room = file->room * 2 + 8;
+		file->entry = file->entry == NULL ? palloc(file->room * sizeof(SnoGrantsEntry)) :
+			repalloc(file->entry, file->room * sizeof(SnoGrantsEntry));
+	}
+	/* Padding goes to disk, too. */
+	memset(&file->entry[file->count], 0, sizeof(SnoGrantsEntry));
+	file->entry[file->count].database = database;
+	file->entry[file->count].identity = *identity;
+	return &file->entry[file->count++];
+}
+
+void
+sno_grants_forget(SnoGrantsFile *file, int entry)
+{
+	file->entry[entry] = file->entry[--file->count];
+}

@@ -1,0 +1,67 @@
+/*
+ * place.c
+ *		The place where this server runs.
+ *
+ * What is granted to a server must not be used by a copy of it.  A copy has all the data,
+ * but it is in another place.  A place is:
+ *
+ *	- the boot of the machine, by the kernel's random boot id;
+ *	- the data folder in it, by the device, inode and change time of PG_VERSION.
+ *
+ * A server that crashes and starts again is in the same place.  A copied folder, a base
+ * backup, a restored volume and a machine that booted again are other places.  Only one
+ * server at a time runs in a place, because of its lock file.  A virtual machine that
+ * is copied while it runs, with its memory, is in the same place as the copy.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+
+#include "registry/place.h"
+
+#define BOOT_ID_FILE		"/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_LENGTH		36
+
+/* The folder of the server is the process's current one. */
+#define DATA_FILE			"PG_VERSION"
+
+/* False if there is no such file. */
+bool
+sno_file_identity(const char *name, SnoFileIdentity *identity)
+{
+	struct stat file;
+
+	if (stat(name, &file) != 0)
+		return false;
+	*identity = (SnoFileIdentity) {
+		file.st_dev, file.st_ino,
+		(int64) file.st_ctim.tv_sec * INT64CONST(1000000000) + file.st_ctim.tv_nsec
+	};
+	return true;
+}
+
+/* Raises an error if the machine doesn't tell. */
+void
+sno_place(char place[SNO_PLACE_SIZE])
+{
+	char		boot[BOOT_ID_LENGTH + 1] = "";
+	int			fd = OpenTransientFile(BOOT_ID_FILE, O_RDONLY | PG_BINARY);
+	SnoFileIdentity file;
+
+	if (fd < 0 || read(fd, boot, BOOT_ID_LENGTH) != BOOT_ID_LENGTH)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read file \"%s\": %m", BOOT_ID_FILE)));
+	CloseTransientFile(fd);
+	if (!sno_file_identity(DATA_FILE, &file))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", DATA_FILE)));
+	memset(place, 0, SNO_PLACE_SIZE);
+	snprintf(place, SNO_PLACE_SIZE, "%s " UINT64_FORMAT " " UINT64_FORMAT " " INT64_FORMAT,
+			 boot, file.device, file.inode, file.changed);
+}

@@ -1,0 +1,23 @@
+/*
+ * place.h
+ *		The place where this server runs.
+ */
+#ifndef SNO_PLACE_H
+#define SNO_PLACE_H
+
+#include "postgres.h"
+
+#define SNO_PLACE_SIZE		128
+
+/* What tells a file from all others that there were since the machine was up. */
+typedef struct SnoFileIdentity
+{
+	uint64		device;
+	uint64		inode;
+	int64		changed;		/* ns */
+} SnoFileIdentity;
+
+extern bool sno_file_identity(const char *name, SnoFileIdentity *identity);
+extern void sno_place(char place[SNO_PLACE_SIZE]);
+
+#endif							/* SNO_PLACE_H */

@@ -1,0 +1,18 @@
+/*
+ * worker.h
+ *		Asking for the extension's background workers.
+ */
+#ifndef SNO_WORKER_H
+#define SNO_WORKER_H
+
+#include "postgres.h"
+
+#include "shared/activity.h"
+
+extern bool sno_notify_overflow;
+
+extern void sno_worker_ask(SnoWorkerKind kind);
+extern bool sno_worker_begin(SnoWorkerKind kind);
+extern void sno_worker_end(SnoWorkerKind kind, int64 pause);
+
+#endif							/* SNO_WORKER_H */

@@ -1,0 +1,236 @@
+
+# What is granted has limits: times, partitions, and the time that it takes to be
+# told of them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FakeClock;
+use IO::Socket::INET;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Registry;
+use Test::More;
+use TestHelpers;
+use Time::HiRes qw(time);
+
+my $clock = FakeClock->new;
+plan skip_all => 'libfaketime is not installed' if !defined $clock;
+
+my $registry_clock = FakeClock->new;
+my $registry =
+  Registry->new('registry', '1024, 1279, 16', $registry_clock);
+
+my $node = PostgreSQL::Test::Cluster->new('node');
+$node->init;
+$node->append_conf('postgresql.conf',
+	$registry->settings);
+$clock->start_server($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+
+# The value of an expression, of an id made first if there is one
+sub value { return $node->safe_psql('postgres', "SELECT $_[0]"); }
+
+sub error
+{
+	my ($query, $dbname) = @_;
+	my ($code, $out, $err) = $node->psql(
+		$dbname // 'postgres',
+		"SET sno.max_wait = '200ms'; $query",
+		extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	return $err;
+}
+
+#
+# The clock
+#
+
+my $first = decode_id(value('sno_generate()'));
+my $until = value('until FROM sno_grants()');
+
+$clock->set_offset(20 * 3600);
+is(decode_id(value('sno_generate()'))->{partition} >> 4,
+	$first->{partition} >> 4, 'ids go on until the end of the grant');
+$clock->set_offset(0);
+
+# Background workers of PostgreSQL 15 have the real clock under libfaketime, so here it is
+# the registry whose clock is behind.  It caps what a server asks for.
+$registry_clock->set_offset(-26 * 3600);
+$node->safe_psql('postgres', 'CREATE DATABASE ahead TEMPLATE postgres');
+like(
+	error('SELECT sno_generate()', 'ahead'),
+	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  What it granted this database is over, or begins later than the clock of this server says/,
+	'no id after that, if the clock is a day ahead of the registry');
+like(
+	$node->safe_psql('ahead', q{SELECT detail FROM sno_check() WHERE item = 'registry' AND NOT ok}),
+	qr/Its clock was ahead by -93\d\d\d\.\d\d\d s/,
+	'sno_check() tells how far');
+$registry_clock->set_offset(0);
+wait_until('the clocks are right',
+	sub { ($node->psql('ahead', 'SELECT sno_generate()'))[0] == 0 });
+pass('ids are made when the clocks are right');
+
+# A block whose floor is ahead of the clock is of no use.
+{
+	my $b = PostgreSQL::Test::Cluster->new('b');
+	$b->init;
+	$b->append_conf('postgresql.conf', $registry->settings);
+	$b->start;
+	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
+	$registry->query(
+		"UPDATE sno_registry.block SET ceiling = sno_registry.unit_of(now() + '1 hour'), holder = 1 WHERE holder IS NULL"
+	);
+	like(
+		error_of(open_session($b, 'postgres', q{sno.max_wait = '200ms'}),
+			'SELECT sno_generate()'),
+		qr/ERROR:  53400: the registry granted no partition .*DETAIL:  The last attempt to ask it failed: It has no more partitions to grant\./s,
+		'the registry has none left');
+	$registry->query(
+		'UPDATE sno_registry.block SET ceiling = 0, holder = NULL WHERE holder = 1');
+	wait_until(
+		'there are partitions',
+		sub {
+			($b->psql('postgres', 'SELECT sno_generate()'))[0] == 0;
+		});
+	pass('they are granted when there are some');
+	$b->stop;
+}
+
+#
+# Given times
+#
+
+my $past = value("sno_generate_at('2011-12-13 14:15:16+00')");
+is(decode_id($past)->{partition} >> 4,
+	$first->{partition} >> 4, 'an id of a past time, in a block that is new');
+like(
+	error("SELECT sno_generate_at(now() + interval '2 days')"),
+	qr/ERROR:  53400: no partition is left for a sno of a given time\nDETAIL:  Of the partitions that the registry granted for that time, half/,
+	'no id of a time that is not granted');
+ok(value("sno_generate_at(now() + interval '1 hour')"),
+	'an id of a time to come');
+
+# A block that was another holder's before begins at its ceiling.
+{
+	$registry->query(q{
+UPDATE sno_registry.block SET ceiling = sno_registry.unit_of(now() - interval '1 hour'), holder = 1
+WHERE holder IS NULL});
+	$node->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
+	my $id = decode_id(
+		$node->safe_psql('other', 'SELECT sno_generate()'));
+	isnt($id->{partition} >> 4, $first->{partition} >> 4, 'another block');
+	my ($code, $out, $err) = $node->psql('other',
+		"SELECT sno_generate_at(now() - interval '2 hours')");
+	like($err, qr/no partition is left for a sno of a given time/,
+		'no id of a time before it was granted');
+	ok( $node->safe_psql(
+			'other', "SELECT sno_generate_at(now() - interval '30 min')"),
+		'but of one after that');
+	is( $node->safe_psql(
+			'other',
+			"SELECT now() - after BETWEEN interval '1 hour' AND interval '1 hour 1 min' FROM sno_grants()"
+		),
+		't',
+		'sno_grants() tells');
+}
+
+#
+# Leases for applications, and named generators
+#
+
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT until = (SELECT until FROM sno_grants()) AND (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int BETWEEN g.partition_first AND g.partition_last
+FROM sno_lease('3 days') AS l, LATERAL (SELECT partition_first, partition_last FROM sno_grants()) AS g}
+	),
+	't',
+	'a lease for an application ends with the grant');
+
+is(value("sno_create_generator('outside', 1023)"),
+	'', 'a named generator outside of the range of the registry');
+ok(value("sno_generate(1, 'outside')"), 'it issues ids');
+like(
+	error("SELECT sno_create_generator('inside', 1279)"),
+	qr/ERROR:  55000: partition 1279 is one that the registry grants/,
+	'none within it');
+$node->append_conf('postgresql.conf', "sno.registry = ''");
+$node->reload;
+my $file = $node->data_dir . '/sno.grants';
+rename $file, "$file.kept";
+wait_until('there is no registry',
+	sub { ($node->psql('postgres', "SELECT sno_create_generator('inside', 1279)"))[0] == 0 });
+ok(value("sno_generate(1, 'inside')"), 'a named generator without a registry');
+rename "$file.kept", $file;
+$node->append_conf('postgresql.conf', $registry->settings);
+$node->reload;
+wait_until('there is a registry', sub { value("current_setting('sno.registry')") ne '' });
+like(
+	error("SELECT sno_generate(1, 'inside')"),
+	qr/ERROR:  55000: partition 1279 of generator "inside" is one that the registry grants/,
+	'it stops when there is a registry');
+
+#
+# A registry that doesn't answer
+#
+
+{
+	my $silent = IO::Socket::INET->new(
+		LocalAddr => '127.0.0.1',
+		Listen    => 5) or die $!;
+	my $port = $silent->sockport;
+	my $b    = PostgreSQL::Test::Cluster->new('silent');
+	$b->init;
+	$b->append_conf('postgresql.conf',
+		"sno.registry = 'host=127.0.0.1 port=$port user=asker dbname=postgres'");
+	$b->start;
+	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
+	$b->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
+	my $session = open_session($b, 'other', q{sno.max_wait = '100ms'});
+	like(
+		error_of($session, 'SELECT sno_generate()'),
+		qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  It has not answered yet/s,
+		'a session waits no longer than it may');
+	close_session($session);
+	wait_until(
+		'the registry client waits',
+		sub {
+			$b->safe_psql('postgres',
+				q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
+			) == 1;
+		});
+	$b->safe_psql('postgres', 'DROP DATABASE other');
+	pass('a database can be dropped meanwhile');
+	is( $b->safe_psql(
+			'postgres',
+			q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
+		),
+		1,
+		'it is terminated');
+	wait_until(
+		'the registry client has ended',
+		sub {
+			$b->safe_psql('postgres',
+				q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
+			) == 0;
+		});
+	$b->psql('postgres', "SET sno.max_wait = '100ms'; SELECT sno_generate()");
+	$b->stop;
+	pass('the server stops while the registry client waits');
+
+	# A server that starts again goes on from the file, in all its databases.
+	$node->append_conf('postgresql.conf',
+		"sno.registry = 'host=127.0.0.1 port=$port user=asker dbname=postgres'");
+	$node->stop('immediate');
+	$clock->start_server($node);
+	$node->safe_psql('postgres', "SET sno.max_wait = '10s'; SELECT sno_generate()");
+	wait_until('the registry client waits',
+		sub { value("count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'") });
+	ok( $node->safe_psql('ahead', "SET sno.max_wait = '10s'; SELECT sno_generate()"),
+		'a database goes on while the registry client waits for another one');
+}
+
+check_log($node);
+done_testing();
