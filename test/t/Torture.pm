@@ -36,10 +36,9 @@ my %built;
 sub build
 {
 	my ($name) = @_;
+	return $built{$name} if defined $built{$name};
 	my $source = "$FindBin::RealBin/../torture/" . $name =~ s/\.so$//r . '.c';
 	my $path   = PostgreSQL::Test::Utils::tempdir('torture') . "/$name";
-
-	return $built{$name} if defined $built{$name};
 	chomp(my $includes = `pg_config --includedir`);
 	system_or_bail(
 		split(' ', $ENV{CC} // 'cc'),                   '-O2',
@@ -109,14 +108,24 @@ sub poke
 # The server
 #
 
-# Start it with a clock that can be set and a disk that can stall.
+# Start it with a clock that can be set and a disk that can stall: by a file that
+# all servers share, or by another one.
 sub start_server
 {
-	my ($self, $node) = @_;
+	my ($self, $node, $faults) = @_;
 	local $ENV{LD_PRELOAD} = build('faults.so');
-	local $ENV{FAULTS}     = "$self->{dir}/faults";
+	local $ENV{FAULTS}     = $faults // "$self->{dir}/faults";
 	start_again($node);
 	$self->{logs}{ $node->logfile } = 1;
+	return;
+}
+
+# Make such a file for servers that have a clock of their own, or set that clock.
+sub set_own_clock
+{
+	my ($faults, $offset) = @_;
+	append_to_file($faults, pack('q4', 0, 0, 0, 0)) if !-e $faults;
+	poke($faults, 0, pack('q', $offset * 1e9));
 	return;
 }
 
@@ -143,15 +152,51 @@ sub stall_flushes
 sub lead_clients
 {
 	my ($self, $node) = @_;
-	my $file = "$self->{dir}/connection";
+	$self->_write_connection('', $node, 'postgres');
+	$self->{node} = $node;
+	return;
+}
+
+# Set the database of the clients that have a seat.  Before, they are idle.
+sub seat_clients
+{
+	my ($self, $seat, $node, $dbname) = @_;
+	$self->_write_connection(".$seat", $node, $dbname);
+	return;
+}
+
+# Let the clients of a seat be idle, as soon as they lose their connection.
+sub unseat_clients
+{
+	my ($self, $seat) = @_;
+	unlink "$self->{dir}/connection.$seat";
+	return;
+}
+
+# The clients that are not idle, or those of some seats.
+sub seated
+{
+	my ($self, @seats) = @_;
+	return grep {
+		my ($seat) = $self->{kinds}[$_] =~ /:(.*)/;
+		!defined $seat
+		  || (@seats
+			? grep { $_ eq $seat } @seats
+			: -e "$self->{dir}/connection.$seat");
+	} 0 .. $#{ $self->{kinds} };
+}
+
+sub _write_connection
+{
+	my ($self, $suffix, $node, $dbname) = @_;
+	my $file = "$self->{dir}/connection$suffix";
 	unlink "$file.new";
 	append_to_file("$file.new",
 		defined $node
-		? $node->connstr('postgres')
+		? $node->connstr($dbname)
 		  . " application_name=client options='-c sno.max_wait=$self->{max_wait}'"
 		: '');
 	rename "$file.new", $file or die "$file: $!";
-	$self->{node} = $node;
 	return;
 }
 
@@ -168,7 +213,7 @@ sub life
 	my ($self, $node) = @_;
 	return $node->safe_psql(
 		'postgres',
-		q{SELECT hashtextextended(concat_ws(' ', current_setting('port'), pid,
+		q{SELECT hashtextextended(concat_ws(' ', current_setting('port'), current_database(), pid,
 			extract(epoch FROM backend_start)), 0)
 		FROM pg_stat_activity WHERE backend_type = 'checkpointer'});
 }
@@ -261,16 +306,39 @@ sub ids_now
 	return map { $_->{ids}[ $self->{fault} ] } $self->progress;
 }
 
-# Wait until each client has received $count more ids.
+# Wait until each client that is not idle, or that has one of some seats, has
+# received $count more ids.
 sub wait_for_ids
 {
-	my ($self, $count) = @_;
-	my @from = $self->ids_now;
+	my ($self, $count, @seats) = @_;
+	my @clients = $self->seated(@seats);
+	my @from    = $self->ids_now;
 	wait_until(
 		'all clients have received ids',
 		sub {
 			my @now = $self->ids_now;
-			!grep { $now[$_] < $from[$_] + $count } 0 .. $#now;
+			!grep { $now[$_] < $from[$_] + $count } @clients;
+		});
+	return;
+}
+
+# Wait until each client of these seats has received 20 more ids, or an error.
+sub wait_for_answers
+{
+	my ($self, @seats) = @_;
+	my @clients = $self->seated(@seats);
+	my @from    = $self->ids_now;
+	my $errors  = sub { return map { -s "$self->{dir}/notes.$_.errors" } @clients; };
+	my @before  = $errors->();
+	wait_until(
+		'all clients have received ids or errors',
+		sub {
+			my @now   = $self->ids_now;
+			my @after = $errors->();
+			!grep {
+				$now[ $clients[$_] ] < $from[ $clients[$_] ] + 20
+				  && $after[$_] == $before[$_]
+			} 0 .. $#clients;
 		});
 	return;
 }

@@ -6,9 +6,10 @@
  *
  * There is one client, a process of its own, for each KIND.  It repeats the same
  * work until the file CONTROL tells it to stop.  The file CONNECTION has the
- * connection string.  It is read again after each loss of the connection, which
- * is not a failure.  A client notes runs of ids in NOTES.N, and its errors in
- * NOTES.N.errors, each with the fault under which it occurred.
+ * connection string, or CONNECTION.SEAT if the KIND ends in :SEAT.  It is read again
+ * after each loss of the connection, which is not a failure.  While there is no such
+ * file, the client is idle.  A client notes runs of ids in NOTES.N, and its errors
+ * in NOTES.N.errors, each with the fault under which it occurred.
  *
  *	bulk		copies out many ids at a time
  *	commit		inserts a few ids, and commits
@@ -42,9 +43,10 @@
 #define INSERT_NAMED \
 	"INSERT INTO t (id) SELECT sno_generate(1, 'full') FROM generate_series(1, 100) RETURNING id"
 
-/* A life begins when the server starts, or starts all its processes again. */
+/* A life of a database begins when the server starts, or all its processes do again. */
 #define LIFE \
-	"SELECT hashtextextended(concat_ws(' ', current_setting('port'), pid, " \
+	"SELECT hashtextextended(concat_ws(' ', current_setting('port'), " \
+	"current_database(), pid, " \
 	"extract(epoch FROM backend_start)), 0) FROM pg_stat_activity " \
 	"WHERE backend_type = 'checkpointer'"
 
@@ -247,6 +249,8 @@ try_to_connect(const char *file)
 		where[fread(where, 1, sizeof(where) - 1, f)] = '\0';
 		fclose(f);
 	}
+	else
+		last = monotonic();		/* idle is not stalled */
 	if (where[0] == '\0')
 		return;
 	conn = PQconnectdb(where);
@@ -296,8 +300,10 @@ run_client(const char *connection)
 static const Kind *
 kind_named(const char *name)
 {
+	size_t		length = strcspn(name, ":");
+
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(Kind); i++)
-		if (strcmp(kinds[i].name, name) == 0)
+		if (strlen(kinds[i].name) == length && strncmp(kinds[i].name, name, length) == 0)
 			return &kinds[i];
 	fprintf(stderr, "no kind \"%s\"\n", name);
 	exit(1);
@@ -314,6 +320,18 @@ open_notes(const char *prefix, const char *suffix)
 	if (f == NULL)
 		die(path);
 	return f;
+}
+
+/* The file that has the connection string of a client. */
+static const char *
+connection_of(const char *file, const char *name)
+{
+	static char path[4096];
+	const char *seat = strchr(name, ':');
+
+	snprintf(path, sizeof(path), "%s%s%s", file, seat == NULL ? "" : ".",
+			 seat == NULL ? "" : seat + 1);
+	return path;
 }
 
 int
@@ -342,7 +360,7 @@ main(int argc, char **argv)
 			notes = open_notes(argv[2], "");
 			errors = open_notes(argv[2], ".errors");
 			setlinebuf(errors);
-			run_client(argv[3]);
+			run_client(connection_of(argv[3], argv[4 + client]));
 			exit(0);
 		}
 	}
