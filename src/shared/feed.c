@@ -13,11 +13,7 @@
  * library for that, so a worker issues nothing if its leader has not.
  *
  * A prepared transaction issues no more, but what it inserted isn't shown yet.  It is
- * listed from before it leaves its issuer until all snapshots show it.  A lock tells of
- * it after a crash or a promotion.  No one waits for that lock: PREPARE writes it to
- * disk with the transaction, and COMMIT PREPARED releases it.  The lock's tag is an
- * advisory one of the database, with the xid and the unit.  Its last field marks it; the
- * functions for advisory locks set that to 1 or 2.
+ * listed from before it leaves its issuer until all snapshots show it (prepared.c).
  *
  * No watermark is above a unit that a row of the table of leases says.  The first id or
  * watermark since the server started reads it, and promises that unit again.  So a
@@ -35,7 +31,6 @@
 #include "access/twophase.h"
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
@@ -43,15 +38,8 @@
 #include "compat.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
+#include "shared/prepared.h"
 #include "shared/shmem.h"
-
-/* A transaction that is prepared, or that some snapshot may not show yet. */
-typedef struct Prepared
-{
-	dsa_pointer next;
-	uint64		xid;
-	uint64		since;			/* it issued from this unit on */
-} Prepared;
 
 struct SnoFeed
 {
@@ -60,8 +48,7 @@ struct SnoFeed
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(pg_atomic_uint64)];
 
 	LWLock		lock;			/* protects what follows */
-	dsa_pointer prepared;		/* the list */
-	uint64		prepared_known;	/* the next xid when the list was made; 0 before */
+	SnoPreparedList prepared;
 
 	LWLock		writing;		/* held by who writes the row */
 	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
@@ -75,9 +62,6 @@ struct SnoFeed
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
 #define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
 #endif
-
-/* What marks a lock's tag, in a field that also has the 7 highest bits of a unit. */
-#define TAG_MARK	0xA700
 
 uint64		sno_feed_bound = SNO_NO_UNIT;
 
@@ -261,100 +245,15 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 	LWLockRelease(&feed->writing);
 }
 
-static void
-set_tag(LOCKTAG *tag, TransactionId xid, uint64 since)
-{
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, xid, (uint32) since,
-						 (uint16) (TAG_MARK | since >> 32));
-}
-
-/* Is it a tag of this database? */
-static bool
-read_tag(const LOCKTAG *tag, TransactionId *xid, uint64 *since)
-{
-	LOCKTAG		same;
-
-	*xid = tag->locktag_field2;
-	*since = (uint64) (tag->locktag_field4 & 0x7F) << 32 | tag->locktag_field3;
-	set_tag(&same, *xid, *since);
-	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
-}
-
-static Prepared *
-prepared_at(dsa_pointer place)
-{
-	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
-}
-
 /* Forget all of a database that is gone. */
 void
 sno_feed_clear(SnoFeed *f)
 {
-	Prepared   *p;
-
-	while ((p = prepared_at(f->prepared)) != NULL)
-	{
-		dsa_pointer this = f->prepared;
-
-		f->prepared = p->next;
-		dsa_free(sno_area, this);
-	}
+	sno_prepared_clear(&f->prepared);
 	sno_promise_forget(&f->promise);
-	f->prepared_known = 0;
 	pg_atomic_write_u64(&f->covered, 0);
 	pg_atomic_write_u32(&f->past_known, 0);
 	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
-}
-
-static bool
-is_listed(TransactionId xid)
-{
-	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
-		if ((TransactionId) p->xid == xid)
-			return true;
-	return false;
-}
-
-/* The feed's lock is held. */
-static void
-list_prepared(uint64 xid, uint64 since)
-{
-	dsa_pointer place;
-
-	/* recall_prepared() may have found the lock of one that is being prepared. */
-	if (is_listed((TransactionId) xid))
-		return;
-	place = dsa_allocate(sno_area, sizeof(Prepared));
-	*prepared_at(place) = (Prepared) {feed->prepared, xid, since};
-	feed->prepared = place;
-}
-
-/*
- * Take from the list what all snapshots show.  Slots for logical replication don't matter
- * for that; they hold back only what VACUUM removes from catalogs.  The feed's lock is
- * held.
- */
-static void
-forget_prepared(void)
-{
-	TransactionId oldest,
-				catalog;
-	dsa_pointer *place = &feed->prepared;
-	Prepared   *p;
-
-	GetReplicationHorizons(&oldest, &catalog);
-	while ((p = prepared_at(*place)) != NULL)
-	{
-		dsa_pointer this = *place;
-
-		if (TransactionIdPrecedes((TransactionId) p->xid, oldest))
-		{
-			*place = p->next;
-			dsa_free(sno_area, this);
-		}
-		else
-			place = &p->next;
-	}
 }
 
 /* This transaction is about to be prepared. */
@@ -363,107 +262,26 @@ note_prepared(void)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
 	uint64		since = sno_issuer_since(issuer);
-	LOCKTAG		tag;
 
 	if (since == SNO_NO_UNIT)
 		return;
-	set_tag(&tag, (TransactionId) xid, since);
-	(void) LockAcquire(&tag, ShareLock, false, false);
+	sno_prepared_lock(xid, since);
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	forget_prepared();
-	list_prepared(xid, since);
+	sno_prepared_add(&feed->prepared, xid, since);
 	LWLockRelease(&feed->lock);
 }
 
-/* The xid in 64 bits, of a transaction that is prepared. */
-static uint64
-full_xid(TransactionId xid)
-{
-	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
-
-	return next - (uint32) ((uint32) next - xid);
-}
-
-/*
- * List the transactions that were prepared before the server started.  Of those that
- * ended already, nothing is known.
- */
+/* Attach, and know the transactions that were prepared before the server started. */
 static void
-recall_prepared(void)
+attach_to_read(void)
 {
-	LockData   *locks;
-
+	if (issuer == NULL)
+		attach();
+	if (max_prepared_xacts == 0 || feed->prepared.known != 0)
+		return;
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	locks = GetLockStatusData();
-	for (int i = 0; i < locks->nelements && feed->prepared_known == 0; i++)
-	{
-		TransactionId xid;
-		uint64		since;
-
-		if (read_tag(&locks->locks[i].locktag, &xid, &since))
-			list_prepared(full_xid(xid), since);
-	}
-	if (feed->prepared_known == 0)
-		feed->prepared_known = U64FromFullTransactionId(ReadNextFullTransactionId());
+	sno_prepared_recall(&feed->prepared);
 	LWLockRelease(&feed->lock);
-}
-
-typedef struct View
-{
-	Snapshot	snapshot;
-	uint64		next;			/* xid */
-} View;
-
-static bool
-shows(uint64 xid, void *arg)
-{
-	const View *view = arg;
-
-	/* So old that it can't be compared. */
-	if (xid + PG_INT32_MAX < view->next)
-		return true;
-	return !XidInMVCCSnapshot((TransactionId) xid, view->snapshot);
-}
-
-/*
- * Was a transaction running when the snapshot was taken that may have been prepared
- * before the server started, and ended before the list was made?
- */
-static bool
-may_miss_prepared(Snapshot snapshot)
-{
-	TransactionId next = (TransactionId) feed->prepared_known;
-
-	if (feed->prepared_known == 0 || TransactionIdFollowsOrEquals(snapshot->xmin, next))
-		return false;
-	if (snapshot->takenDuringRecovery)
-		return true;
-	for (uint32 i = 0; i < snapshot->xcnt; i++)
-	{
-		TransactionId xid = snapshot->xip[i];
-
-		if (TransactionIdPrecedes(xid, next) && !is_listed(xid) &&
-			!TransactionIdIsInProgress(xid))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The lowest unit that prepared transactions used which the snapshot doesn't show, 0 if
- * that isn't known.
- */
-static uint64
-lowest_prepared(View *view)
-{
-	uint64		lowest = SNO_NO_UNIT;
-
-	if (may_miss_prepared(view->snapshot))
-		return 0;
-	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
-		if (!shows(p->xid, view))
-			lowest = Min(lowest, p->since);
-	return lowest;
 }
 
 pg_noreturn static void
@@ -484,16 +302,13 @@ refuse_broken(void)
 uint64
 sno_feed_lowest(Snapshot snapshot)
 {
-	View		view = {.snapshot = snapshot};
+	SnoView		view = {.snapshot = snapshot};
 	uint64		now = sno_clock_unit();
 	uint64		lowest,
 				unit;
 	bool		broken;
 
-	if (issuer == NULL)
-		attach();
-	if (max_prepared_xacts > 0 && feed->prepared_known == 0)
-		recall_prepared();
+	attach_to_read();
 	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now, sno_clock_unit));
 	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
 
@@ -503,10 +318,10 @@ sno_feed_lowest(Snapshot snapshot)
 	lowest = Min(lowest, unit);
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)
 	{
-		unit = sno_issuer_lowest(&feed->issuer[i], shows, &view);
+		unit = sno_issuer_lowest(&feed->issuer[i], sno_view_shows, &view);
 		lowest = Min(lowest, unit);
 	}
-	unit = lowest_prepared(&view);
+	unit = sno_prepared_lowest(&feed->prepared, &view);
 	lowest = Min(lowest, unit);
 	broken = sno_promise_is_broken(&feed->promise);
 	LWLockRelease(&feed->lock);
@@ -522,13 +337,10 @@ sno_feed_holders(int *count)
 	SnoHolder  *holders;
 	int			size = ProcGlobal->allProcCount;
 
-	if (issuer == NULL)
-		attach();
-	if (max_prepared_xacts > 0 && feed->prepared_known == 0)
-		recall_prepared();
+	attach_to_read();
 	*count = 0;
 	LWLockAcquire(&feed->lock, LW_SHARED);
-	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		size++;
 	holders = palloc(size * sizeof(SnoHolder));
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)
@@ -539,7 +351,7 @@ sno_feed_holders(int *count)
 		if (holder.since != SNO_NO_UNIT)
 			holders[(*count)++] = holder;
 	}
-	for (Prepared *p = prepared_at(feed->prepared); p != NULL; p = prepared_at(p->next))
+	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		if (TransactionIdIsInProgress((TransactionId) p->xid))
 			holders[(*count)++] = (SnoHolder) {0, (TransactionId) p->xid, p->since};
 	LWLockRelease(&feed->lock);

@@ -76,6 +76,7 @@ static int64 time_passed(void);
 /* Not a function in all versions. */
 #define TransactionIdPrecedes(a, b) ((a) < (b))
 #define TransactionIdFollowsOrEquals(a, b) ((a) >= (b))
+#include "../../src/shared/prepared.c"
 #include "../../src/shared/feed.c"
 #undef sno_issuer_begin
 #undef sno_issuer_end
@@ -225,7 +226,7 @@ typedef struct Shared
 	SnoIssuer	issuer[WRITERS + 1];	/* one more for a mutant */
 	dsa_pointer prepared;
 	uint64		prepared_known;
-	Prepared	entry[ENTRIES];
+	SnoPrepared	entry[ENTRIES];
 	uint8		used[ENTRIES];
 	uint32		next_xid;
 	uint8		crashed;
@@ -505,7 +506,7 @@ void
 dsa_free(dsa_area *a, dsa_pointer place)
 {
 	w.shared.used[place - 1] = false;
-	memset(&w.shared.entry[place - 1], 0, sizeof(Prepared));
+	memset(&w.shared.entry[place - 1], 0, sizeof(SnoPrepared));
 }
 
 void	   *palloc(Size size) { abort(); }
@@ -802,8 +803,8 @@ enter(int number)
 	process = &w.process[number];
 	memory.feed.promise = w.shared.promise;
 	memcpy(memory.feed.issuer, w.shared.issuer, sizeof(w.shared.issuer));
-	memory.feed.prepared = w.shared.prepared;
-	memory.feed.prepared_known = w.shared.prepared_known;
+	memory.feed.prepared.first = w.shared.prepared;
+	memory.feed.prepared.known = w.shared.prepared_known;
 	pg_atomic_write_u32(&memory.feed.past_known, w.shared.past_known);
 	pg_atomic_write_u64(&memory.feed.covered, w.shared.covered);
 	pg_atomic_write_u64(&memory.feed.moved_at, 0);
@@ -818,8 +819,8 @@ leave(void)
 {
 	w.shared.promise = memory.feed.promise;
 	memcpy(w.shared.issuer, memory.feed.issuer, sizeof(w.shared.issuer));
-	w.shared.prepared = memory.feed.prepared;
-	w.shared.prepared_known = memory.feed.prepared_known;
+	w.shared.prepared = memory.feed.prepared.first;
+	w.shared.prepared_known = memory.feed.prepared.known;
 	w.shared.past_known = (uint8) pg_atomic_read_u32(&memory.feed.past_known);
 	w.shared.covered = (uint8) pg_atomic_read_u64(&memory.feed.covered);
 	process->told = told;

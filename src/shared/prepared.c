@@ -1,0 +1,218 @@
+/*
+ * prepared.c
+ *		Prepared transactions that issued ids, for readers of feeds.
+ *
+ * A list tells of them, from before they are prepared until all snapshots show them.
+ * A lock tells of them after a crash or a promotion.  No one waits for that lock:
+ * PREPARE writes it to disk with the transaction, and COMMIT PREPARED releases it.  The
+ * lock's tag is an advisory one of the database, with the xid and the unit.  Its last
+ * field marks it; the functions for advisory locks set that to 1 or 2.
+ *
+ * Locking: the caller holds the feed's lock, in exclusive mode to change the list.
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "core/feed.h"
+#include "shared/prepared.h"
+#include "shared/shmem.h"
+
+/* What marks a lock's tag, in a field that also has the 7 highest bits of a unit. */
+#define TAG_MARK	0xA700
+
+static void
+set_tag(LOCKTAG *tag, TransactionId xid, uint64 since)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, xid, (uint32) since,
+						 (uint16) (TAG_MARK | since >> 32));
+}
+
+/* Is it a tag of this database? */
+static bool
+read_tag(const LOCKTAG *tag, TransactionId *xid, uint64 *since)
+{
+	LOCKTAG		same;
+
+	*xid = tag->locktag_field2;
+	*since = (uint64) (tag->locktag_field4 & 0x7F) << 32 | tag->locktag_field3;
+	set_tag(&same, *xid, *since);
+	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
+}
+
+/* Take the lock that tells of this transaction, which is about to be prepared. */
+void
+sno_prepared_lock(uint64 xid, uint64 since)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, (TransactionId) xid, since);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+}
+
+/* An element of a list, NULL at its end. */
+SnoPrepared *
+sno_prepared_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+static bool
+is_listed(const SnoPreparedList *list, TransactionId xid)
+{
+	for (SnoPrepared *p = sno_prepared_at(list->first); p != NULL; p = sno_prepared_at(p->next))
+		if ((TransactionId) p->xid == xid)
+			return true;
+	return false;
+}
+
+static void
+add(SnoPreparedList *list, uint64 xid, uint64 since)
+{
+	dsa_pointer place;
+
+	/* Its lock may have been found while it is being prepared. */
+	if (is_listed(list, (TransactionId) xid))
+		return;
+	place = dsa_allocate(sno_area, sizeof(SnoPrepared));
+	*sno_prepared_at(place) = (SnoPrepared) {list->first, xid, since};
+	list->first = place;
+}
+
+static void
+remove_at(dsa_pointer *place)
+{
+	dsa_pointer this = *place;
+
+	*place = sno_prepared_at(this)->next;
+	dsa_free(sno_area, this);
+}
+
+/*
+ * Take from the list what all snapshots show.  Slots for logical replication don't matter
+ * for that; they hold back only what VACUUM removes from catalogs.
+ */
+static void
+forget_shown(SnoPreparedList *list)
+{
+	TransactionId oldest,
+				catalog;
+	dsa_pointer *place = &list->first;
+	SnoPrepared *p;
+
+	GetReplicationHorizons(&oldest, &catalog);
+	while ((p = sno_prepared_at(*place)) != NULL)
+	{
+		if (TransactionIdPrecedes((TransactionId) p->xid, oldest))
+			remove_at(place);
+		else
+			place = &p->next;
+	}
+}
+
+/* List a transaction that is about to be prepared. */
+void
+sno_prepared_add(SnoPreparedList *list, uint64 xid, uint64 since)
+{
+	forget_shown(list);
+	add(list, xid, since);
+}
+
+/* Forget all of a database that is gone. */
+void
+sno_prepared_clear(SnoPreparedList *list)
+{
+	while (DsaPointerIsValid(list->first))
+		remove_at(&list->first);
+	list->known = 0;
+}
+
+/* The xid in 64 bits, of a transaction that is prepared. */
+static uint64
+full_xid(TransactionId xid)
+{
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	return next - (uint32) ((uint32) next - xid);
+}
+
+/*
+ * List the transactions that were prepared before the server started, unless this was
+ * done.  Of those that ended already, nothing is known.
+ */
+void
+sno_prepared_recall(SnoPreparedList *list)
+{
+	LockData   *locks;
+
+	if (list->known != 0)
+		return;
+	locks = GetLockStatusData();
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		TransactionId xid;
+		uint64		since;
+
+		if (read_tag(&locks->locks[i].locktag, &xid, &since))
+			add(list, full_xid(xid), since);
+	}
+	list->known = U64FromFullTransactionId(ReadNextFullTransactionId());
+}
+
+/* Does the snapshot show a transaction? */
+bool
+sno_view_shows(uint64 xid, void *view)
+{
+	const SnoView *v = view;
+
+	/* So old that it can't be compared. */
+	if (xid + PG_INT32_MAX < v->next)
+		return true;
+	return !XidInMVCCSnapshot((TransactionId) xid, v->snapshot);
+}
+
+/*
+ * Was a transaction running when the snapshot was taken that may have been prepared
+ * before the server started, and ended before the list was made?
+ */
+static bool
+may_miss(const SnoPreparedList *list, Snapshot snapshot)
+{
+	TransactionId next = (TransactionId) list->known;
+
+	if (list->known == 0 || TransactionIdFollowsOrEquals(snapshot->xmin, next))
+		return false;
+	if (snapshot->takenDuringRecovery)
+		return true;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		TransactionId xid = snapshot->xip[i];
+
+		if (TransactionIdPrecedes(xid, next) && !is_listed(list, xid) &&
+			!TransactionIdIsInProgress(xid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The lowest unit that prepared transactions used which the snapshot doesn't show, 0 if
+ * that isn't known.
+ */
+uint64
+sno_prepared_lowest(const SnoPreparedList *list, SnoView *view)
+{
+	uint64		lowest = SNO_NO_UNIT;
+
+	if (may_miss(list, view->snapshot))
+		return 0;
+	for (SnoPrepared *p = sno_prepared_at(list->first); p != NULL; p = sno_prepared_at(p->next))
+		if (!sno_view_shows(p->xid, view))
+			lowest = Min(lowest, p->since);
+	return lowest;
+}
