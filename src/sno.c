@@ -234,7 +234,7 @@ _PG_init(void)
 
 	MarkGUCPrefixReserved("sno");
 
-	/* Then PostgreSQL takes no value that was given: let it read them again. */
+	/* PostgreSQL took no value that was given.  It reads them again at the next command. */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
 }

@@ -33,7 +33,7 @@ bool		sno_registry_refused;
 int			sno_grant_duration;
 char	   *sno_node;
 
-/* Was it seen that this setting of the registry may be used? */
+/* Was the present setting of the registry checked? */
 static bool setting_is_checked;
 
 void
@@ -44,8 +44,8 @@ sno_grant_setting_changed(void)
 }
 
 /*
- * Without a registry all partitions may be used.  But if this server, or the one that it
- * was copied from, had grants, others have the rest: raises an error.
+ * Without a registry, all partitions may be used.  But if there is a file of grants, other
+ * servers may have been granted partitions, too.  Then this raises an error.
  */
 void
 sno_grant_check_setting(void)
@@ -59,7 +59,7 @@ sno_grant_check_setting(void)
 				(errcode(ERRCODE_CANT_CHANGE_RUNTIME_PARAM),
 				 errmsg("parameter \"%s\" cannot be set for a session", "sno.registry"),
 				 errdetail("No id is made while it is unknown which partitions this server may use."),
-				 errhint("Connect without that option.")));
+				 errhint("Connect without that option. If you did not give it, try again.")));
 	if (!sno_is_registered() && stat(SNO_GRANTS_FILE, &file) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -79,7 +79,7 @@ sno_grant_check_setting_again(void)
 	sno_grant_check_setting();
 }
 
-/* Have the registry asked for grants of this database. */
+/* Start the registry client, to ask for grants of this database. */
 void
 sno_grant_ask(void)
 {
@@ -87,7 +87,7 @@ sno_grant_ask(void)
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
 
-/* Have it asked for one block more than those that serve in this unit. */
+/* The same, for one block more than those that serve in this unit. */
 void
 sno_grant_ask_more(uint64 now)
 {
@@ -101,7 +101,7 @@ sno_grant_ask_more(uint64 now)
 	sno_grant_ask();
 }
 
-/* Have it asked to renew what is granted, if it is time. */
+/* The same, to renew what is granted, if it is time. */
 void
 sno_grant_renew(void)
 {

@@ -66,7 +66,7 @@ note_refusal(SnoWorker *w)
 	return first;
 }
 
-/* Have the worker started.  Raises no error, and costs little while it runs. */
+/* Start the worker, unless it runs.  Raises no error, and costs little while it runs. */
 void
 sno_worker_ask(SnoWorkerKind kind)
 {
@@ -105,7 +105,10 @@ sno_worker_begin(SnoWorkerKind kind)
 	return alone;
 }
 
-/* Be it no more.  Nobody asks for another one before this pause (µs) is over. */
+/*
+ * This worker ends.  Nobody asks for another one of its kind before the pause (µs) is
+ * over.
+ */
 void
 sno_worker_end(SnoWorkerKind kind, int64 pause)
 {
