@@ -132,22 +132,27 @@ identify(Oid database, SnoDatabaseIdentity *identity)
 	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
 }
 
+/* Is the database of an entry still the same?  If so, the entry gets its identity now. */
+static bool
+is_same(SnoGrantsEntry *entry)
+{
+	SnoDatabaseIdentity now = {0};
+
+	if (!identify(entry->database, &now) ||
+		(now.incarnation != entry->identity.incarnation &&
+		 memcmp(&now.folder, &entry->identity.folder, sizeof(SnoFileIdentity)) != 0))
+		return false;
+	entry->identity = now;
+	return true;
+}
+
 /* Remove databases from the file that were dropped.  Others may have got their OIDs. */
 static void
 forget_dropped(void)
 {
 	for (int i = grants_file.count - 1; i >= 0; i--)
-	{
-		SnoGrantsEntry *entry = &grants_file.entry[i];
-		SnoDatabaseIdentity now = {0};
-
-		if (identify(entry->database, &now) &&
-			(now.incarnation == entry->identity.incarnation ||
-			 memcmp(&now.folder, &entry->identity.folder, sizeof(SnoFileIdentity)) == 0))
-			entry->identity = now;
-		else
+		if (!is_same(&grants_file.entry[i]))
 			sno_grants_forget(&grants_file, i);
-	}
 }
 
 static void
@@ -197,9 +202,10 @@ go_on_from_file(void)
 
 	while ((space = sno_space_next(space)) != NULL)
 	{
-		const SnoGrantsEntry *entry = sno_grants_find_entry(&grants_file, space->database);
+		SnoGrantsEntry *entry = sno_grants_find_entry(&grants_file, space->database);
 
-		if (entry != NULL && !is_asked_for(space) && pg_atomic_read_u64(&space->holder) == 0)
+		if (entry != NULL && !is_asked_for(space) &&
+			pg_atomic_read_u64(&space->holder) == 0 && is_same(entry))
 			sno_grants_publish(space, entry->database, &entry->asker.granted, 0);
 	}
 }
