@@ -332,6 +332,54 @@ my $file = $a->data_dir . '/sno.grants';
 	generates('a database after that', $a, 'unwritten');
 }
 
+# Whatever happens while a request is on its way, it is repeated as it was.
+{
+	my $lock    = open_session($registry->node, 'postgres');
+	my $holders = sub { $registry->query('SELECT count(*) FROM sno_registry.holder') };
+	my $new     = $a->data_dir . '/sno.grants.new';
+
+	# Ask for a new database, and let the registry keep the request.
+	my $ask = sub {
+		my ($dbname) = @_;
+		$a->safe_psql('postgres', "CREATE DATABASE $dbname TEMPLATE postgres");
+		$lock->query_safe('BEGIN; SELECT FROM sno_registry.settings FOR UPDATE');
+		refusal($a, $dbname);
+		wait_until(
+			'a request is sent',
+			sub {
+				$registry->query(
+					q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'asker' AND wait_event_type = 'Lock'}
+				) == 1;
+			});
+	};
+
+	my $before = $holders->();
+	$ask->('unwritten_answer');
+	mkdir $new or die;
+	$lock->query_safe('COMMIT');
+	wait_until(
+		'the answer came',
+		sub {
+			$a->safe_psql('postgres',
+				q{SELECT detail ~ 'could not create file' FROM sno_check() WHERE item = 'registry'}
+			) eq 't';
+		});
+	is($a->safe_psql('unwritten_answer', 'SELECT count(*) FROM sno_grants()'),
+		0, 'what is granted is not in force before it is on disk');
+	rmdir $new or die;
+	generates('a database whose answer is written later', $a, 'unwritten_answer');
+	is($holders->(), $before + 1, 'the registry knows one holder');
+
+	$ask->('lost_answer');
+	$a->stop('immediate');
+	$lock->query_safe('COMMIT');
+	wait_until('the registry has granted', sub { $holders->() == $before + 2 });
+	$a->start;
+	generates('a database whose answer was lost', $a, 'lost_answer');
+	is($holders->(), $before + 2, 'the registry knows one holder');
+	close_session($lock);
+}
+
 # A configuration without the registry
 {
 	my $without = open_session($b, 'postgres');

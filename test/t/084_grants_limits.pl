@@ -22,7 +22,7 @@ plan skip_all => 'libfaketime is not installed' if !defined $clock;
 
 my $registry_clock = FakeClock->new;
 my $registry =
-  Registry->new('registry', '1024, 1279, 16', $registry_clock);
+  Registry->new('registry', '1024, 1407, 16', $registry_clock);
 
 my $node = PostgreSQL::Test::Cluster->new('node');
 $node->init;
@@ -42,6 +42,15 @@ sub error
 		"SET sno.max_wait = '200ms'; $query",
 		extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 	return $err;
+}
+
+# How many registry clients a server has
+sub clients_of
+{
+	my ($server) = @_;
+	return $server->safe_psql('postgres',
+		q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
+	);
 }
 
 #
@@ -172,6 +181,30 @@ like(
 	qr/ERROR:  55000: partition 1279 of generator "inside" is one that the registry grants/,
 	'it stops when there is a registry');
 
+# Grants are renewed when half of them is over, while ids are made.
+{
+	my $b = PostgreSQL::Test::Cluster->new('renewing');
+	$b->init;
+	$b->append_conf('postgresql.conf',
+		$registry->settings('sno.grant_duration = 30s', 'sno.lease_duration = 1s'));
+	$b->start;
+	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $session = open_session($b, 'postgres');
+	my $until   = sub { $session->query_safe('SELECT until FROM sno_grants()') };
+	$session->query_safe('SELECT sno_generate()');
+	my $first = $until->();
+	wait_until(
+		'the grant is renewed',
+		sub {
+			$session->query_safe('SELECT sno_generate()');
+			return $until->() ne $first;
+		});
+	is($session->query_safe("SELECT clock_timestamp() < '$first'"),
+		't', 'a grant is renewed before it is over');
+	close_session($session);
+	$b->stop;
+}
+
 #
 # A registry that doesn't answer
 #
@@ -194,13 +227,7 @@ like(
 		qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  It has not answered yet/s,
 		'a session waits no longer than it may');
 	close_session($session);
-	wait_until(
-		'the registry client waits',
-		sub {
-			$b->safe_psql('postgres',
-				q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
-			) == 1;
-		});
+	wait_until('the registry client waits', sub { clients_of($b) == 1 });
 	$b->safe_psql('postgres', 'DROP DATABASE other');
 	pass('a database can be dropped meanwhile');
 	is( $b->safe_psql(
@@ -209,13 +236,7 @@ like(
 		),
 		1,
 		'it is terminated');
-	wait_until(
-		'the registry client has ended',
-		sub {
-			$b->safe_psql('postgres',
-				q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'}
-			) == 0;
-		});
+	wait_until('the registry client has ended', sub { clients_of($b) == 0 });
 	$b->psql('postgres', "SET sno.max_wait = '100ms'; SELECT sno_generate()");
 	$b->stop;
 	pass('the server stops while the registry client waits');
@@ -226,8 +247,7 @@ like(
 	$node->stop('immediate');
 	$clock->start_server($node);
 	$node->safe_psql('postgres', "SET sno.max_wait = '10s'; SELECT sno_generate()");
-	wait_until('the registry client waits',
-		sub { value("count(*) FROM pg_stat_activity WHERE backend_type = 'sno registry client'") });
+	wait_until('the registry client waits', sub { clients_of($node) == 1 });
 	ok( $node->safe_psql('ahead', "SET sno.max_wait = '10s'; SELECT sno_generate()"),
 		'a database goes on while the registry client waits for another one');
 }
