@@ -1279,6 +1279,98 @@ ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_change
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 
+-- The layouts of ids of other systems (src/lease/layout.c).  Functions that read an id by
+-- its layout are immutable, so rows never change.  Users' own have numbers from 100 on.
+
+CREATE TABLE sno_catalog.sno_layout (
+    id            smallint PRIMARY KEY CHECK (id > 0),
+    name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (octet_length(name) BETWEEN 1 AND 63),
+    epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
+                                     AND date_trunc('milliseconds', epoch) = epoch),
+    unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit <> 3),
+    time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
+    node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
+    sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
+    node_last     boolean NOT NULL DEFAULT false,
+    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ '(.).*\1'),
+    CHECK ((epoch IS NULL) = (unit = 0)),
+    CHECK ((sequence_bits = 0) = (unit = 0)),
+    CHECK (time_bits + node_bits + sequence_bits <= 64 OR
+           (time_bits + node_bits + sequence_bits <= 128 AND (time_bits + node_bits + sequence_bits) % 8 = 0)),
+    UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
+);
+COMMENT ON TABLE sno_catalog.sno_layout IS
+    'layouts of ids of other systems; rows can be added, but not changed or '
+    'deleted, else error 55000';
+COMMENT ON COLUMN sno_catalog.sno_layout.id IS
+    'number of the layout, from 100 on for users'' own, else error 23514';
+COMMENT ON COLUMN sno_catalog.sno_layout.name IS
+    'name of the layout, 1 to 63 bytes';
+COMMENT ON COLUMN sno_catalog.sno_layout.epoch IS
+    'time 0, in whole milliseconds; null if the layout counts';
+COMMENT ON COLUMN sno_catalog.sno_layout.unit IS
+    'what the time counts, in milliseconds: 1, 2, or 4 to 3600000; 0 if the '
+    'layout has no time and counts the ids';
+COMMENT ON COLUMN sno_catalog.sno_layout.time_bits IS
+    'bits of the time, the highest ones of the id, or of what is counted, '
+    '1 to 64';
+COMMENT ON COLUMN sno_catalog.sno_layout.node_bits IS
+    'bits of the node, 0 to 48';
+COMMENT ON COLUMN sno_catalog.sno_layout.sequence_bits IS
+    'bits of the sequence, 1 to 32; 0 if the layout counts. Ids of up to 64 '
+    'bits are bigint, those of 128 bits uuid, all others bytea';
+COMMENT ON COLUMN sno_catalog.sno_layout.node_last IS
+    'whether the node is last, after the sequence, and not between the two';
+COMMENT ON COLUMN sno_catalog.sno_layout.digits IS
+    'the digits of the text form, from zero up, 2 to 64 different characters '
+    'of ASCII; null if the text form is that of the type, in hexadecimal if '
+    'that is bytea';
+
+INSERT INTO sno_catalog.sno_layout VALUES
+    ( 1, 'snowflake',   '2010-11-04 01:42:54.657Z', 1, 41, 10, 12, false, NULL),
+    ( 2, 'instagram',   '2011-08-24 21:07:01.721Z', 1, 41, 13, 10, false,
+     'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'),
+    ( 3, 'simpleflake', '2000-01-01 05:00:00Z',     1, 41, 0, 23, false, NULL),
+    ( 4, 'json1',       '1999-12-31 16:00:00Z',     1, 41, 3, 9, false, NULL),
+    ( 5, 'json2',       '1999-12-31 16:00:00Z',     1, 41, 4, 8, false, NULL),
+    ( 6, 'json3',       '1999-12-31 16:00:00Z',     1, 41, 5, 7, false, NULL),
+    ( 7, 'json4',       '1999-12-31 16:00:00Z',     1000, 31, 5, 17, false, NULL),
+    ( 8, 'json5',       '1999-12-31 16:00:00Z',     1000, 31, 6, 16, false, NULL),
+    ( 9, 'json6',       '1999-12-31 16:00:00Z',     1000, 31, 7, 15, false, NULL),
+    (10, 'json7',       '1970-01-01 00:00:00Z',     1000, 32, 5, 16, false, NULL),
+    (11, 'json8',       '1970-01-01 00:00:00Z',     1000, 32, 6, 15, false, NULL),
+    (12, 'randflake',   '2024-10-27 03:33:20Z',     1000, 30, 17, 17, false,
+     '0123456789abcdefghijklmnopqrstuv'),
+    (13, 'discord',     '2015-01-01 00:00:00Z',     1, 42, 10, 12, false, NULL),
+    (14, 'sonyflake',   '2014-09-01 00:00:00Z',     10, 39, 16, 8, true, NULL),
+    (15, 'boundary',    '1970-01-01 00:00:00Z',     1, 64, 48, 16, false,
+     '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'),
+    (16, 'objectid',    '1970-01-01 00:00:00Z',     1000, 32, 40, 24, false, NULL),
+    (17, 'tickets',     NULL,                       0, 62, 1, 0, true, NULL),
+    (18, 'counter',     NULL,                       0, 63, 0, 0, false, NULL);
+
+CREATE FUNCTION sno_catalog.sno_layout_changed() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_catalog.sno_layout_changed() IS
+    'trigger function of table sno_layout; error 39P01 anywhere else';
+
+CREATE TRIGGER sno_layout_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_layout
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_layout_changed();
+COMMENT ON TRIGGER sno_layout_changed ON sno_catalog.sno_layout IS
+    'tells sessions of new layouts, keeps the others as they are, and drops '
+    'what logical replication brings';
+CREATE TRIGGER sno_layout_truncated
+BEFORE TRUNCATE ON sno_catalog.sno_layout
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_layout_changed();
+COMMENT ON TRIGGER sno_layout_truncated ON sno_catalog.sno_layout IS
+    'keeps layouts from being deleted';
+ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_changed;
+ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_truncated;
+
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >= 100');
+
 --
 -- grants
 --
@@ -1291,7 +1383,9 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 -- pg_dump and pg_restore need these if the database's owner runs them.  Nobody else
 -- sees the tables: to generate, EXECUTE on the function is enough.
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
-GRANT SELECT, INSERT ON TABLE sno_catalog.sno_lease, sno_catalog.sno_generator TO pg_database_owner;
+GRANT SELECT, INSERT ON TABLE
+    sno_catalog.sno_lease, sno_catalog.sno_generator, sno_catalog.sno_layout
+TO pg_database_owner;
 
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION

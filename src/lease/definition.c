@@ -72,19 +72,6 @@ find_table(void)
 	return table = sno_table_require(SNO_DEFINITION_TABLE);
 }
 
-static bool
-is_as_created(Relation rel)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-
-	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < COLUMNS)
-		return false;
-	for (int i = 0; i < COLUMNS; i++)
-		if (TupleDescAttr(desc, i)->atttypid != column_types[i])
-			return false;
-	return true;
-}
-
 /* Integer columns; null, which only meta may be, is -1. */
 static int32
 column(Relation rel, HeapTuple tuple, int number)
@@ -131,12 +118,7 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 
 	if (rel == NULL)
 		return SNO_DEFINITION_LOCKED;
-	if (!is_as_created(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was altered",
-						SNO_DEFINITION_TABLE),
-				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
+	sno_table_check(rel, SNO_DEFINITION_TABLE, column_types, COLUMNS);
 	ScanKeyInit(&key, NAME, BTEqualStrategyNumber, F_TEXTEQ,
 				CStringGetTextDatum(name));
 	index = RelationGetPrimaryKeyIndex(rel, false);
@@ -167,7 +149,7 @@ sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 	rel = sno_table_try_open(relid, AccessShareLock);
 	if (rel == NULL)
 		return;
-	if (is_as_created(rel))
+	if (sno_table_is_as_created(rel, column_types, COLUMNS))
 	{
 		scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))

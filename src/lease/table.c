@@ -1,6 +1,6 @@
 /*
  * table.c
- *		The table of leases, sno_lease: found, checked, opened.
+ *		The extension's tables, found; the table of leases, sno_lease, checked and opened.
  *
  * The extension's tables are found by name in a schema of their own.  Its script
  * creates that schema, and fails if there is one already.  Only its owner, a
@@ -169,6 +169,31 @@ sno_table_require(const char *name)
 				 errmsg("table \"%s\" of extension \"sno\" does not exist", name),
 				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
 	return relid;
+}
+
+/* Does a table begin with columns of these types? */
+bool
+sno_table_is_as_created(Relation rel, const Oid *types, int count)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < count)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (TupleDescAttr(desc, i)->atttypid != types[i])
+			return false;
+	return true;
+}
+
+/* Raise an error if it doesn't. */
+void
+sno_table_check(Relation rel, const char *name, const Oid *types, int count)
+{
+	if (!sno_table_is_as_created(rel, types, count))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was altered", name),
+				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
 }
 
 /* Open a table without waiting; NULL if another session's lock is in the way. */

@@ -1,6 +1,6 @@
 /*
  * table.h
- *		The table of leases, sno_lease: found, checked, opened.
+ *		The extension's tables, found; the table of leases, sno_lease, checked and opened.
  */
 #ifndef SNO_TABLE_H
 #define SNO_TABLE_H
@@ -19,6 +19,8 @@
 
 extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const char *name);
+extern bool sno_table_is_as_created(Relation rel, const Oid *types, int count);
+extern void sno_table_check(Relation rel, const char *name, const Oid *types, int count);
 extern RelFileNumber sno_table_file(void);
 extern Relation sno_table_try_open(Oid relid, LOCKMODE mode);
 extern Relation sno_table_open(void);

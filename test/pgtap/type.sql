@@ -49,8 +49,8 @@ $$, 'every object of the extension has a comment, but types of rows and arrays')
 
 SELECT is_empty($$
     SELECT f.name FROM member_function f JOIN pg_extension e ON e.extname = 'sno'
-    WHERE f.pronamespace <> CASE f.proname WHEN 'sno_generator_changed' THEN 'sno_catalog'::regnamespace ELSE e.extnamespace END
-$$, 'every function is in the schema of the extension, that of the trigger on its tables in theirs');
+    WHERE f.pronamespace <> CASE WHEN f.proname ~ '_changed$' THEN 'sno_catalog'::regnamespace ELSE e.extnamespace END
+$$, 'every function is in the schema of the extension, those of triggers on its tables in theirs');
 
 SELECT is_empty($$
     SELECT f.name FROM member_function f JOIN relied_on USING (oid)

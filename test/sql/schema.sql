@@ -12,11 +12,12 @@ SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE SCHEMA "My ids";
 CREATE EXTENSION sno SCHEMA "My ids";
--- All its objects are in this schema, except its tables, and stay there.
+-- All its objects are in this schema, except its tables, and stay there.  There is one
+-- view.
 SELECT DISTINCT (pg_identify_object(classid, objid, 0)).schema
 FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sno') AND deptype = 'e'
 ORDER BY 1;
-SELECT count(*) AS relations FROM pg_class WHERE relnamespace = '"My ids"'::regnamespace;
+SELECT relname, relkind FROM pg_class WHERE relnamespace = '"My ids"'::regnamespace;
 CREATE SCHEMA other;
 ALTER EXTENSION sno SET SCHEMA other;
 \echo :LAST_ERROR_SQLSTATE

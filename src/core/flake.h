@@ -1,0 +1,171 @@
+/*
+ * flake.h
+ *		Ids of other systems: their layouts, and how a state word becomes such an id.
+ *
+ * A layout has a time, a node and a sequence, of at most 128 bits together.  The time
+ * counts the layout's units since its epoch.  A layout whose unit is 0 has no time: it
+ * counts the ids.
+ *
+ * A generator of a layout has one or more nodes, each for itself alone.  It is a
+ * generator as in generator.h.  Its state words have units of 4 ms, and a sequence c of
+ * up to 22 bits that it makes of these:
+ *
+ *		the part of 4 ms that is a unit of the layout, if that is shorter,
+ *		the node,
+ *		the sequence but for its highest bit, which is the tick-tock bit.
+ *
+ * So word and id determine each other, and no id comes twice, because no word does.
+ * src/README.md has the argument, F1 to F4.
+ */
+#ifndef SNO_CORE_FLAKE_H
+#define SNO_CORE_FLAKE_H
+
+#include "core/generator.h"
+
+/* Units of 2010-01-01 in ms since 1970. */
+#define SNO_EPOCH_MSEC		(SNO_EPOCH_UNIX * 1000)
+
+/* No sequence of a state word is above this. */
+#define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
+
+/* The ids of a unit of a generator that counts. */
+#define SNO_COUNTER_BLOCK	1024
+
+typedef struct SnoLayout
+{
+	int64_t		epoch;			/* ms since 1970 */
+	uint32_t	unit;			/* ms; not 3; 0 if it counts */
+	uint8_t		time_bits;
+	uint8_t		node_bits;
+	uint8_t		sequence_bits;	/* 0 if it counts, else at least 1 */
+	bool		node_last;		/* time, sequence, node; else time, node, sequence */
+} SnoLayout;
+
+/* An id as a number */
+typedef struct SnoFlake
+{
+	uint64_t	high;
+	uint64_t	low;
+} SnoFlake;
+
+typedef struct SnoFlakeParts
+{
+	uint64_t	time;			/* units of the layout, or a number that was counted */
+	uint64_t	node;
+	uint64_t	sequence;
+} SnoFlakeParts;
+
+/* The nodes that a generator has. */
+typedef struct SnoNodes
+{
+	SnoLayout	layout;
+	uint64_t	first;
+	uint32_t	size;			/* ids of a unit of the layout, on one side */
+} SnoNodes;
+
+/* When an id is issued: the unit of the state word, and the least c that it may have. */
+typedef struct SnoFlakeTime
+{
+	uint64_t	unit;
+	uint32_t	least;
+} SnoFlakeTime;
+
+extern SnoFlake sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts);
+extern SnoFlakeParts sno_flake_unpack(const SnoLayout *layout, SnoFlake id);
+extern uint64_t sno_flake_last_time(const SnoLayout *layout, bool sealed);
+extern uint32_t sno_flake_size(const SnoLayout *layout, uint64_t nodes);
+extern bool sno_flake_word(const SnoNodes *nodes, SnoFlakeParts parts, uint64_t *word);
+
+static inline unsigned
+sno_layout_bits(const SnoLayout *layout)
+{
+	return layout->time_bits + layout->node_bits + layout->sequence_bits;
+}
+
+static inline uint64_t
+sno_bits_max(unsigned bits)
+{
+	return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
+}
+
+/* Units of the layout that are in 4 ms; 1 if it has longer ones. */
+static inline uint32_t
+sno_layout_slots(const SnoLayout *layout)
+{
+	return layout->unit == 1 || layout->unit == 2 ? 4 / layout->unit : 1;
+}
+
+/* The time of a layout, in ms since 2010. */
+static inline int64_t
+sno_layout_msec(const SnoLayout *layout, uint64_t time)
+{
+	return (int64_t) (time * layout->unit) + layout->epoch - SNO_EPOCH_MSEC;
+}
+
+/* The time of a layout at `msec` since 2010, which is not before its epoch. */
+static inline uint64_t
+sno_layout_time(const SnoLayout *layout, int64_t msec)
+{
+	return (uint64_t) (msec + SNO_EPOCH_MSEC - layout->epoch) / layout->unit;
+}
+
+/* The last sequence of the state words. */
+static inline uint32_t
+sno_nodes_sequence_max(const SnoNodes *nodes)
+{
+	return sno_layout_slots(&nodes->layout) * nodes->size - 1;
+}
+
+/*
+ * When to issue at `msec` since 2010.  Times of long units are those of their first ms.
+ */
+static inline SnoFlakeTime
+sno_flake_at(const SnoNodes *nodes, int64_t msec)
+{
+	const SnoLayout *layout = &nodes->layout;
+
+	if (layout->unit >= SNO_UNIT_MSEC)
+		msec = sno_layout_msec(layout, sno_layout_time(layout, msec));
+	return (SnoFlakeTime) {
+		.unit = (uint64_t) msec / SNO_UNIT_MSEC,
+		.least = layout->unit >= SNO_UNIT_MSEC ? 0 :
+			(uint32_t) (msec % SNO_UNIT_MSEC) / layout->unit * nodes->size
+	};
+}
+
+/* When to issue the number after this state word, from the highest sequence on. */
+static inline SnoFlakeTime
+sno_flake_count(uint64_t word)
+{
+	return (SnoFlakeTime) {
+		.unit = SNO_WORD_UNIT(word) + (SNO_WORD_SEQUENCE(word) >= SNO_COUNTER_BLOCK)
+	};
+}
+
+/* The parts of the id that a state word stands for. */
+static inline SnoFlakeParts
+sno_flake_parts(const SnoNodes *nodes, uint64_t word)
+{
+	const SnoLayout *layout = &nodes->layout;
+	uint32_t	c = SNO_WORD_SEQUENCE(word);
+	uint32_t	slot,
+				k;
+	unsigned	half = layout->sequence_bits - 1;
+
+	if (layout->unit == 0)
+		return (SnoFlakeParts) {
+			.time = (SNO_WORD_UNIT(word) - 1) * SNO_COUNTER_BLOCK + c + 1,
+			.node = nodes->first
+		};
+	slot = layout->unit < SNO_UNIT_MSEC ? c / nodes->size : 0;
+	k = c - slot * nodes->size;
+	return (SnoFlakeParts) {
+		/* The last ms of the 4: a longer unit that begins in them has begun by then. */
+		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC) +
+								(layout->unit < SNO_UNIT_MSEC ? slot * layout->unit : SNO_UNIT_MSEC - 1)),
+		.node = nodes->first + (k >> half),
+		.sequence = (uint64_t) SNO_WORD_TICK_TOCK(word) << half | (k & sno_bits_max(half))
+	};
+}
+
+#endif							/* SNO_CORE_FLAKE_H */
