@@ -8,7 +8,7 @@ DATA = $(call sources,sql/*--*.sql)
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
-	$(addprefix src/core/, generator.o backfill.o feed.o grant.o flake.o) \
+	$(addprefix src/core/, generator.o backfill.o feed.o grant.o flake.o sparx.o ff1.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o activity.o clock.o attempt.o worker.o grant.o) \
