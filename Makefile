@@ -16,6 +16,7 @@ OBJS = \
 	$(addprefix src/lease/, table.o row.o record.o lease.o layout.o definition.o) \
 	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o backfill.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, group.o state.o use.o named.o snapshot.o) \
+	$(addprefix src/flake/, key.o seal.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
@@ -73,6 +74,9 @@ ifneq ($(shell perl $(PG_PROVE_FLAGS) -MPostgreSQL::Test::Cluster -ce 1 2>&1), -
 prove_installcheck = @echo "TAP tests skipped: they need Perl's IPC::Run (libipc-run-perl on Debian) and PostgreSQL::Test (of PGXS)"
 endif
 endif
+
+# AES, if the server has it.
+SHLIB_LINK += $(filter -lcrypto, $(LIBS))
 
 # What is called within the library isn't looked for in all others first, which
 # takes each session's first id some time.

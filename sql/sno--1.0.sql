@@ -1079,6 +1079,62 @@ COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interva
     'default partition has rows for it';
 
 --
+-- keys
+--
+
+-- They read the table of keys.  So they aren't immutable: the planner must not keep what
+-- they return, and an index on it would be wrong after the key was created anew.
+
+CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_seal(sno, text) IS
+    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, by the key of '
+    'that name: 16 characters of 2-9 and a-x that tell neither time nor '
+    'neighbours. Radix 32, empty tweak. Error 42704 if there is no such key, '
+    '0A000 if the server was built without OpenSSL';
+
+CREATE FUNCTION sno_unseal(sealed text, key text) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_unseal(text, text) IS
+    'the id that sno_seal() encrypted by the key of that name. With another '
+    'key the result is another id. Error 22P02 unless the text is 16 '
+    'characters of 2-9 and a-x, 42704 if there is no such key, 0A000 if the '
+    'server was built without OpenSSL';
+
+CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
+AS 'MODULE_PATHNAME', 'sno_seal_bigint'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_seal(bigint, text) IS
+    'the id encrypted by SPARX-64/128, by the key of that name, as Randflake '
+    'encrypts its raw ids: the first byte of a block is the lowest. The '
+    'result can be negative. Error 42704 if there is no such key';
+
+CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
+AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_unseal(bigint, text) IS
+    'the id that sno_seal() encrypted by the key of that name. With another '
+    'key the result is another id. Error 42704 if there is no such key';
+
+CREATE FUNCTION sno_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_create_key(text, bytea) IS
+    'create a key that encrypts ids, with a name of 1 to 63 bytes, else error '
+    '42602, and a secret of 16 bytes, else error 22023: a random one if null. '
+    'A secret that is given may come into the server''s log, with the '
+    'statement. Dumps have no keys. Error 42710 if there is one of that name';
+
+CREATE FUNCTION sno_drop_key(name text) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_drop_key(text) IS
+    'drop a key; ids that it sealed can then be read no more. Error 42704 if '
+    'there is none of that name, 2BP01 if a generator uses it';
+
+--
 -- status
 --
 
@@ -1238,6 +1294,7 @@ CREATE TABLE sno_catalog.sno_generator (
     meta         integer CHECK (meta BETWEEN 0 AND 255),
     system_identifier bigint NOT NULL,
     timeline     integer NOT NULL,
+    key          text COLLATE pg_catalog."C",
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
         pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
                              partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
@@ -1260,6 +1317,8 @@ COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
     'WAL timeline of that server';
+COMMENT ON COLUMN sno_catalog.sno_generator.key IS
+    'name of the key that encrypts its ids; null if they are not encrypted';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id; else error 23P01';
 
@@ -1371,6 +1430,48 @@ ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_truncated;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >= 100');
 
+-- The keys that encrypt ids (src/flake/key.c).  Only functions read and write the table:
+-- there are no grants and no policies, dumps leave it out, and the trigger refuses SQL and
+-- drops what logical replication brings.  Statistics, which some roles can read, would
+-- have secrets.
+
+CREATE TABLE sno_catalog.sno_key (
+    name   text COLLATE pg_catalog."C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
+    secret bytea NOT NULL CHECK (octet_length(secret) = 16),
+    made   timestamptz NOT NULL
+) USING heap;
+ALTER TABLE sno_catalog.sno_key ALTER COLUMN secret SET STATISTICS 0;
+ALTER TABLE sno_catalog.sno_key ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sno_catalog.sno_key FORCE ROW LEVEL SECURITY;
+COMMENT ON TABLE sno_catalog.sno_key IS
+    'keys that encrypt ids; change them with sno_create_key() and '
+    'sno_drop_key(). Not in dumps';
+COMMENT ON COLUMN sno_catalog.sno_key.name IS
+    'name of the key, 1 to 63 bytes; there is one key of a name';
+COMMENT ON COLUMN sno_catalog.sno_key.secret IS
+    'secret of the key, 16 bytes';
+COMMENT ON COLUMN sno_catalog.sno_key.made IS
+    'when the key was created';
+
+CREATE FUNCTION sno_catalog.sno_key_changed() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_catalog.sno_key_changed() IS
+    'trigger function of table sno_key; error 39P01 anywhere else';
+
+CREATE TRIGGER sno_key_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_key
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_key_changed();
+COMMENT ON TRIGGER sno_key_changed ON sno_catalog.sno_key IS
+    'refuses changes by SQL, and drops what logical replication brings';
+CREATE TRIGGER sno_key_truncated
+BEFORE TRUNCATE ON sno_catalog.sno_key
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_key_changed();
+COMMENT ON TRIGGER sno_key_truncated ON sno_catalog.sno_key IS
+    'keeps keys from being deleted';
+ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_changed;
+ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_truncated;
+
 --
 -- grants
 --
@@ -1397,6 +1498,16 @@ GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
+TO pg_database_owner;
+
+-- Whoever may unseal ids learns what sealing hides.
+REVOKE EXECUTE ON FUNCTION
+    sno_create_key(text, bytea), sno_drop_key(text),
+    sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    sno_create_key(text, bytea), sno_drop_key(text),
+    sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
 TO pg_database_owner;
 
 -- What generators do.  Only members of pg_monitor see those of other databases.

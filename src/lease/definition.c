@@ -49,12 +49,12 @@
 enum
 {
 	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
-	SYSTEM_IDENTIFIER, TIMELINE,
-	COLUMNS = TIMELINE
+	SYSTEM_IDENTIFIER, TIMELINE, KEY,
+	COLUMNS = KEY
 };
 
 static const Oid column_types[COLUMNS] = {
-	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID
+	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID, TEXTOID
 };
 
 static Oid	table;
@@ -96,13 +96,19 @@ is_made_here(Relation rel, HeapTuple tuple)
 static SnoDefinition
 definition_of(Relation rel, HeapTuple tuple)
 {
-	return (SnoDefinition) {
+	bool		null;
+	Datum		key = heap_getattr(tuple, KEY, RelationGetDescr(rel), &null);
+	SnoDefinition d = {
 		.partition = column(rel, tuple, PARTITION),
 		.sequence_min = column(rel, tuple, SEQUENCE_MIN),
 		.sequence_max = column(rel, tuple, SEQUENCE_MAX),
 		.meta = column(rel, tuple, META),
 		.made_here = is_made_here(rel, tuple)
 	};
+
+	if (!null)
+		text_to_cstring_buffer(DatumGetTextPP(key), d.key, sizeof(d.key));
+	return d;
 }
 
 /* The definition by that name, as this transaction sees it.  Waits for no lock. */
@@ -164,6 +170,28 @@ sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 		systable_endscan(scan);
 	}
 	relation_close(rel, AccessShareLock);
+}
+
+/* The name of a generator that uses a key, NULL if there is none.  Waits for the lock. */
+char *
+sno_definition_using_key(const char *key)
+{
+	Relation	rel = table_open(find_table(), AccessShareLock);
+	ScanKeyData equal;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		null;
+	char	   *name = NULL;
+
+	sno_table_check(rel, SNO_DEFINITION_TABLE, column_types, COLUMNS);
+	ScanKeyInit(&equal, KEY, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(key));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &equal);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		name = TextDatumGetCString(heap_getattr(tuple, NAME, RelationGetDescr(rel), &null));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return name;
 }
 
 static void
@@ -308,8 +336,8 @@ refuse_conflict(Wanted w)
 
 #define INSERT_DEFINITION \
 	"INSERT INTO sno_catalog.sno_generator " \
-	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline) " \
-	"VALUES ($1, $2, $3, $4, $5, $6, $7)"
+	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline, key) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 
 void
 sno_definition_insert(const char *name, const SnoDefinition *d)
@@ -319,9 +347,9 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 		CStringGetTextDatum(name), Int32GetDatum(d->partition),
 		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
 		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
-		Int32GetDatum((int32) GetWALInsertionTimeLine())
+		Int32GetDatum((int32) GetWALInsertionTimeLine()), CStringGetTextDatum(d->key)
 	};
-	const char *nulls = d->meta < 0 ? "    n  " : NULL;
+	char		nulls[COLUMNS + 1] = "        ";
 	Size		length = strlen(name);
 
 	if (length == 0 || length >= NAMEDATALEN)
@@ -330,6 +358,10 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 				 errmsg("invalid name of a generator: \"%s\"", name),
 				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
 	memcpy(types, column_types, sizeof(types));
+	if (d->meta < 0)
+		nulls[META - 1] = 'n';
+	if (d->key[0] == '\0')
+		nulls[KEY - 1] = 'n';
 	if (change_definitions(INSERT_DEFINITION " ON CONFLICT DO NOTHING",
 				COLUMNS, types, values, nulls) > 0)
 		return;

@@ -24,6 +24,7 @@ typedef struct SnoDefinition
 	int32		sequence_max;
 	int32		meta;			/* -1 if callers choose */
 	bool		made_here;		/* on this server, as it is now? */
+	char		key[NAMEDATALEN];	/* what its ids are encrypted with, empty if nothing */
 } SnoDefinition;
 
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
@@ -42,6 +43,7 @@ extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(const char *name, const SnoDefinition *definition);
 extern Oid	sno_definition_table(void);
 extern void sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg);
+extern char *sno_definition_using_key(const char *key);
 extern Bitmapset *sno_definition_partitions(void);
 
 #endif							/* SNO_DEFINITION_H */

@@ -1,0 +1,251 @@
+/*
+ * key.c
+ *		Keys that encrypt ids: the table sno_key.
+ *
+ * A key has a name, which callers use, and a secret, which only these functions read.
+ * Nobody else has a right on the table, and row security without a policy hides the rows
+ * from roles that may read all tables.  Rows are written by the functions of the heap,
+ * and not by SQL, so no statement, plan or parameter in a log has the secret.  Logical
+ * decoding leaves the rows out.  Statistics leave the secrets out.  Dumps have no rows.
+ *
+ * The table has no index.  Who creates a key holds a lock that keeps others from it until
+ * the end of the transaction, so names are unique.  Who uses a key in a definition holds
+ * it against sno_drop_key(), which then sees the definition.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "replication/logicalworker.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "flake/key.h"
+#include "lease/definition.h"
+#include "lease/table.h"
+
+#define TABLE	"sno_key"
+
+enum
+{
+	NAME = 1, SECRET, MADE,
+	COLUMNS = MADE
+};
+
+static const Oid column_types[COLUMNS] = {TEXTOID, BYTEAOID, TIMESTAMPTZOID};
+
+uint64		sno_keys_version = 1;
+
+static Oid	table;
+
+static void
+keys_changed(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == table)
+		sno_keys_version++;
+}
+
+static Relation
+open_keys(LOCKMODE mode)
+{
+	static bool watched = false;
+	Relation	rel;
+
+	if (!watched)
+		CacheRegisterRelcacheCallback(keys_changed, (Datum) 0);
+	watched = true;
+	table = sno_table_require(TABLE);
+	rel = table_open(table, mode);
+	sno_table_check(rel, TABLE, column_types, COLUMNS);
+	return rel;
+}
+
+/* Is there a key of this name?  Then get its row's place and secret, unless NULL. */
+static bool
+find_key(Relation rel, const char *name, ItemPointer place, uint8 *secret)
+{
+	ScanKeyData equal;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+	bool		null;
+
+	ScanKeyInit(&equal, NAME, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &equal);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found && place != NULL)
+		*place = tuple->t_self;
+	if (found && secret != NULL)
+	{
+		bytea	   *value = DatumGetByteaPP(heap_getattr(tuple, SECRET, RelationGetDescr(rel), &null));
+
+		Assert(VARSIZE_ANY_EXHDR(value) == SNO_KEY_SIZE);
+		memcpy(secret, VARDATA_ANY(value), SNO_KEY_SIZE);
+	}
+	systable_endscan(scan);
+	return found;
+}
+
+pg_noreturn static void
+key_missing(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("key \"%s\" does not exist", name),
+			 errhint("Create it with sno_create_key(). Dumps have no keys: after a restore, create it with the same secret.")));
+}
+
+/* Get the secret of a key.  The caller wipes it after use. */
+void
+sno_key_secret(const char *name, uint8 *secret)
+{
+	Relation	rel = open_keys(AccessShareLock);
+
+	if (!find_key(rel, name, NULL, secret))
+		key_missing(name);
+	table_close(rel, AccessShareLock);
+}
+
+/* Keep a key from being dropped until the end of the transaction. */
+void
+sno_key_hold(const char *name)
+{
+	Relation	rel = open_keys(RowShareLock);
+
+	if (!find_key(rel, name, NULL, NULL))
+		key_missing(name);
+	table_close(rel, NoLock);
+}
+
+/* After a change: show it to what this transaction does next, and to others when it ends. */
+static void
+close_changed(Relation rel)
+{
+	CacheInvalidateRelcache(rel);
+	CommandCounterIncrement();
+	table_close(rel, NoLock);
+}
+
+static void
+insert_key(Relation rel, const char *name, const uint8 *secret)
+{
+	char		value[VARHDRSZ + SNO_KEY_SIZE];
+	Datum		values[COLUMNS];
+	bool		null[COLUMNS] = {false};
+	HeapTuple	tuple;
+
+	SET_VARSIZE(value, sizeof(value));
+	memcpy(VARDATA(value), secret, SNO_KEY_SIZE);
+	values[NAME - 1] = CStringGetTextDatum(name);
+	values[SECRET - 1] = PointerGetDatum(value);
+	values[MADE - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, null);
+	heap_insert(rel, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	explicit_bzero(value, sizeof(value));
+	explicit_bzero(tuple->t_data, tuple->t_len);
+	heap_freetuple(tuple);
+}
+
+PG_FUNCTION_INFO_V1(sno_create_key);
+Datum
+sno_create_key(PG_FUNCTION_ARGS)
+{
+	char	   *name;
+	uint8		secret[SNO_KEY_SIZE];
+	Relation	rel;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("name of a key can't be null")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a key: \"%s\"", name),
+				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+	if (!PG_ARGISNULL(1))
+	{
+		bytea	   *given = PG_GETARG_BYTEA_PP(1);
+
+		if (VARSIZE_ANY_EXHDR(given) != SNO_KEY_SIZE)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("secret of key \"%s\" has %d bytes, not %d",
+							name, (int) VARSIZE_ANY_EXHDR(given), SNO_KEY_SIZE)));
+		memcpy(secret, VARDATA_ANY(given), SNO_KEY_SIZE);
+	}
+	else if (!pg_strong_random(secret, SNO_KEY_SIZE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate a random secret")));
+
+	PreventCommandIfReadOnly("sno_create_key()");
+	rel = open_keys(ShareUpdateExclusiveLock);
+	if (find_key(rel, name, NULL, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("key \"%s\" already exists", name)));
+	insert_key(rel, name, secret);
+	explicit_bzero(secret, sizeof(secret));
+	close_changed(rel);
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_drop_key);
+Datum
+sno_drop_key(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Relation	rel;
+	ItemPointerData place;
+	char	   *generator;
+
+	PreventCommandIfReadOnly("sno_drop_key()");
+	rel = open_keys(ExclusiveLock);
+	if (!find_key(rel, name, &place, NULL))
+		key_missing(name);
+	generator = sno_definition_using_key(name);
+	if (generator != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("key \"%s\" is in use", name),
+				 errdetail("Generator \"%s\" encrypts its ids with it.", generator),
+				 errhint("Drop the generator first, with sno_drop_generator().")));
+	simple_heap_delete(rel, &place);
+	close_changed(rel);
+	PG_RETURN_VOID();
+}
+
+/*
+ * No SQL changes the table.  What logical replication brings is dropped: each server has
+ * keys of its own, and one of the same name must not stop the replication.
+ */
+PG_FUNCTION_INFO_V1(sno_key_changed);
+Datum
+sno_key_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("sno_key_changed() is the trigger of table \"%s\"", TABLE)));
+	if (IsLogicalWorker() && TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		PG_RETURN_POINTER(NULL);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" can't be changed by SQL", TABLE),
+			 errhint("Use sno_create_key() and sno_drop_key().")));
+}

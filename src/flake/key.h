@@ -1,0 +1,18 @@
+/*
+ * key.h
+ *		Keys that encrypt ids: the table sno_key.
+ */
+#ifndef SNO_KEY_H
+#define SNO_KEY_H
+
+#include "postgres.h"
+
+#define SNO_KEY_SIZE	16		/* bytes of a secret */
+
+/* Changes whenever there may be other keys. */
+extern uint64 sno_keys_version;
+
+extern void sno_key_secret(const char *name, uint8 *secret);
+extern void sno_key_hold(const char *name);
+
+#endif							/* SNO_KEY_H */

@@ -1,0 +1,187 @@
+/*
+ * seal.c
+ *		Sealed ids: sno_seal() and sno_unseal().
+ *
+ * An id of type sno is sealed by FF1 with AES-128, a bigint by SPARX-64/128.  Both are
+ * permutations.  So each id has one sealed form, and what was sealed with another key
+ * gives another id and no error.
+ *
+ * What is made of a key is kept as long as the call's place in a plan, and until keys may
+ * have changed.
+ */
+#include "postgres.h"
+
+#ifdef USE_OPENSSL
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#endif
+
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "core/ff1.h"
+#include "core/sparx.h"
+#include "flake/key.h"
+#include "simd/codec.h"
+#include "type/fields.h"
+
+/* What is made of the key that a call used last */
+typedef struct Seal
+{
+	uint64		keys_version;	/* at that time; 0 if there is no key yet */
+	int			name_size;
+	char		name[NAMEDATALEN];	/* of the key; not terminated */
+	SnoSparx	sparx;
+	SnoFf1		ff1;
+#ifdef USE_OPENSSL
+	EVP_CIPHER_CTX *aes;
+#endif
+	MemoryContextCallback wipe;
+} Seal;
+
+extern Datum sno_in(PG_FUNCTION_ARGS);
+
+typedef void (*Prepare) (Seal *seal, const uint8 *secret);
+
+static void
+wipe_seal(void *arg)
+{
+#ifdef USE_OPENSSL
+	EVP_CIPHER_CTX_free(((Seal *) arg)->aes);
+#endif
+	explicit_bzero(arg, sizeof(Seal));
+}
+
+static Seal *
+new_seal(MemoryContext context)
+{
+	Seal	   *seal = MemoryContextAllocZero(context, sizeof(Seal));
+
+	seal->wipe.func = wipe_seal;
+	seal->wipe.arg = seal;
+	MemoryContextRegisterResetCallback(context, &seal->wipe);
+	return seal;
+}
+
+/* What is made of the key that the second argument names. */
+static Seal *
+seal_of(FunctionCallInfo fcinfo, Prepare prepare)
+{
+	Seal	   *seal = fcinfo->flinfo->fn_extra;
+	text	   *name = PG_GETARG_TEXT_PP(1);
+	int			size = VARSIZE_ANY_EXHDR(name);
+	uint64		version = sno_keys_version;
+	uint8		secret[SNO_KEY_SIZE];
+
+	if (seal == NULL)
+		fcinfo->flinfo->fn_extra = seal = new_seal(fcinfo->flinfo->fn_mcxt);
+	if (seal->keys_version == version && seal->name_size == size &&
+		memcmp(seal->name, VARDATA_ANY(name), size) == 0)
+		return seal;
+
+	seal->keys_version = 0;
+	sno_key_secret(text_to_cstring(name), secret);
+	prepare(seal, secret);
+	explicit_bzero(secret, sizeof(secret));
+	/* There is a key of this name, so it isn't longer than names are. */
+	memcpy(seal->name, VARDATA_ANY(name), size);
+	seal->name_size = size;
+	seal->keys_version = version;
+	return seal;
+}
+
+/* ---------------- sno ---------------- */
+
+#ifdef USE_OPENSSL
+
+static void
+check_aes(bool passed)
+{
+	if (!passed)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not encrypt with AES: %s",
+						ERR_reason_error_string(ERR_get_error()))));
+}
+
+static void
+encrypt_block(void *aes, const uint8_t *plain, uint8_t *cipher)
+{
+	int			size;
+
+	check_aes(EVP_EncryptUpdate(aes, cipher, &size, plain, SNO_BLOCK_SIZE) == 1);
+}
+
+static void
+prepare_ff1(Seal *seal, const uint8 *secret)
+{
+	if (seal->aes == NULL)
+		seal->aes = EVP_CIPHER_CTX_new();
+	check_aes(seal->aes != NULL &&
+			  EVP_EncryptInit_ex(seal->aes, EVP_aes_128_ecb(), NULL, secret, NULL) == 1 &&
+			  EVP_CIPHER_CTX_set_padding(seal->aes, 0) == 1);
+	sno_ff1_start(&seal->ff1, encrypt_block, seal->aes);
+}
+
+#else
+
+static void
+prepare_ff1(Seal *seal, const uint8 *secret)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("sealing ids of type sno is not supported by this build"),
+			 errhint("Compile PostgreSQL using --with-ssl=openssl, and then the extension.")));
+}
+
+#endif							/* USE_OPENSSL */
+
+PG_FUNCTION_INFO_V1(sno_seal);
+Datum
+sno_seal(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	Sno			sealed = sno_ff1_encrypt(&seal->ff1, PG_GETARG_SNO_P(0));
+	char		result[SNO_TEXT_SIZE];
+
+	sno_encode(&sealed, result);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(result, SNO_TEXT_SIZE));
+}
+
+PG_FUNCTION_INFO_V1(sno_unseal);
+Datum
+sno_unseal(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	char	   *sealed = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Sno		   *id = DatumGetSnoP(DirectFunctionCall1(sno_in, CStringGetDatum(sealed)));
+
+	*id = sno_ff1_decrypt(&seal->ff1, id);
+	PG_RETURN_SNO_P(id);
+}
+
+/* ---------------- bigint ---------------- */
+
+static void
+prepare_sparx(Seal *seal, const uint8 *secret)
+{
+	sno_sparx_schedule(&seal->sparx, secret);
+}
+
+PG_FUNCTION_INFO_V1(sno_seal_bigint);
+Datum
+sno_seal_bigint(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_sparx);
+
+	PG_RETURN_INT64((int64) sno_sparx_encrypt(&seal->sparx, (uint64) PG_GETARG_INT64(0)));
+}
+
+PG_FUNCTION_INFO_V1(sno_unseal_bigint);
+Datum
+sno_unseal_bigint(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_sparx);
+
+	PG_RETURN_INT64((int64) sno_sparx_decrypt(&seal->sparx, (uint64) PG_GETARG_INT64(0)));
+}

@@ -1,0 +1,191 @@
+--
+-- Keys, and the ids that they seal
+--
+-- These tests have a database of their own, because their keys and roles would be in the
+-- way of others.
+--
+SET client_min_messages = warning;
+SELECT current_database() AS db \gset
+DROP DATABASE IF EXISTS regress_sno_keys;
+DROP ROLE IF EXISTS regress_sno_owner, regress_sno_user, regress_sno_reader;
+CREATE ROLE regress_sno_owner;
+CREATE ROLE regress_sno_user;
+CREATE ROLE regress_sno_reader IN ROLE pg_read_all_data;
+CREATE DATABASE regress_sno_keys OWNER regress_sno_owner;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\c regress_sno_keys
+SET client_min_messages = warning;
+CREATE EXTENSION sno;
+RESET client_min_messages;
+
+-- The ids of Randflake, both ways
+CREATE TEMP TABLE vector (
+    secret text,
+    raw bigint,
+    sealed bigint,
+    encoded text,
+    unix bigint,
+    node bigint,
+    sequence bigint);
+\set load '\\copy vector FROM ' :abs_srcdir '/vectors/randflake.tsv'
+:load
+SELECT count(sno_create_key(secret, decode(secret, 'hex'))) FROM vector;
+-- Each query shows the cases that fail: none.
+SELECT * FROM vector WHERE sno_seal(raw, secret) <> sealed;
+SELECT * FROM vector WHERE sno_unseal(sealed, secret) <> raw;
+
+-- Ids of type sno, both ways
+SELECT sno_create_key('url', '\x2b7e151628aed2a6abf7158809cf4f3c');
+SELECT id, sno_seal(id, 'url') AS sealed, sno_unseal(sno_seal(id, 'url'), 'url') = id AS back
+FROM (VALUES ('2222222222222222'::sno), ('9q7lkdko28bag222'), ('xxxxxxxxxxxxxxxx')) AS v (id);
+SELECT sno_unseal('9pvcplf3hghg6a9r', 'url');
+-- Many ids, with one key and with a key for each
+SELECT sno_make('2026-01-01', 7, partition => n) AS id, n::bigint << 44 AS flake, n
+INTO TEMP item FROM generate_series(1, 10000) AS n;
+SELECT count(DISTINCT sno_seal(id, 'url')), count(DISTINCT sno_seal(flake, 'url')),
+    bool_and(sno_unseal(sno_seal(id, 'url'), 'url') = id) AS back,
+    bool_and(sno_unseal(sno_seal(flake, 'url'), 'url') = flake) AS flake_back
+FROM item;
+SELECT count(DISTINCT sno_seal(id, secret)), count(DISTINCT sno_seal(flake, secret)),
+    bool_and(sno_unseal(sno_seal(id, secret), secret) = id) AS back,
+    bool_and(sno_unseal(sno_seal(flake, secret), secret) = flake) AS flake_back
+FROM item, vector WHERE n <= 10;
+
+-- Another key gives another id.
+SELECT sno_create_key('another', '\x000102030405060708090a0b0c0d0e0f');
+SELECT sno_unseal('9pvcplf3hghg6a9r', 'another'), sno_unseal(4594531474933654033, 'another');
+
+-- A lookup by what the URL has: the id is found by the index.
+CREATE TABLE page (id sno PRIMARY KEY);
+INSERT INTO page SELECT id FROM item;
+ANALYZE page;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT id FROM page WHERE id = sno_unseal('8rcjkjbkd7a6hjid', 'url');
+-- The result depends on a table, so it can't be indexed.
+\set VERBOSITY sqlstate
+CREATE INDEX ON page (sno_seal(id, 'url'));
+\set VERBOSITY default
+
+-- Keys are random by default.
+SELECT sno_create_key('random'), sno_create_key('other');
+SELECT sno_seal(1, 'random') <> sno_seal(1, 'other') AS differ, sno_unseal(sno_seal(1, 'random'), 'random');
+
+-- Nulls
+SELECT sno_seal(NULL::sno, 'url') IS NULL AND sno_seal(1, NULL) IS NULL AND sno_unseal(NULL::bigint, 'url') IS NULL
+    AND sno_unseal(NULL::text, 'url') IS NULL AND sno_unseal('2222222222222222', NULL) IS NULL
+    AND sno_drop_key(NULL) IS NULL AS nulls;
+SELECT sno_create_key(NULL);
+\echo :LAST_ERROR_SQLSTATE
+
+-- Errors.  A sealed text is as strict as the type's own.
+SELECT sno_unseal('8rcjkjbkd7a6hji', 'url');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_unseal('8rcjkjbkd7a6hjidd', 'url');
+SELECT sno_unseal('8RCJKJBKD7A6HJID', 'url');
+SELECT sno_unseal(' 8rcjkjbkd7a6hji', 'url');
+SELECT sno_unseal('', 'url');
+SELECT sno_seal(1, 'none');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_unseal('8rcjkjbkd7a6hjid', repeat('n', 100));
+SELECT sno_seal('2222222222222222'::sno, '');
+SELECT sno_create_key('url');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_create_key('short', '\x00');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_create_key('long', repeat('x', 17)::bytea);
+SELECT sno_create_key('');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_create_key(repeat('n', 64));
+SELECT sno_create_key(repeat('n', 63));
+SELECT sno_drop_key('none');
+\echo :LAST_ERROR_SQLSTATE
+BEGIN READ ONLY;
+SELECT sno_seal(1, 'url');
+SELECT sno_create_key('late');
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT sno_drop_key('url');
+ROLLBACK;
+
+-- What a transaction changes counts at once, and no longer when it is rolled back.
+PREPARE seal AS SELECT sno_seal(1, 'url');
+EXECUTE seal;
+BEGIN;
+SELECT sno_drop_key('url');
+SAVEPOINT s;
+EXECUTE seal;
+ROLLBACK TO s;
+SELECT sno_create_key('url', '\x000102030405060708090a0b0c0d0e0f');
+EXECUTE seal;
+ROLLBACK;
+EXECUTE seal;
+SELECT sno_create_key('twice'), sno_create_key('twice');
+SELECT sno_drop_key('random');
+SELECT sno_seal(1, 'random');
+-- Not even a cursor that is open uses a key that was dropped.
+BEGIN;
+DECLARE c CURSOR FOR SELECT sno_seal(n::bigint, 'url') FROM generate_series(1, 3) AS n;
+FETCH c;
+SELECT sno_drop_key('url');
+FETCH c;
+ROLLBACK;
+
+-- A key that a definition names isn't dropped.
+BEGIN;
+SELECT sno_create_generator('sealed', 1);
+UPDATE sno_catalog.sno_generator SET key = 'url';
+SELECT sno_drop_key('url');
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+
+-- Only the database's owner may call the functions, and grants it by a superuser.
+SELECT p.oid::regprocedure AS function, has_function_privilege('regress_sno_owner', p.oid, 'execute') AS owner,
+    has_function_privilege('regress_sno_user', p.oid, 'execute') AS others
+FROM pg_proc p WHERE proname ~ '^sno_(un)?seal$|^sno_(create|drop)_key$' ORDER BY p.oid::regprocedure::text COLLATE "C";
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_seal(1, 'url');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_unseal('8rcjkjbkd7a6hjid', 'url');
+SELECT sno_create_key('mine');
+SELECT sno_drop_key('url');
+RESET SESSION AUTHORIZATION;
+GRANT EXECUTE ON FUNCTION sno_unseal(text, text) TO regress_sno_user;
+SET SESSION AUTHORIZATION regress_sno_user;
+SELECT sno_unseal('8rcjkjbkd7a6hjid', 'url');
+
+-- Nobody reads the table.
+SELECT * FROM sno_catalog.sno_key;
+SET SESSION AUTHORIZATION regress_sno_owner;
+SELECT sno_create_key('owned'), sno_seal(1, 'url');
+SELECT * FROM sno_catalog.sno_key;
+SELECT sno_drop_key('owned');
+RESET SESSION AUTHORIZATION;
+ANALYZE sno_catalog.sno_key;
+SET SESSION AUTHORIZATION regress_sno_reader;
+SELECT * FROM sno_catalog.sno_key;
+SELECT staattnum FROM pg_statistic WHERE starelid = 'sno_catalog.sno_key'::regclass ORDER BY 1;
+SET row_security = off;
+SELECT * FROM sno_catalog.sno_key;
+RESET row_security;
+RESET SESSION AUTHORIZATION;
+
+-- A superuser reads it, but no SQL changes it.
+SELECT name, encode(secret, 'hex'), made <= clock_timestamp() AS made FROM sno_catalog.sno_key WHERE name = 'url';
+INSERT INTO sno_catalog.sno_key VALUES ('mine', '\x000102030405060708090a0b0c0d0e0f', now());
+\echo :LAST_ERROR_SQLSTATE
+UPDATE sno_catalog.sno_key SET secret = '\x000102030405060708090a0b0c0d0e0f';
+DELETE FROM sno_catalog.sno_key;
+TRUNCATE sno_catalog.sno_key;
+SET session_replication_role = replica;
+DELETE FROM sno_catalog.sno_key;
+TRUNCATE sno_catalog.sno_key;
+RESET session_replication_role;
+CREATE TABLE elsewhere ();
+CREATE TRIGGER t AFTER INSERT ON elsewhere EXECUTE FUNCTION sno_catalog.sno_key_changed();
+INSERT INTO elsewhere DEFAULT VALUES;
+\echo :LAST_ERROR_SQLSTATE
+
+\c :db
+SET client_min_messages = warning;
+DROP DATABASE regress_sno_keys;
+DROP ROLE regress_sno_owner, regress_sno_user, regress_sno_reader;
