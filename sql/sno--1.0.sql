@@ -744,7 +744,8 @@ COMMENT ON FUNCTION sno_generate(integer, text) IS
     'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
     'if the definition has a metabyte, null means that one, and another one '
     'raises 22023; if it has none, null returns null; error 42704 if the '
-    'generator does not exist; waits and fails as sno_generate(integer) does';
+    'generator does not exist, 42809 if it has a layout; waits and fails as '
+    'sno_generate(integer) does';
 
 CREATE FUNCTION sno_create_generator(name text, partition integer,
     sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
@@ -791,7 +792,7 @@ AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_take_snapshot(text) IS
     'state of a named generator, in the form of the Go package; error 42704 '
-    'if it does not exist';
+    'if it does not exist, 42809 if it has a layout';
 
 CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -799,7 +800,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
     'let a named generator go on after a snapshot of it; never takes it back; '
     'defines the generator if it does not exist; error 22023 if the snapshot '
-    'is invalid or of another generator';
+    'is invalid or of another generator, 42809 if the generator has a layout';
 
 CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -1079,6 +1080,233 @@ COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interva
     'default partition has rows for it';
 
 --
+-- flakes: ids of other systems
+--
+
+CREATE FUNCTION sno_flake_timestamp(id bigint, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(bigint, text) IS
+    'time of an id of another system, of up to 64 bits, unsigned, exact to '
+    'the unit of its layout (sno_layout); null if the layout counts. Error '
+    '22008 if the time is too late for a timestamptz, 42704 if there is no '
+    'such layout, 42809 if its ids are not bigint, 22003 if the id is out of '
+    'range for the layout; a negative one is so, unless the layout has 64 '
+    'bits';
+
+CREATE FUNCTION sno_flake_timestamp(id uuid, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(uuid, text) IS
+    'time of an id of another system, of 128 bits, exact to the unit of its '
+    'layout (sno_layout); null if the layout counts. Error 22008 if the time '
+    'is too late for a timestamptz, 42704 if there is no such layout, 42809 '
+    'if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_timestamp(id bytea, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(bytea, text) IS
+    'time of an id of another system, of 9 to 15 bytes, exact to the unit of '
+    'its layout (sno_layout); null if the layout counts. Error 22008 if the '
+    'time is too late for a timestamptz, 42704 if there is no such layout, '
+    '42809 if its ids are not bytea, 22023 if the id has another length than '
+    'those of the layout';
+
+CREATE FUNCTION sno_flake_parts(id bigint, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(bigint, text) IS
+    'parts of an id of another system, of up to 64 bits, unsigned: its time, '
+    'exact to the unit of its layout (sno_layout), node and sequence, each '
+    'from 0 up. If the layout counts, the time is null, and sequence is the '
+    'number. Error 22008 if the time is too late for a timestamptz, 42704 if '
+    'there is no such layout, 42809 if its ids are not bigint, 22003 if the '
+    'id is out of range for the layout; a negative one is so, unless the '
+    'layout has 64 bits';
+
+CREATE FUNCTION sno_flake_parts(id uuid, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(uuid, text) IS
+    'parts of an id of another system, of 128 bits: its time, exact to the '
+    'unit of its layout (sno_layout), node and sequence, each from 0 up. If '
+    'the layout counts, the time is null, and sequence is the number. Error '
+    '22008 if the time is too late for a timestamptz, 42704 if there is no '
+    'such layout, 42809 if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_parts(id bytea, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(bytea, text) IS
+    'parts of an id of another system, of 9 to 15 bytes: its time, exact to '
+    'the unit of its layout (sno_layout), node and sequence, each from 0 up. '
+    'If the layout counts, the time is null, and sequence is the number. '
+    'Error 22008 if the time is too late for a timestamptz, 42704 if there is '
+    'no such layout, 42809 if its ids are not bytea, 22023 if the id has '
+    'another length than those of the layout';
+
+CREATE FUNCTION sno_flake_min(at timestamptz, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min(timestamptz, text) IS
+    'lowest id of another system, of up to 64 bits, in the unit of '
+    'its layout (sno_layout) that holds the time: node and sequence are 0. '
+    'Error 22008 if the layout does not have the time, or if the id would be '
+    'negative, 22023 if the layout counts, 42704 if there is no such layout, '
+    '42809 if its ids are not bigint';
+
+CREATE FUNCTION sno_flake_min_uuid(at timestamptz, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min_uuid(timestamptz, text) IS
+    'lowest id of another system, of 128 bits, in the unit of its layout '
+    '(sno_layout) that holds the time: node and sequence are 0. Error 22008 '
+    'if the layout does not have the time, 22023 if the layout counts, 42704 '
+    'if there is no such layout, 42809 if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_min_bytea(at timestamptz, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min_bytea(timestamptz, text) IS
+    'lowest id of another system, of 9 to 15 bytes, in the unit of its layout '
+    '(sno_layout) that holds the time: node and sequence are 0. Error 22008 '
+    'if the layout does not have the time, 22023 if the layout counts, 42704 '
+    'if there is no such layout, 42809 if its ids are not bytea';
+
+CREATE FUNCTION sno_flake_max(at timestamptz, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max(timestamptz, text) IS
+    'highest id of another system, of up to 64 bits, in the unit of '
+    'its layout (sno_layout) that holds the time: node and sequence are as '
+    'high as they can be. Error 22008 if the layout does not have the time, '
+    'or if the id would be negative, 22023 if the layout counts, 42704 if there '
+    'is no such layout, 42809 if its ids are not bigint';
+
+CREATE FUNCTION sno_flake_max_uuid(at timestamptz, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max_uuid(timestamptz, text) IS
+    'highest id of another system, of 128 bits, in the unit of its layout '
+    '(sno_layout) that holds the time: node and sequence are as high as they '
+    'can be. Error 22008 if the layout does not have the time, 22023 if the '
+    'layout counts, 42704 if there is no such layout, 42809 if its ids are '
+    'not uuid';
+
+CREATE FUNCTION sno_flake_max_bytea(at timestamptz, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max_bytea(timestamptz, text) IS
+    'highest id of another system, of 9 to 15 bytes, in the unit of its '
+    'layout (sno_layout) that holds the time: node and sequence are as high '
+    'as they can be. Error 22008 if the layout does not have the time, 22023 '
+    'if the layout counts, 42704 if there is no such layout, 42809 if its ids '
+    'are not bytea';
+
+CREATE FUNCTION sno_flake_make(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make(timestamptz, bigint, bigint, text) IS
+    'id of another system, of up to 64 bits, unsigned, made of the unit of '
+    'its layout (sno_layout) that holds the time, a node and a sequence, each '
+    'from 0 up. The highest bit of 64 is the sign. Error 22008 if the layout '
+    'does not have the time, 22003 if node or sequence is out of range, '
+    '22023 if the layout counts, 42704 if there is no such layout, 42809 if '
+    'its ids are not bigint';
+
+CREATE FUNCTION sno_flake_make_uuid(at timestamptz, node bigint, sequence bigint, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make_uuid(timestamptz, bigint, bigint, text) IS
+    'id of another system, of 128 bits, made of the unit of its layout '
+    '(sno_layout) that holds the time, a node and a sequence, each from 0 up. '
+    'Error 22008 if the layout does not have the time, 22003 if node or '
+    'sequence is out of range, 22023 if the layout counts, 42704 if there is '
+    'no such layout, 42809 if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_make_bytea(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make_bytea(timestamptz, bigint, bigint, text) IS
+    'id of another system, of 9 to 15 bytes, made of the unit of its layout '
+    '(sno_layout) that holds the time, a node and a sequence, each from 0 up. '
+    'Error 22008 if the layout does not have the time, 22003 if node or '
+    'sequence is out of range, 22023 if the layout counts, 42704 if there is '
+    'no such layout, 42809 if its ids are not bytea';
+
+CREATE FUNCTION sno_flake_text(id bigint, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(bigint, text) IS
+    'text form of an id of another system, of up to 64 bits, unsigned: a '
+    'number in the digits of its layout (sno_layout), without leading zeros; '
+    'decimal if the layout has no digits. Error 42704 if there is no such '
+    'layout, 42809 if its ids are not bigint, 22003 if the id is out of range '
+    'for the layout; a negative one is so, unless the layout has 64 bits';
+
+CREATE FUNCTION sno_flake_text(id uuid, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(uuid, text) IS
+    'text form of an id of another system, of 128 bits: a number in the '
+    'digits of its layout (sno_layout), without leading zeros; that of the '
+    'type if the layout has no digits. Error 42704 if there is no such '
+    'layout, 42809 if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_text(id bytea, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(bytea, text) IS
+    'text form of an id of another system, of 9 to 15 bytes: a number in the '
+    'digits of its layout (sno_layout), without leading zeros; hexadecimal if '
+    'the layout has no digits. Error 42704 if there is no such layout, 42809 '
+    'if its ids are not bytea, 22023 if the id has another length than those '
+    'of the layout';
+
+CREATE FUNCTION sno_flake_from_text(text text, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text(text, text) IS
+    'id of another system, of up to 64 bits, unsigned, from its text form: a '
+    'number in the digits of its layout (sno_layout); decimal if the layout '
+    'has no digits. From 2^63 on the id is negative. Error 22P02 if it is '
+    'empty or has another character, 22003 if it has more bits than the '
+    'layout, 42704 if there is no such layout, 42809 if its ids are not bigint';
+
+CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text) IS
+    'id of another system, of 128 bits, from its text form: a number in the '
+    'digits of its layout (sno_layout); that of the type if the layout has no '
+    'digits. Error 22P02 if it is empty or has another character, 22003 if '
+    'it has more bits than the layout, 42704 if there is no such layout, '
+    '42809 if its ids are not uuid';
+
+CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text) IS
+    'id of another system, of 9 to 15 bytes, from its text form: a number in '
+    'the digits of its layout (sno_layout); hexadecimal if the layout has no '
+    'digits, in upper or lower case, two digits a byte. Error 22P02 if it is '
+    'empty or has another character, 22003 if it has more bits than the '
+    'layout, 42704 if there is no such layout, 42809 if its ids are not bytea';
+
+--
 -- keys
 --
 
@@ -1135,6 +1363,69 @@ COMMENT ON FUNCTION sno_drop_key(text) IS
     'there is none of that name, 2BP01 if a generator uses it';
 
 --
+-- generators of flakes
+--
+
+CREATE FUNCTION sno_create_flake(name text, layout text, node bigint DEFAULT NULL, nodes integer DEFAULT 1,
+                                 key text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_create_flake(text, text, bigint, integer, text) IS
+    'create a named generator of ids of another system, by the name of their '
+    'layout in sno_layout; returns its first node. node: the first one, null '
+    'for one that is free in this database, in this server''s share of the '
+    'nodes, which is that of "sno.partitions". nodes: how many it has; each adds to its rate. '
+    'Generators of a layout that counts may have the same node, because each '
+    'counts by itself. key: seals its ids by SPARX-64/128, null to leave them '
+    'as they are. sno_drop_generator() drops it; created again, it goes on '
+    'after what it issued. Error 42704 if there is no such layout or key, '
+    '42710 if the name is taken, 23P01 if another generator has such a node, '
+    '22003 if a node is out of range or there are too many of them, 22004 for '
+    'null, 42602 for an invalid name, 42809 if a key is to seal ids that are '
+    'not bigint, 53400 if no node is free, 55000 if none can be chosen '
+    'because a registry is used, 25006 on a standby';
+
+CREATE FUNCTION sno_flake(name text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake(text) IS
+    'the next id of a generator of sno_create_flake(), of the unit of its '
+    'layout that it is now, with units of 1 ms at most 3 ms later in a burst. '
+    'It issues no id twice. Waits if the ids of its unit are exhausted: '
+    '"sno.max_wait", or two units if these are longer, but then at most 2 s. '
+    'Then it raises 53400, or 55P03 if another session holds a lock. Error '
+    '42704 if there is no such generator, or not the key that seals its ids, '
+    '42809 if it has no layout, or its ids are not bigint, 22008 if the time '
+    'of its layout is over, or has not begun, 2200H if it has counted all '
+    'numbers, 55000 if this transaction added its layout, 25006 on a standby';
+
+CREATE FUNCTION sno_flake_uuid(name text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_uuid(text) IS
+    'sno_flake() for layouts of 128 bits';
+
+CREATE FUNCTION sno_flake_bytea(name text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_bytea(text) IS
+    'sno_flake() for layouts of more than 64 bits, but for 128';
+
+CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
+    'let a generator of sno_create_flake() go on after that id, which an '
+    'older generator issued: it issues only later times, or higher numbers. '
+    'It never goes back. If the generator has a key, the id is a sealed one. '
+    'This is at once on disk, and no rollback undoes it. '
+    'Error 22023 if the id is of a time more than an hour ahead, 42704 if '
+    'there is no such generator, 42809 if it has no layout, or its ids are '
+    'not bigint, 22003 if the id is not one of its layout, 2200H if no number '
+    'is left after it, 25006 on a standby';
+
+--
 -- status
 --
 
@@ -1155,7 +1446,10 @@ CREATE FUNCTION sno_generators(
     OUT issued       bigint,
     OUT exhausted    bigint,
     OUT waits        bigint,
-    OUT longest_wait interval)
+    OUT longest_wait interval,
+    OUT layout       text,
+    OUT node_first   bigint,
+    OUT node_last    bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
@@ -1164,17 +1458,21 @@ COMMENT ON FUNCTION sno_generators() IS
     'named ones; of this database, or of the whole server for members of '
     'pg_monitor. pid: process of the session, null for a named generator. '
     'name: of a named generator of this database, else null. partition: where '
-    'it issues, null for a session that has none now. sequence_min, '
-    'sequence_max: bounds of its sequence, inclusive. sequence: the next one, '
-    'above sequence_max if the current unit is exhausted. unit_issued, '
-    'unit_spare: ids issued and left in the current unit of 4 ms. wall_hi: '
-    'unit of the latest id. wall_safe: last unit used on the other side. '
-    'drifts: how often it changed sides, the lowest bit is tick-tock. '
-    'lease_until: last unit in which its lease lets it issue. issued: ids '
+    'it issues, null for a session that has none now, and if it has nodes of '
+    'a layout. sequence_min, sequence_max: bounds of its sequence, inclusive. '
+    'sequence: the next one, above sequence_max if the current unit is '
+    'exhausted. unit_issued, unit_spare: ids issued or left out, and left, in '
+    'the current unit of 4 ms, or of the layout if that is longer; or in the '
+    'block of numbers if it counts. wall_hi: unit of the latest id. wall_safe: '
+    'last unit used on the other side. drifts: how often it changed sides, '
+    'the lowest bit is tick-tock. lease_until: last unit in which its lease '
+    'lets it issue; the three times are null if it counts. issued: ids '
     'issued, in all partitions that it had. exhausted: units whose sequence '
     'was exhausted. waits, longest_wait: calls that waited, and the longest '
-    'wait. For a named generator that is not in use, only database, name, '
-    'partition and bounds are shown';
+    'wait. layout: of another system''s ids, in this database, else null. '
+    'node_first, node_last: its nodes, else null. For a named generator that '
+    'is not in use, only database, name, partition and bounds, or layout and '
+    'nodes, are shown';
 
 CREATE FUNCTION sno_generators_reset() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1204,7 +1502,7 @@ CREATE FUNCTION sno_check(
     OUT hint   text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 8;
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 9;
 COMMENT ON FUNCTION sno_check() IS
     'what can go wrong, one row for each item: whether it is ok, what was '
     'found (detail), and what to do (hint, null if ok)';
@@ -1229,10 +1527,10 @@ CREATE TABLE sno_catalog.sno_lease (
     system_identifier bigint      NOT NULL,
     timeline          integer     NOT NULL,
     database          oid         NOT NULL,
-    partition         integer     NOT NULL CHECK (partition BETWEEN -1 AND 65535),
-    sequence_min      integer     NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
-    sequence_max      integer     NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 65535),
-    sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 65536),
+    partition         integer     NOT NULL CHECK (partition BETWEEN -1 AND 98302),
+    sequence_min      bigint      NOT NULL CHECK (sequence_min BETWEEN 0 AND 281474976710655),
+    sequence_max      bigint      NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 281474976710655),
+    sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 4194304),
     wall_hi           timestamptz NOT NULL,
     drifts            bigint      NOT NULL,
     tick_until        timestamptz NOT NULL,
@@ -1255,17 +1553,22 @@ COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'the partition leased, 0 to 65535; -1 in the row that sno_watermark() '
-    'writes. It returns no id of a time after tick_until, and writes that a '
-    'second ahead';
+    'the partition leased, 0 to 65535; above that, the number of a layout in '
+    'sno_layout and 65535; -1 in the row that sno_watermark() writes. It '
+    'returns no id of a time after tick_until, and writes that a second ahead';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535';
+    'lower bound of its sequence, inclusive, 0 to 65535; of a layout, the '
+    'first node, 0 to 2^48 - 1. If the layout counts, the bits above those of '
+    'the node are made of the name';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
-    'upper bound of its sequence, inclusive, 0 to 65535';
+    'upper bound of its sequence, inclusive, 0 to 65535; of a layout, the '
+    'last node, as above';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
-    'next sequence when the row was written, 0 to 65536';
+    'next sequence when the row was written, 0 to 65536; of a layout, the '
+    'place of the next id in the 4 ms, or in the block of numbers, 0 to 4194304';
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
-    'unit of the latest id when the row was written';
+    'unit of the latest id when the row was written. If a layout counts, this '
+    'and the next times tell blocks of 131072 numbers, each as if it were 4 ms';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
     'how often the generator has changed sides; the lowest bit is tick-tock';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
@@ -1288,16 +1591,18 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 
 CREATE TABLE sno_catalog.sno_generator (
     name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
-    partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 65535),
-    sequence_min integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
-    sequence_max integer NOT NULL CHECK (sequence_max BETWEEN sequence_min + 3 AND 65535),
+    partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 98302),
+    sequence_min bigint  NOT NULL CHECK (sequence_min BETWEEN 0 AND 281474976710655),
+    sequence_max bigint  NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 281474976710655),
     meta         integer CHECK (meta BETWEEN 0 AND 255),
     system_identifier bigint NOT NULL,
     timeline     integer NOT NULL,
-    key          text COLLATE pg_catalog."C",
+    key          text COLLATE pg_catalog."C" CHECK (octet_length(key) BETWEEN 1 AND 63),
+    CHECK (partition > 65535 OR (key IS NULL AND sequence_max BETWEEN sequence_min + 3 AND 65535)),
+    CHECK (partition <= 65535 OR meta IS NULL),
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
-        pg_catalog.int8range(partition::bigint * 65536 + sequence_min,
-                             partition::bigint * 65536 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
+        pg_catalog.numrange(partition::numeric * 281474976710656 + sequence_min,
+                            partition::numeric * 281474976710656 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators; change them with sno_create_generator() '
@@ -1305,20 +1610,23 @@ COMMENT ON TABLE sno_catalog.sno_generator IS
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
-    'partition of its ids, 0 to 65535';
+    'partition of its ids, 0 to 65535; above that, the number of a layout in '
+    'sno_layout and 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535';
+    'lower bound of its sequence, inclusive, 0 to 65535; of a layout, the '
+    'first node, 0 to 2^48 - 1. If the layout counts, the bits above those of '
+    'the node are made of the name';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
     'upper bound of its sequence, inclusive, 0 to 65535, at least 3 above the '
-    'lower one';
+    'lower one; of a layout, the last node, as above';
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
     'metabyte of all its ids, 0 to 255; null if callers choose one';
+COMMENT ON COLUMN sno_catalog.sno_generator.key IS
+    'key in sno_key that seals its ids; null if they are not sealed';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
     'WAL timeline of that server';
-COMMENT ON COLUMN sno_catalog.sno_generator.key IS
-    'name of the key that encrypts its ids; null if they are not encrypted';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id; else error 23P01';
 
@@ -1346,17 +1654,19 @@ CREATE TABLE sno_catalog.sno_layout (
     name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (octet_length(name) BETWEEN 1 AND 63),
     epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
                                      AND date_trunc('milliseconds', epoch) = epoch),
-    unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit <> 3),
+    unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit NOT IN (2, 3)),
     time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
     node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
     sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
     node_last     boolean NOT NULL DEFAULT false,
     digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ '(.).*\1'),
-    CHECK ((epoch IS NULL) = (unit = 0)),
-    CHECK ((sequence_bits = 0) = (unit = 0)),
-    CHECK (time_bits + node_bits + sequence_bits <= 64 OR
-           (time_bits + node_bits + sequence_bits <= 128 AND (time_bits + node_bits + sequence_bits) % 8 = 0)),
-    UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
+    CONSTRAINT sno_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
+    CONSTRAINT sno_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
+    CONSTRAINT sno_layout_bits_if_counting CHECK (unit > 0 OR (time_bits >= 31 AND node_bits <= 16)),
+    CONSTRAINT sno_layout_64_bits_or_bytes_up_to_128 CHECK (
+        time_bits + node_bits + sequence_bits <= 64 OR
+        (time_bits + node_bits + sequence_bits <= 128 AND (time_bits + node_bits + sequence_bits) % 8 = 0)),
+    CONSTRAINT sno_layout_same_ids UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
 );
 COMMENT ON TABLE sno_catalog.sno_layout IS
     'layouts of ids of other systems; rows can be added, but not changed or '
@@ -1368,13 +1678,13 @@ COMMENT ON COLUMN sno_catalog.sno_layout.name IS
 COMMENT ON COLUMN sno_catalog.sno_layout.epoch IS
     'time 0, in whole milliseconds; null if the layout counts';
 COMMENT ON COLUMN sno_catalog.sno_layout.unit IS
-    'what the time counts, in milliseconds: 1, 2, or 4 to 3600000; 0 if the '
+    'what the time counts, in milliseconds: 1, or 4 to 3600000; 0 if the '
     'layout has no time and counts the ids';
 COMMENT ON COLUMN sno_catalog.sno_layout.time_bits IS
     'bits of the time, the highest ones of the id, or of what is counted, '
     '1 to 64';
 COMMENT ON COLUMN sno_catalog.sno_layout.node_bits IS
-    'bits of the node, 0 to 48';
+    'bits of the node, 0 to 48; at most 16 if the layout counts';
 COMMENT ON COLUMN sno_catalog.sno_layout.sequence_bits IS
     'bits of the sequence, 1 to 32; 0 if the layout counts. Ids of up to 64 '
     'bits are bigint, those of 128 bits uuid, all others bytea';
@@ -1492,12 +1802,14 @@ TO pg_database_owner;
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
-    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
+    sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
     sno_create_generator(text, integer, integer, integer, integer),
-    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
+    sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 TO pg_database_owner;
 
 -- Whoever may unseal ids learns what sealing hides.

@@ -1,6 +1,6 @@
 /*
  * flake.c
- *		Ids of other systems: their parts, and the words that stand for them.
+ *		Ids of other systems: their parts, and what a generator of them can issue.
  */
 #include "core/flake.h"
 
@@ -95,36 +95,54 @@ sno_flake_size(const SnoLayout *layout, uint64_t nodes)
 	return half < 22 && nodes <= most >> half ? (uint32_t) nodes << half : 0;
 }
 
+/* A generator's nodes, of which sno_flake_size() is not 0. */
+SnoNodes
+sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
+{
+	uint64_t	last = sno_flake_last_time(layout, sealed);
+	const int64_t end_of_epoch = (SNO_UNIT_MAX + 1) * SNO_UNIT_MSEC - 1;
+	SnoNodes	nodes = {
+		.layout = *layout,
+		.first = shard.min,
+		.size = sno_flake_size(layout, shard.max - shard.min + 1),
+		/* A unit that began before 2010 has no state word. */
+		.begin = layout->epoch > SNO_EPOCH_MSEC ? layout->epoch - SNO_EPOCH_MSEC : layout->unit,
+		.end = end_of_epoch
+	};
+
+	if (layout->unit > 0 && last < (uint64_t) (end_of_epoch - sno_layout_msec(layout, 0)) / layout->unit)
+		nodes.end = sno_layout_msec(layout, last + 1) - 1;
+	nodes.last = layout->unit == 0 ? last : sno_layout_time(layout, nodes.end);
+	return nodes;
+}
+
 /*
- * The state word that stands for an id of one of these nodes, or false if none does:
- * sno_flake_parts() the other way.
+ * The state word of a generator that goes on after an id: of a later time, or with the
+ * next number of its node.  False if no word is as high.
  */
 bool
-sno_flake_word(const SnoNodes *nodes, SnoFlakeParts parts, uint64_t *word)
+sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
 {
 	const SnoLayout *layout = &nodes->layout;
+	SnoFlakeParts parts = sno_flake_unpack(layout, id);
 	int64_t		msec;
-	SnoFlakeTime at;
-	uint64_t	k;
-	unsigned	half = layout->sequence_bits - 1;
 
+	*word = 0;
 	if (layout->unit == 0)
 	{
-		if (parts.time == 0 || parts.time > SNO_UNIT_MAX * SNO_COUNTER_BLOCK)
-			return false;
-		*word = SNO_WORD((parts.time - 1) / SNO_COUNTER_BLOCK + 1, false,
-						 (parts.time - 1) % SNO_COUNTER_BLOCK);
-		return true;
+		/* The last number that this node has up to the id */
+		parts.node = nodes->first;
+		if (parts.time > 0 && sno_flake_pack(layout, parts).low > id.low)
+			parts.time--;
+		if (parts.time > 0)
+			*word = SNO_WORD((parts.time - 1) / SNO_COUNTER_BLOCK + 1, false,
+							 (parts.time - 1) % SNO_COUNTER_BLOCK + 1);
+		return parts.time <= SNO_UNIT_MAX * SNO_COUNTER_BLOCK;
 	}
-	if (parts.node < nodes->first || parts.node - nodes->first >= SNO_FLAKE_SEQUENCES)
-		return false;
-	k = (parts.node - nodes->first) << half | (parts.sequence & sno_bits_max(half));
-	if (k >= nodes->size || parts.time > INT64_MAX / 2 / layout->unit)
+	if (parts.time > nodes->last)
 		return false;
 	msec = sno_layout_msec(layout, parts.time);
-	if (msec < 0 || (uint64_t) msec / SNO_UNIT_MSEC > SNO_UNIT_MAX)
-		return false;
-	at = sno_flake_at(nodes, msec);
-	*word = SNO_WORD(at.unit, parts.sequence >> half & 1, at.least + (uint32_t) k);
+	if (msec >= 0)
+		*word = SNO_WORD(msec / SNO_UNIT_MSEC, false, SNO_SEQUENCE_NONE);
 	return true;
 }

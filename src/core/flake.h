@@ -10,7 +10,7 @@
  * generator as in generator.h.  Its state words have units of 4 ms, and a sequence c of
  * up to 22 bits that it makes of these:
  *
- *		the part of 4 ms that is a unit of the layout, if that is shorter,
+ *		which of the 4 ms it is, if the layout's unit is 1 ms,
  *		the node,
  *		the sequence but for its highest bit, which is the tick-tock bit.
  *
@@ -22,19 +22,24 @@
 
 #include "core/generator.h"
 
-/* Units of 2010-01-01 in ms since 1970. */
+/* 2010-01-01 in ms since 1970 */
 #define SNO_EPOCH_MSEC		(SNO_EPOCH_UNIX * 1000)
 
 /* No sequence of a state word is above this. */
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
-/* The ids of a unit of a generator that counts. */
-#define SNO_COUNTER_BLOCK	1024
+/*
+ * The numbers of a unit of a generator that counts.  With 39 bits of units it counts up to
+ * 2^56, and a crash leaves out at most three units.  Models have fewer.
+ */
+#ifndef SNO_COUNTER_BLOCK
+#define SNO_COUNTER_BLOCK	(UINT32_C(1) << 17)
+#endif
 
 typedef struct SnoLayout
 {
 	int64_t		epoch;			/* ms since 1970 */
-	uint32_t	unit;			/* ms; not 3; 0 if it counts */
+	uint32_t	unit;			/* ms: 1, or at least 4; 0 if it counts */
 	uint8_t		time_bits;
 	uint8_t		node_bits;
 	uint8_t		sequence_bits;	/* 0 if it counts, else at least 1 */
@@ -59,8 +64,11 @@ typedef struct SnoFlakeParts
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;
+	uint64_t	first;			/* of one that counts, with higher bits than ids have */
 	uint32_t	size;			/* ids of a unit of the layout, on one side */
+	int64_t		begin;			/* ms since 2010: it issues no earlier times, */
+	int64_t		end;			/* nor later ones */
+	uint64_t	last;			/* the last time, or number, of its ids */
 } SnoNodes;
 
 /* When an id is issued: the unit of the state word, and the least c that it may have. */
@@ -74,7 +82,8 @@ extern SnoFlake sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts);
 extern SnoFlakeParts sno_flake_unpack(const SnoLayout *layout, SnoFlake id);
 extern uint64_t sno_flake_last_time(const SnoLayout *layout, bool sealed);
 extern uint32_t sno_flake_size(const SnoLayout *layout, uint64_t nodes);
-extern bool sno_flake_word(const SnoNodes *nodes, SnoFlakeParts parts, uint64_t *word);
+extern bool sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word);
+extern SnoNodes sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed);
 
 static inline unsigned
 sno_layout_bits(const SnoLayout *layout)
@@ -88,11 +97,11 @@ sno_bits_max(unsigned bits)
 	return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
 }
 
-/* Units of the layout that are in 4 ms; 1 if it has longer ones. */
+/* Units of the layout that a unit of 4 ms has; 1 if they are as long, or longer. */
 static inline uint32_t
 sno_layout_slots(const SnoLayout *layout)
 {
-	return layout->unit == 1 || layout->unit == 2 ? 4 / layout->unit : 1;
+	return layout->unit == 1 ? SNO_UNIT_MSEC : 1;
 }
 
 /* The time of a layout, in ms since 2010. */
@@ -124,12 +133,11 @@ sno_flake_at(const SnoNodes *nodes, int64_t msec)
 {
 	const SnoLayout *layout = &nodes->layout;
 
-	if (layout->unit >= SNO_UNIT_MSEC)
+	if (layout->unit > 1)
 		msec = sno_layout_msec(layout, sno_layout_time(layout, msec));
 	return (SnoFlakeTime) {
 		.unit = (uint64_t) msec / SNO_UNIT_MSEC,
-		.least = layout->unit >= SNO_UNIT_MSEC ? 0 :
-			(uint32_t) (msec % SNO_UNIT_MSEC) / layout->unit * nodes->size
+		.least = layout->unit > 1 ? 0 : (uint32_t) (msec % SNO_UNIT_MSEC) * nodes->size
 	};
 }
 
@@ -142,13 +150,25 @@ sno_flake_count(uint64_t word)
 	};
 }
 
+/*
+ * Units that a generator leaves out that goes on after another server: 2^32 numbers, or a
+ * 256th of all that its ids can tell.
+ */
+static inline uint64_t
+sno_count_unseen(const SnoLayout *layout)
+{
+	unsigned	bits = layout->time_bits < 40 ? layout->time_bits - 8 : 32;
+
+	return ((UINT64_C(1) << bits) - 1) / SNO_COUNTER_BLOCK + 1;
+}
+
 /* The parts of the id that a state word stands for. */
 static inline SnoFlakeParts
 sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 {
 	const SnoLayout *layout = &nodes->layout;
 	uint32_t	c = SNO_WORD_SEQUENCE(word);
-	uint32_t	slot,
+	uint32_t	slot,			/* the ms in the unit, if the layout has units of 1 ms */
 				k;
 	unsigned	half = layout->sequence_bits - 1;
 
@@ -157,12 +177,11 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 			.time = (SNO_WORD_UNIT(word) - 1) * SNO_COUNTER_BLOCK + c + 1,
 			.node = nodes->first
 		};
-	slot = layout->unit < SNO_UNIT_MSEC ? c / nodes->size : 0;
-	k = c - slot * nodes->size;
+	slot = layout->unit == 1 ? c / nodes->size : SNO_UNIT_MSEC - 1;
+	k = layout->unit == 1 ? c % nodes->size : c;
 	return (SnoFlakeParts) {
-		/* The last ms of the 4: a longer unit that begins in them has begun by then. */
-		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC) +
-								(layout->unit < SNO_UNIT_MSEC ? slot * layout->unit : SNO_UNIT_MSEC - 1)),
+		/* A longer unit that begins in these 4 ms has begun by the last one. */
+		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC + slot)),
 		.node = nodes->first + (k >> half),
 		.sequence = (uint64_t) SNO_WORD_TICK_TOCK(word) << half | (k & sno_bits_max(half))
 	};

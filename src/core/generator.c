@@ -11,7 +11,7 @@
  */
 void
 sno_generator_start(SnoGenerator *g, uint64_t floor,
-					uint16_t sequence_min, uint16_t sequence_max)
+					uint32_t sequence_min, uint32_t sequence_max)
 {
 	sno_generator_set_word(g, SNO_WORD(floor, false, sequence_max + 1));
 	g->wall_safe = floor;
@@ -123,15 +123,35 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 	sno_generator_set_word(g, furthest[g->drifts & 1] | SNO_WORD(0, g->drifts & 1, 0));
 }
 
-/* A shared step to another unit, in an exhausted one, or of a closed generator. */
-SnoStep
-sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued)
+/*
+ * Count as used on both sides what was on either, and go on on side 0.  This is for
+ * generators whose ids don't tell the side.
+ */
+void
+sno_generator_join_sides(SnoGenerator *g)
 {
-	uint64_t	first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), g->sequence_min);
+	uint64_t	one = used_up_to(g, false);
+	uint64_t	two = used_up_to(g, true);
+
+	g->drifts += g->drifts & 1;
+	g->wall_safe = 0;
+	sno_generator_set_word(g, one > two ? one : two);
+}
+
+/*
+ * A shared step to another unit or a higher sequence, in an exhausted unit, or of a
+ * closed generator.
+ */
+SnoStep
+sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
+						 uint64_t *issued)
+{
+	uint64_t	first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word),
+								 least > g->sequence_min ? least : g->sequence_min);
 
 	if (sno_word_is_closed(word))
 		return SNO_CLOSED;
-	if (now == SNO_WORD_UNIT(word))
+	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) >= least)
 		return SNO_EXHAUSTED;
 	if (now < SNO_WORD_UNIT(word))
 		return SNO_BEHIND;
@@ -141,5 +161,5 @@ sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t 
 									 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return SNO_RACED;
 	*issued = first;
-	return SNO_ISSUED;
+	return SNO_ENTERED;
 }

@@ -31,19 +31,22 @@
 #define SNO_WORD_UNIT(word)			((word) >> 25)
 #define SNO_WORD_TIME(word)			((word) >> 24)	/* unit and tick-tock */
 #define SNO_WORD_TICK_TOCK(word)	((bool) ((word) >> 24 & 1))
-/* 24 bits: the next sequence may lie beyond the last one of 16 bits. */
+/*
+ * 24 bits: the next sequence may lie beyond the last one, which has 16 bits in an id of
+ * our own, and 22 in a state word that stands for an id of another system (flake.h).
+ */
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
 
 /* A sequence beyond all others: of an exhausted unit; of a closed generator. */
-#define SNO_SEQUENCE_NONE	(SNO_SEQUENCE_MAX + 1)
+#define SNO_SEQUENCE_NONE	(UINT32_C(1) << 22)
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
 /*
- * The sequence of the state word that a step back makes, by the number of drifts:
- * from 2^22 on, different for 4096 drifts in a row, and far enough apart that late
+ * The sequence of the state word that a step back makes, by the number of drifts: from
+ * 3 * 2^21 on, different for 2048 drifts in a row, and far enough apart that late
  * additions of 1023 callers don't lead from one to the next.
  */
-#define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(1) << 22) + (((drifts) & 0xFFF) << 10))
+#define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(3) << 21) + (((drifts) & 0x7FF) << 10))
 
 typedef struct SnoGenerator
 {
@@ -53,13 +56,36 @@ typedef struct SnoGenerator
 	uint64_t	ceiling;		/* last unit of the lease, see I4 */
 	uint32_t	drifts;			/* changes of the side so far; its lowest bit is
 								 * tick-tock */
-	uint16_t	sequence_min;	/* bounds of the sequence, both inclusive */
-	uint16_t	sequence_max;
+	uint32_t	sequence_min;	/* bounds of the sequence, both inclusive */
+	uint32_t	sequence_max;
 } SnoGenerator;
+
+/*
+ * The shard of a partition that a named generator has, both inclusive: sequences, or
+ * nodes of a layout (flake.h).
+ */
+typedef struct SnoShard
+{
+	int64_t		min;
+	int64_t		max;
+} SnoShard;
+
+static inline bool
+sno_shards_overlap(SnoShard a, SnoShard b)
+{
+	return a.min <= b.max && a.max >= b.min;
+}
+
+static inline bool
+sno_shards_equal(SnoShard a, SnoShard b)
+{
+	return a.min == b.min && a.max == b.max;
+}
 
 typedef enum SnoStep
 {
 	SNO_ISSUED,
+	SNO_ENTERED,				/* shared: issued, after sequences were left out */
 	SNO_EXHAUSTED,				/* no sequence is left in this unit */
 	SNO_BEHIND,					/* both sides were used in the unit of the clock */
 	SNO_LEASE_OVER,				/* the clock is after the ceiling */
@@ -68,14 +94,15 @@ typedef enum SnoStep
 } SnoStep;
 
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
-								uint16_t sequence_min, uint16_t sequence_max);
+								uint32_t sequence_min, uint32_t sequence_max);
 extern bool sno_generator_ready(const SnoGenerator *g, uint64_t now);
 extern SnoStep sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued);
 extern void sno_generator_drift(SnoGenerator *g, uint64_t now);
 extern void sno_generator_switch(SnoGenerator *g, uint64_t until);
 extern void sno_generator_merge(SnoGenerator *g, const SnoGenerator *other);
-extern SnoStep sno_generator_share_unit(SnoGenerator *g, uint64_t word,
-										uint64_t now, uint64_t *issued);
+extern void sno_generator_join_sides(SnoGenerator *g);
+extern SnoStep sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now,
+										uint32_t least, uint64_t *issued);
 
 static inline uint64_t
 sno_generator_word(const SnoGenerator *g)
@@ -117,15 +144,17 @@ sno_generator_load(const SnoGenerator *g)
 /*
  * Issue an id of a shared generator.  `word` was loaded before the clock said that
  * it is `now`.  The id may be of a later unit than `now`, if another session has
- * entered that.
+ * entered that.  In the unit `now` its sequence is `least` or a higher one.
  */
 static inline SnoStep
-sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued)
+sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
+					uint64_t *issued)
 {
 	uint64_t	got;
 
-	if (now != SNO_WORD_UNIT(word) || SNO_WORD_SEQUENCE(word) > g->sequence_max)
-		return sno_generator_share_unit(g, word, now, issued);
+	if (now != SNO_WORD_UNIT(word) || SNO_WORD_SEQUENCE(word) > g->sequence_max ||
+		SNO_WORD_SEQUENCE(word) < least)
+		return sno_generator_share_unit(g, word, now, least, issued);
 
 	got = __atomic_fetch_add(&g->word, 1, __ATOMIC_ACQ_REL);
 	if (SNO_WORD_SEQUENCE(got) > g->sequence_max)

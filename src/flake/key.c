@@ -117,6 +117,17 @@ sno_key_secret(const char *name, uint8 *secret)
 	table_close(rel, AccessShareLock);
 }
 
+/* What SPARX makes of a key.  The caller wipes it after use, too. */
+void
+sno_key_schedule(const char *name, SnoSparx *schedule)
+{
+	uint8		secret[SNO_KEY_SIZE];
+
+	sno_key_secret(name, secret);
+	sno_sparx_schedule(schedule, secret);
+	explicit_bzero(secret, sizeof(secret));
+}
+
 /* Keep a key from being dropped until the end of the transaction. */
 void
 sno_key_hold(const char *name)
@@ -215,7 +226,9 @@ sno_drop_key(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("sno_drop_key()");
 	rel = open_keys(ExclusiveLock);
 	if (!find_key(rel, name, &place, NULL))
-		key_missing(name);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("key \"%s\" does not exist", name)));
 	generator = sno_definition_using_key(name);
 	if (generator != NULL)
 		ereport(ERROR,
@@ -238,7 +251,8 @@ sno_key_changed(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event))
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		RelationGetRelid(trigger->tg_relation) != sno_table_find(TABLE))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("sno_key_changed() is the trigger of table \"%s\"", TABLE)));

@@ -201,6 +201,17 @@ next_ceiling(const SnoPartition *p, uint64 unit)
 		Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
 }
 
+/* Write the row of a lease of a whole partition.  False if another holder leases it, too. */
+static bool
+write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
+{
+	SnoSubject	subject = {
+		sno_partition_number(p), false, {p->generator.sequence_min, p->generator.sequence_max}
+	};
+
+	return sno_lease_write(&p->lease, rel, &subject, p->generator, ceiling);
+}
+
 /*
  * Write the row of a lease for the session's partition.  If another holder leases the
  * partition too, if it isn't granted any more, or if sno_reseed() revoked it before the
@@ -228,15 +239,14 @@ write_session_lease(SnoPurpose purpose, uint64 unit)
 		give_up_partition(purpose, sno_partition_abandon);
 		obstacle = SNO_CLASH;
 	}
-	else if (!sno_lease_write(&p->lease, rel, sno_partition_number(p), false,
-							  p->generator, ceiling))
+	else if (!write_whole(rel, p, ceiling))
 	{
 		give_up_partition(purpose, sno_partition_abandon);
 		obstacle = SNO_CLASH;
 	}
 	else if (purpose == SNO_FOR_BACKFILL)
 		/* A row to the end of the epoch must not stay without its ceiling. */
-		sno_lease_publish(&p->lease, &p->generator);
+		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 	sno_table_close(rel);
 	return obstacle;
 }
@@ -372,9 +382,9 @@ lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 	}
 	until = Min(until, limits.ceiling);
 	loan->partition = sno_partition_number(p);
-	written = sno_lease_write(&p->lease, rel, loan->partition, false, p->generator, until);
+	written = write_whole(rel, p, until);
 	if (written)
-		sno_lease_publish(&p->lease, &p->generator);
+		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 	loan->generator = p->generator;
 	/* The borrower may issue on both sides, and a named generator looks at this. */
 	if (written)
@@ -454,7 +464,7 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 		case SNO_LEASE_WRITE:
 			return write_session_lease(purpose, unit);
 		case SNO_LEASE_PUBLISH:
-			sno_lease_publish(&p->lease, &p->generator);
+			sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 			return SNO_NO_OBSTACLE;
 		case SNO_LEASE_RENEW_EARLY:
 			sno_lease_postpone(&p->lease, &p->generator, unit);

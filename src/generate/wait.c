@@ -14,21 +14,32 @@
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "lease/definition.h"
+#include "lease/layout.h"
 #include "lease/table.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
 #include "shared/worker.h"
 
+/* A call waits for two units of a layout at most this many ms, unless sno.max_wait is more. */
+#define UNITS_WAIT_MAX	2000
+
 int			sno_max_wait;
+
+/* How long a call waits, in ms.  Units of a layout may be longer than sno.max_wait. */
+static int
+max_wait_of(const SnoWait *wait)
+{
+	return wait->flake ? Max(sno_max_wait, Min(2 * wait->unit_msec, UNITS_WAIT_MAX)) : sno_max_wait;
+}
 
 /* Raise the error that a table couldn't be locked in this mode. */
 pg_noreturn static void
-refuse_lock(const char *table, const char *mode)
+refuse_lock(const SnoWait *wait, const char *table, const char *mode)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-					table, sno_max_wait),
+					table, max_wait_of(wait)),
 			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
 					   mode),
 			 errhint("Look for that session in pg_locks, and end its transaction.")));
@@ -58,8 +69,8 @@ refuse_named(const SnoWait *wait, char *detail, const char *hint)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("generator \"%s\" could not issue a sno within %d ms",
-					wait->generator, sno_max_wait),
+			 errmsg("generator \"%s\" could not issue an id within %d ms",
+					wait->generator, max_wait_of(wait)),
 			 errdetail_internal("%s", detail),
 			 errhint("%s", hint)));
 }
@@ -97,9 +108,11 @@ give_up(const SnoWait *wait)
 	switch (wait->obstacle)
 	{
 		case SNO_TABLE_LOCKED:
-			refuse_lock(SNO_TABLE_NAME, "ROW SHARE");
+			refuse_lock(wait, SNO_TABLE_NAME, "ROW SHARE");
 		case SNO_DEFINITIONS_LOCKED:
-			refuse_lock(SNO_DEFINITION_TABLE, "ACCESS SHARE");
+			refuse_lock(wait, SNO_DEFINITION_TABLE, "ACCESS SHARE");
+		case SNO_LAYOUTS_LOCKED:
+			refuse_lock(wait, SNO_LAYOUT_TABLE, "ACCESS SHARE");
 		case SNO_NO_GRANT:
 			refuse_grant();
 		case SNO_NO_PARTITION:
@@ -144,6 +157,8 @@ give_up(const SnoWait *wait)
 			break;
 		case SNO_CLOCK_BEHIND:
 			refuse_named(wait, "The clock is behind what the generator issued, or may have issued before the server crashed.",
+						 wait->flake ?
+						 "Set the system clock right, wait, or drop the generator and create it with another node." :
 						 "Set the system clock right, wait, or drop the generator and create it with another partition.");
 		case SNO_BUSY:
 			refuse_named(wait, "Another session is writing its state to disk.",
@@ -151,7 +166,9 @@ give_up(const SnoWait *wait)
 		case SNO_UNIT_EXHAUSTED:
 			refuse_named(wait,
 						 psprintf("It issues at most %d ids per %d ms, to all sessions together.",
-								  wait->unit_size, SNO_UNIT_MSEC),
+								  wait->unit_size, wait->unit_msec),
+						 wait->flake ?
+						 "Raise \"sno.max_wait\", or create a generator with more nodes." :
 						 "Raise \"sno.max_wait\", or widen the bounds of the generator.");
 		case SNO_TOO_FAST:
 		case SNO_CLASH:
@@ -194,7 +211,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	sno_activity_wait(wait->generator, wait->partition);
 	if (sno_notify_overflow)
 		sno_worker_ask(SNO_NOTIFIER);
-	left = sno_max_wait - (now - wait->since) / 1000;
+	left = max_wait_of(wait) - (now - wait->since) / 1000;
 	if (left <= 0)
 		give_up(wait);
 

@@ -16,6 +16,7 @@ typedef enum SnoObstacle
 	SNO_CLASH,					/* another holder leases the same; try again at once */
 	SNO_TABLE_LOCKED,			/* sno_lease */
 	SNO_DEFINITIONS_LOCKED,		/* sno_generator */
+	SNO_LAYOUTS_LOCKED,			/* sno_layout */
 	SNO_NO_GRANT,				/* of the registry */
 	SNO_NO_PARTITION,			/* none is free for the clock */
 	SNO_TOO_FAST,				/* the session took too many new leases */
@@ -32,8 +33,10 @@ typedef enum SnoObstacle
 typedef struct SnoWait
 {
 	const char *generator;		/* NULL for a session generator */
-	int			partition;		/* of a named generator, or -1 */
+	int			partition;		/* of a named generator, or -1, as of one of a layout */
 	int			unit_size;		/* ids that a named generator issues in a unit */
+	int			unit_msec;		/* which takes so long */
+	bool		flake;			/* is it of a layout? */
 	SnoCounters *counters;		/* count the wait, unless NULL */
 	int64		since;			/* monotonic µs, 0 before the first wait */
 	SnoObstacle obstacle;		/* what the error is about */

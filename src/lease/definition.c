@@ -41,6 +41,7 @@
 #include "utils/snapmgr.h"
 
 #include "lease/definition.h"
+#include "lease/layout.h"
 #include "lease/record.h"
 #include "lease/table.h"
 #include "shared/grant.h"
@@ -54,7 +55,7 @@ enum
 };
 
 static const Oid column_types[COLUMNS] = {
-	TEXTOID, INT4OID, INT4OID, INT4OID, INT4OID, INT8OID, INT4OID, TEXTOID
+	TEXTOID, INT4OID, INT8OID, INT8OID, INT4OID, INT8OID, INT4OID, TEXTOID
 };
 
 static Oid	table;
@@ -72,43 +73,43 @@ find_table(void)
 	return table = sno_table_require(SNO_DEFINITION_TABLE);
 }
 
-/* Integer columns; null, which only meta may be, is -1. */
-static int32
-column(Relation rel, HeapTuple tuple, int number)
-{
-	bool		null;
-	Datum		value = heap_getattr(tuple, number, RelationGetDescr(rel), &null);
-
-	return null ? -1 : DatumGetInt32(value);
-}
-
-/* Was the definition made on this server, as it is now? */
-static bool
-is_made_here(Relation rel, HeapTuple tuple)
-{
-	bool		null;
-	Datum		system = heap_getattr(tuple, SYSTEM_IDENTIFIER, RelationGetDescr(rel), &null);
-
-	return !null && !RecoveryInProgress() &&
-		sno_record_is_ours(DatumGetInt64(system), column(rel, tuple, TIMELINE));
-}
-
+/* What a row says, but for the nodes of a layout. */
 static SnoDefinition
 definition_of(Relation rel, HeapTuple tuple)
 {
-	bool		null;
-	Datum		key = heap_getattr(tuple, KEY, RelationGetDescr(rel), &null);
-	SnoDefinition d = {
-		.partition = column(rel, tuple, PARTITION),
-		.sequence_min = column(rel, tuple, SEQUENCE_MIN),
-		.sequence_max = column(rel, tuple, SEQUENCE_MAX),
-		.meta = column(rel, tuple, META),
-		.made_here = is_made_here(rel, tuple)
-	};
+	Datum		values[COLUMNS + 1];
+	bool		null[COLUMNS + 1];
+	SnoDefinition d = {0};
 
-	if (!null)
-		text_to_cstring_buffer(DatumGetTextPP(key), d.key, sizeof(d.key));
+	for (int i = NAME; i <= COLUMNS; i++)
+		values[i] = heap_getattr(tuple, i, RelationGetDescr(rel), &null[i]);
+	d.partition = DatumGetInt32(values[PARTITION]);
+	d.shard.min = DatumGetInt64(values[SEQUENCE_MIN]);
+	d.shard.max = DatumGetInt64(values[SEQUENCE_MAX]);
+	d.meta = null[META] ? -1 : DatumGetInt32(values[META]);
+	d.made_here = !null[SYSTEM_IDENTIFIER] && !null[TIMELINE] && !RecoveryInProgress() &&
+		sno_record_is_ours(DatumGetInt64(values[SYSTEM_IDENTIFIER]), DatumGetInt32(values[TIMELINE]));
+	if (!null[KEY])
+		strlcpy(d.key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
 	return d;
+}
+
+/* Look the layout of a definition up.  False if there is none, or it has no such nodes. */
+static bool
+know_nodes(SnoDefinition *d)
+{
+	const SnoNamedLayout *l;
+
+	if (!sno_is_flake(d))
+		return true;
+	l = sno_layout_by_id(d->partition - SNO_PARTITION_MAX);
+	/* The shard of one that counts has more bits than the node. */
+	if (l == NULL ||
+		(l->layout.unit > 0 && (uint64) d->shard.max > sno_bits_max(l->layout.node_bits)))
+		return false;
+	d->nodes = sno_nodes(&l->layout, d->shard, d->key[0] != '\0');
+	d->layout_is_new = l->is_new;
+	return d->nodes.size > 0;
 }
 
 /* The definition by that name, as this transaction sees it.  Waits for no lock. */
@@ -135,6 +136,15 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 		*definition = definition_of(rel, tuple);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	if (found && sno_is_flake(definition) && !sno_layouts_try_read())
+		return SNO_DEFINITION_LAYOUT_LOCKED;
+	if (found && !know_nodes(definition))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("generator \"%s\" has no valid layout", name),
+				 errdetail("Layout %d is not in table \"%s\", or doesn't have the nodes of the generator.",
+						   definition->partition - SNO_PARTITION_MAX, SNO_LAYOUT_TABLE),
+				 errhint("Add the row of the layout again, or drop the generator.")));
 	return found ? SNO_DEFINITION_FOUND : SNO_DEFINITION_NONE;
 }
 
@@ -164,7 +174,7 @@ sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 			bool		null;
 			Datum		name = heap_getattr(tuple, NAME, RelationGetDescr(rel), &null);
 
-			if (!null && d.partition >= 0 && d.partition <= SNO_PARTITION_MAX)
+			if (!null && d.partition >= 0 && d.partition <= SNO_LAYOUT_PARTITION(SNO_LAYOUT_ID_MAX))
 				visit(TextDatumGetCString(name), &d, arg);
 		}
 		systable_endscan(scan);
@@ -199,7 +209,8 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 {
 	Bitmapset **partitions = arg;
 
-	*partitions = bms_add_member(*partitions, d->partition);
+	if (!sno_is_flake(d))
+		*partitions = bms_add_member(*partitions, d->partition);
 }
 
 /*
@@ -218,13 +229,58 @@ sno_definition_partitions(void)
 	return partitions;
 }
 
+/* What find_overlap() looks for and finds */
+typedef struct Overlap
+{
+	const SnoDefinition *wanted;
+	char		name[NAMEDATALEN];	/* empty if there is none */
+	SnoShard	shard;
+} Overlap;
+
+/* Note the first definition that overlaps the one wanted. */
+static void
+find_overlap(const char *name, const SnoDefinition *d, void *arg)
+{
+	Overlap    *o = arg;
+
+	if (o->name[0] != '\0' || d->partition != o->wanted->partition ||
+		!sno_shards_overlap(d->shard, o->wanted->shard))
+		return;
+	strlcpy(o->name, name, NAMEDATALEN);
+	o->shard = d->shard;
+}
+
+/*
+ * Move the shard of a definition up to the first one, at most up to `last`, that no other
+ * definition has, those of transactions in progress included.  False if there is none.
+ * Until this transaction ends, no other one chooses.
+ */
+bool
+sno_definition_next_free(SnoDefinition *d, int64 last)
+{
+	LockRelationOid(sno_table_require(SNO_LAYOUT_TABLE), ShareUpdateExclusiveLock);
+	while (d->shard.max <= last)
+	{
+		Overlap		o = {.wanted = d};
+		SnapshotData dirty;
+
+		InitDirtySnapshot(dirty);
+		sno_definition_visit(&dirty, find_overlap, &o);
+		if (o.name[0] == '\0')
+			return true;
+		d->shard.max += o.shard.max + 1 - d->shard.min;
+		d->shard.min = o.shard.max + 1;
+	}
+	return false;
+}
+
 void
 sno_definition_missing(const char *name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("generator \"%s\" does not exist", name),
-			 errhint("Create it with sno_create_generator().")));
+			 errhint("Create it with sno_create_generator() or sno_create_flake().")));
 }
 
 /*
@@ -237,21 +293,16 @@ sno_definition_check(SnoDefinition *d)
 	int32		size;
 
 	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
-	sno_fields_check("sequence", d->sequence_min, SNO_SEQUENCE_MAX);
-	sno_fields_check("sequence", d->sequence_max, SNO_SEQUENCE_MAX);
-	if (d->sequence_min > d->sequence_max)
-	{
-		int32		min = d->sequence_max;
-
-		d->sequence_max = d->sequence_min;
-		d->sequence_min = min;
-	}
-	size = d->sequence_max - d->sequence_min + 1;
+	sno_fields_check("sequence", d->shard.min, SNO_SEQUENCE_MAX);
+	sno_fields_check("sequence", d->shard.max, SNO_SEQUENCE_MAX);
+	if (d->shard.min > d->shard.max)
+		d->shard = (SnoShard) {d->shard.max, d->shard.min};
+	size = d->shard.max - d->shard.min + 1;
 	if (size < SNO_UNIT_SIZE_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sequence bounds %d and %d are too close",
-						d->sequence_min, d->sequence_max),
+						(int) d->shard.min, (int) d->shard.max),
 				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
 						   size, SNO_UNIT_MSEC, SNO_UNIT_SIZE_MIN)));
 	if (sno_grant_is_for_anybody(d->partition))
@@ -296,42 +347,30 @@ change_definitions(const char *statement, int count, Oid *types, Datum *values, 
 	return rows;
 }
 
-/* A definition that is wanted */
-typedef struct Wanted
-{
-	const char *name;
-	const SnoDefinition *definition;
-} Wanted;
-
-/* Raise an error if a definition overlaps the one wanted. */
-static void
-refuse_overlap(const char *name, const SnoDefinition *d, void *arg)
-{
-	const Wanted *w = arg;
-
-	if (d->partition == w->definition->partition &&
-		d->sequence_min <= w->definition->sequence_max &&
-		d->sequence_max >= w->definition->sequence_min)
-		ereport(ERROR,
-				(errcode(ERRCODE_EXCLUSION_VIOLATION),
-				 errmsg("generator \"%s\" would issue the same ids as generator \"%s\"",
-						w->name, name),
-				 errdetail("Generator \"%s\" has partition %d and sequences from %d to %d.",
-						   name, d->partition, d->sequence_min, d->sequence_max),
-				 errhint("Choose another partition, or bounds that don't overlap.")));
-}
-
 /* Raise the error that tells which definition conflicts with the one wanted. */
 static void
-refuse_conflict(Wanted w)
+refuse_conflict(const char *name, const SnoDefinition *d)
 {
+	Overlap		o = {.wanted = d};
 	SnoDefinition same;
 
-	if (sno_definition_find(w.name, &same) == SNO_DEFINITION_FOUND)
+	if (sno_definition_find(name, &same) == SNO_DEFINITION_FOUND)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("generator \"%s\" already exists", w.name)));
-	sno_definition_visit(NULL, refuse_overlap, &w);
+				 errmsg("generator \"%s\" already exists", name)));
+	sno_definition_visit(NULL, find_overlap, &o);
+	if (o.name[0] == '\0')
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_EXCLUSION_VIOLATION),
+			 errmsg("generator \"%s\" would issue the same ids as generator \"%s\"", name, o.name),
+			 sno_is_flake(d) ?
+			 errdetail("Generator \"%s\" has nodes from %lld to %lld of that layout.",
+					   o.name, (long long) o.shard.min, (long long) o.shard.max) :
+			 errdetail("Generator \"%s\" has partition %d and sequences from %lld to %lld.",
+					   o.name, d->partition, (long long) o.shard.min, (long long) o.shard.max),
+			 sno_is_flake(d) ? errhint("Choose another node.") :
+			 errhint("Choose another partition, or bounds that don't overlap.")));
 }
 
 #define INSERT_DEFINITION \
@@ -345,11 +384,13 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 	Oid			types[COLUMNS];
 	Datum		values[COLUMNS] = {
 		CStringGetTextDatum(name), Int32GetDatum(d->partition),
-		Int32GetDatum(d->sequence_min), Int32GetDatum(d->sequence_max),
+		Int64GetDatum(d->shard.min), Int64GetDatum(d->shard.max),
 		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
 		Int32GetDatum((int32) GetWALInsertionTimeLine()), CStringGetTextDatum(d->key)
 	};
-	char		nulls[COLUMNS + 1] = "        ";
+	const char	nulls[COLUMNS + 1] = {
+		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' '
+	};
 	Size		length = strlen(name);
 
 	if (length == 0 || length >= NAMEDATALEN)
@@ -358,14 +399,10 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 				 errmsg("invalid name of a generator: \"%s\"", name),
 				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
 	memcpy(types, column_types, sizeof(types));
-	if (d->meta < 0)
-		nulls[META - 1] = 'n';
-	if (d->key[0] == '\0')
-		nulls[KEY - 1] = 'n';
 	if (change_definitions(INSERT_DEFINITION " ON CONFLICT DO NOTHING",
 				COLUMNS, types, values, nulls) > 0)
 		return;
-	refuse_conflict((Wanted) {name, d});
+	refuse_conflict(name, d);
 	/* The conflict is gone.  If not, PostgreSQL says what it is. */
 	change_definitions(INSERT_DEFINITION, COLUMNS, types, values, nulls);
 }
@@ -382,8 +419,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("name, partition and bounds of a generator can't be null")));
 	d.partition = PG_GETARG_INT32(1);
-	d.sequence_min = PG_GETARG_INT32(2);
-	d.sequence_max = PG_GETARG_INT32(3);
+	d.shard = (SnoShard) {PG_GETARG_INT32(2), PG_GETARG_INT32(3)};
 	if (!PG_ARGISNULL(4))
 		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
 	sno_definition_check(&d);

@@ -11,6 +11,7 @@
 #include "utils/snapshot.h"
 
 #include "compat.h"
+#include "core/flake.h"
 
 #define SNO_DEFINITION_TABLE	"sno_generator"
 
@@ -19,13 +20,21 @@
 
 typedef struct SnoDefinition
 {
-	int32		partition;
-	int32		sequence_min;
-	int32		sequence_max;
+	SnoShard	shard;
+	int32		partition;		/* or the number of a layout */
 	int32		meta;			/* -1 if callers choose */
 	bool		made_here;		/* on this server, as it is now? */
-	char		key[NAMEDATALEN];	/* what its ids are encrypted with, empty if nothing */
+	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
+	SnoNodes	nodes;			/* of a layout, if it is known; else of size 0 */
+	bool		layout_is_new;	/* added by this transaction */
 } SnoDefinition;
+
+/* Is it of a layout of another system? */
+static inline bool
+sno_is_flake(const SnoDefinition *d)
+{
+	return d->partition > SNO_PARTITION_MAX;
+}
 
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 
@@ -34,7 +43,8 @@ typedef enum SnoDefinitionLook
 {
 	SNO_DEFINITION_FOUND,
 	SNO_DEFINITION_NONE,
-	SNO_DEFINITION_LOCKED		/* another session's lock is in the way */
+	SNO_DEFINITION_LOCKED,		/* another session's lock is in the way, */
+	SNO_DEFINITION_LAYOUT_LOCKED	/* or one on the table of layouts */
 } SnoDefinitionLook;
 
 extern SnoDefinitionLook sno_definition_find(const char *name, SnoDefinition *definition);
@@ -43,7 +53,8 @@ extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(const char *name, const SnoDefinition *definition);
 extern Oid	sno_definition_table(void);
 extern void sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg);
-extern char *sno_definition_using_key(const char *key);
 extern Bitmapset *sno_definition_partitions(void);
+extern bool sno_definition_next_free(SnoDefinition *d, int64 last);
+extern char *sno_definition_using_key(const char *key);
 
 #endif							/* SNO_DEFINITION_H */

@@ -10,7 +10,9 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
@@ -38,6 +40,7 @@ static const Oid column_types[COLUMNS] = {
 uint64		sno_layouts_version = 1;
 
 static Oid	table;
+static bool watched;			/* are we told of its changes? */
 static uint64 version_read;
 static MemoryContext context;	/* where they are */
 static SnoNamedLayout *layouts;
@@ -84,14 +87,18 @@ layout_of(Relation rel, HeapTuple tuple)
 		.node_last = DatumGetBool(values[NODE_LAST])
 	};
 	l.type = type_of(&l.layout);
+	l.is_new = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 	l.digits = null[DIGITS] ? NULL : TextDatumGetCString(values[DIGITS]);
 	strlcpy(l.name, TextDatumGetCString(values[NAME]), NAMEDATALEN);
 	return l;
 }
 
-/* Read the table, unless that was done since it changed last. */
-static void
-read_layouts(void)
+/*
+ * Read the table, unless that was done since it changed last.  False if another session's
+ * lock is in the way, and we don't wait.
+ */
+static bool
+read_layouts(bool wait)
 {
 	uint64		seen = sno_layouts_version;
 	MemoryContext fresh,
@@ -104,14 +111,17 @@ read_layouts(void)
 				n = 0;
 
 	if (version_read == seen)
-		return;
-	if (context == NULL)
+		return true;
+	if (!watched)
 		CacheRegisterRelcacheCallback(layouts_changed, (Datum) 0);
+	watched = true;
 	table = sno_table_require(SNO_LAYOUT_TABLE);
+	rel = wait ? table_open(table, AccessShareLock) : sno_table_try_open(table, AccessShareLock);
+	if (rel == NULL)
+		return false;
 	fresh = AllocSetContextCreate(CurrentMemoryContext, "sno layouts", ALLOCSET_SMALL_SIZES);
 	caller = MemoryContextSwitchTo(fresh);
 	read = palloc(size * sizeof(SnoNamedLayout));
-	rel = table_open(table, AccessShareLock);
 	sno_table_check(rel, SNO_LAYOUT_TABLE, column_types, COLUMNS);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -131,6 +141,14 @@ read_layouts(void)
 	layouts = read;
 	count = n;
 	version_read = seen;
+	return true;
+}
+
+/* Have the layouts without waiting for a lock.  False if one is in the way. */
+bool
+sno_layouts_try_read(void)
+{
+	return read_layouts(false);
 }
 
 /*
@@ -142,7 +160,7 @@ sno_layout_by_name(const text *name)
 {
 	int			length = VARSIZE_ANY_EXHDR(name);
 
-	read_layouts();
+	(void) read_layouts(true);
 	for (int i = 0; i < count; i++)
 		if (strlen(layouts[i].name) == length &&
 			memcmp(layouts[i].name, VARDATA_ANY(name), length) == 0)
@@ -150,18 +168,37 @@ sno_layout_by_name(const text *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("layout \"%s\" does not exist", text_to_cstring(name)),
-			 errhint("Table \"sno_layout\" has the layouts.")));
+			 errhint("The layouts are in table \"sno_catalog.sno_layout\".")));
 }
 
 /* The layout with that number, NULL if there is none. */
 const SnoNamedLayout *
 sno_layout_by_id(int id)
 {
-	read_layouts();
+	(void) read_layouts(true);
 	for (int i = 0; i < count; i++)
 		if (layouts[i].id == id)
 			return &layouts[i];
 	return NULL;
+}
+
+/*
+ * The same without waiting for a lock.  NULL, too, if the table is missing, altered or
+ * locked.
+ */
+const SnoNamedLayout *
+sno_layout_look(int id)
+{
+	Oid			relid = sno_table_find(SNO_LAYOUT_TABLE);
+	Relation	rel = OidIsValid(relid) ? sno_table_try_open(relid, AccessShareLock) : NULL;
+	const SnoNamedLayout *layout = NULL;
+
+	if (rel == NULL)
+		return NULL;
+	if (sno_table_is_as_created(rel, column_types, COLUMNS))
+		layout = sno_layout_by_id(id);
+	relation_close(rel, AccessShareLock);
+	return layout;
 }
 
 /*
@@ -175,7 +212,9 @@ sno_layout_changed(PG_FUNCTION_ARGS)
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	bool		null;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event))
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		RelationGetRelid(trigger->tg_relation) != sno_table_find(SNO_LAYOUT_TABLE) ||
+		(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && !TRIGGER_FIRED_FOR_ROW(trigger->tg_event)))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("sno_layout_changed() is the trigger of table \"%s\"", SNO_LAYOUT_TABLE)));

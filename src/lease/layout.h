@@ -29,13 +29,16 @@ typedef struct SnoNamedLayout
 	int16		id;
 	SnoFlakeType type;
 	SnoLayout	layout;
+	bool		is_new;			/* added by this transaction */
 	char	   *digits;			/* of the text form; NULL: as the type writes it */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 
 extern uint64 sno_layouts_version;
 
+extern bool sno_layouts_try_read(void);
 extern const SnoNamedLayout *sno_layout_by_name(const text *name);
 extern const SnoNamedLayout *sno_layout_by_id(int id);
+extern const SnoNamedLayout *sno_layout_look(int id);
 
 #endif							/* SNO_LAYOUT_H */

@@ -21,7 +21,6 @@
 #include "access/xlog.h"
 
 #include "lease/lease.h"
-#include "lease/record.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
 
@@ -32,13 +31,13 @@ int			sno_lease_duration;
  * if another holder leases the same.
  */
 bool
-sno_lease_write(SnoLease *lease, Relation rel, int partition, bool named,
-				SnoGenerator g, uint64 ceiling)
+sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g,
+				uint64 ceiling)
 {
 	XLogRecPtr	lsn;
 
 	g.ceiling = ceiling;
-	if (!sno_record_write(rel, partition, named, &g, &lsn))
+	if (!sno_record_write(rel, subject, &g, &lsn))
 		return false;
 	sno_lease_note_written(lease, ceiling, lsn, rel->rd_rel->relfilenode);
 	return true;
@@ -52,12 +51,21 @@ sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 	sno_lease_rest(lease, g);
 }
 
-/* Flush the row that is written, and publish its ceiling. */
+/* Flush the row that is written, and publish its ceiling.  `half` is that of the lease. */
 void
-sno_lease_publish(SnoLease *lease, SnoGenerator *g)
+sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 {
 	XLogFlush(lease->pending_lsn);
-	sno_lease_note_flushed(lease, g, sno_lease_half());
+	sno_lease_note_flushed(lease, g, half);
+}
+
+/* What a lease is of, for messages */
+char *
+sno_lease_subject(int partition)
+{
+	if (partition > SNO_PARTITION_MAX)
+		return psprintf("layout %d", partition - SNO_PARTITION_MAX);
+	return psprintf("partition %d", partition);
 }
 
 /*
@@ -77,8 +85,8 @@ sno_lease_quietly(void (*renew) (void *), void *arg, int partition)
 		return;
 	sno_journal_failure(partition, error->message);
 	ereport(LOG,
-			(errmsg("could not renew the lease of partition %d yet: %s",
-					partition, error->message),
+			(errmsg("could not renew the lease of %s yet: %s",
+					sno_lease_subject(partition), error->message),
 			 error->detail ? errdetail_internal("%s", error->detail) : 0,
 			 error->hint ? errhint("%s", error->hint) : 0));
 	FreeErrorData(error);

@@ -10,6 +10,7 @@
 #include "utils/rel.h"
 
 #include "core/lease.h"
+#include "lease/record.h"
 #include "sno.h"
 
 extern int	sno_lease_duration; /* s */
@@ -21,10 +22,11 @@ sno_lease_half(void)
 	return (uint64) sno_lease_duration * SNO_UNITS_PER_SEC / 2;
 }
 
-extern bool sno_lease_write(SnoLease *lease, Relation rel, int partition, bool named,
+extern bool sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject,
 							SnoGenerator g, uint64 ceiling);
 extern void sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g);
-extern void sno_lease_publish(SnoLease *lease, SnoGenerator *g);
+extern void sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half);
+extern char *sno_lease_subject(int partition);
 extern void sno_lease_quietly(void (*renew) (void *), void *arg, int partition);
 
 #endif							/* SNO_LEASE_H */

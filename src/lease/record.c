@@ -77,22 +77,21 @@ is_own(const SnoRow *row)
 static SnoSubject
 subject_of(const SnoRow *row)
 {
-	return (SnoSubject) {row->partition, row->named, row->sequence_min, row->sequence_max};
+	return (SnoSubject) {row->partition, row->named, {row->sequence_min, row->sequence_max}};
 }
 
 static bool
 is_same(const SnoSubject *a, const SnoSubject *b)
 {
 	return a->partition == b->partition && a->named == b->named &&
-		a->sequence_min == b->sequence_min && a->sequence_max == b->sequence_max;
+		sno_shards_equal(a->shard, b->shard);
 }
 
 /* Do they share ids? */
 static bool
 overlaps(const SnoSubject *a, const SnoSubject *b)
 {
-	return a->partition == b->partition && a->sequence_min <= b->sequence_max &&
-		a->sequence_max >= b->sequence_min;
+	return a->partition == b->partition && sno_shards_overlap(a->shard, b->shard);
 }
 
 /* Times outside the epoch, which only a forged row has, count as its ends. */
@@ -206,6 +205,13 @@ typedef struct Recall
 	bool		other_server;	/* is there any row of another server? */
 } Recall;
 
+/* A state word for nodes of a layout has all sequences from 0 up. */
+static int32
+lowest_sequence(const SnoRow *row)
+{
+	return row->partition > SNO_PARTITION_MAX ? 0 : (int32) row->sequence_min;
+}
+
 /* What may have been issued under a row. */
 static SnoGenerator
 issued_under(const SnoRow *row, bool exact)
@@ -213,7 +219,7 @@ issued_under(const SnoRow *row, bool exact)
 	bool		tick_tock = row->drifts & 1;
 
 	exact = exact && row->until[tick_tock] == row->wall_hi &&
-		row->sequence >= row->sequence_min;
+		row->sequence >= lowest_sequence(row);
 	return (SnoGenerator) {
 		.drifts = (uint32) row->drifts,
 		.wall_safe = unit_of(row->until[!tick_tock]),
@@ -255,25 +261,30 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
  * floor becomes the highest bound of another holder's rows.
  *
  * Another server may have issued more than its rows say, or have rows that never
- * came here.  So we assume that it left its side for the other one, and used that
- * up to the unit `until`, the end of a lease that begins now.  That isn't so once
- * there is a row of our own, or if this server has no past in another one: it has no
- * row of one, and it defined the generator itself (`made_here`).
+ * came here.  So we assume that it left its side for the other one, and used that as
+ * far as `unseen` tells: up to the end of a lease that begins now, say.  That isn't so
+ * once there is a row of our own, or if this server has no past in another one: it has no
+ * row of one, and it defined the generator itself (`made_here`).  Of a generator that
+ * counts, another database of this server may have issued more, too: no clock keeps the
+ * original of a dump and its copy apart.
  */
 void
-sno_record_recall(Relation rel, int partition, SnoGenerator *g, uint64 until,
-				  bool made_here, SnoRecordKnown known, const void *arg)
+sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
+				  SnoUnseen unseen, bool made_here, SnoRecordKnown known, const void *arg)
 {
 	Recall		recall = {
-		.subject = {partition, true, g->sequence_min, g->sequence_max},
+		.subject = *subject,
 		.known = known,
 		.arg = arg,
 		.own = g
 	};
 
 	(void) sno_row_visit(rel, recall_row, &recall);
-	if (!recall.own_found && (recall.other_server || !made_here))
-		sno_generator_switch(&recall.foreign, until);
+	if (!recall.own_found &&
+		(recall.other_server || !made_here ||
+		 (unseen.more > 0 && recall.foreign.lease_floor > 0)))
+		sno_generator_switch(&recall.foreign, unseen.more == 0 ? unseen.until :
+							 Min(recall.foreign.lease_floor + unseen.more, SNO_UNIT_MAX));
 	sno_generator_merge(g, &recall.foreign);
 	g->lease_floor = Max(g->lease_floor, recall.foreign.lease_floor);
 }
@@ -334,29 +345,28 @@ overwrite(SnoRow *row, const void *arg)
  * of the same that reaches beyond our floor.
  */
 bool
-sno_record_write(Relation rel, int partition, bool named, const SnoGenerator *g,
-				 XLogRecPtr *lsn)
+sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
 {
 	SnoRow		row = {
 		.system_identifier = (int64) GetSystemIdentifier(),
 		.timeline = (int32) GetWALInsertionTimeLine(),
 		.database = MyDatabaseId,
-		.partition = partition,
-		.sequence_min = g->sequence_min,
-		.sequence_max = g->sequence_max,
-		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), SNO_SEQUENCE_NONE),
+		.partition = subject->partition,
+		.sequence_min = subject->shard.min,
+		.sequence_max = subject->shard.max,
+		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), g->sequence_max + 1),
 		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
 		.drifts = g->drifts,
 		.taken_at = GetCurrentTimestamp(),
-		.named = named
+		.named = subject->named
 	};
 	bool		tick_tock = g->drifts & 1;
 
 	row.until[tick_tock] = sno_unit_to_timestamptz(g->ceiling);
-	row.until[!tick_tock] = sno_unit_to_timestamptz(named ? g->wall_safe : g->ceiling);
+	row.until[!tick_tock] = sno_unit_to_timestamptz(subject->named ? g->wall_safe : g->ceiling);
 	for (;;)
 	{
-		Search		search = {.subject = subject_of(&row),.floor = g->lease_floor};
+		Search		search = {.subject = *subject,.floor = g->lease_floor};
 		BlockNumber room;
 
 		ItemPointerSetInvalid(&search.tid);
@@ -426,10 +436,11 @@ sno_record_promised(Relation rel)
 void
 sno_record_promise(Relation rel, uint64 until)
 {
+	SnoSubject	subject = {.partition = NO_PARTITION};
 	SnoGenerator g = {.word = SNO_WORD(until, false, 0),.ceiling = until,.lease_floor = SNO_UNIT_MAX};
 	XLogRecPtr	lsn;
 
-	(void) sno_record_write(rel, NO_PARTITION, false, &g, &lsn);
+	(void) sno_record_write(rel, &subject, &g, &lsn);
 	XLogFlush(lsn);
 }
 

@@ -13,13 +13,12 @@
 #include "core/generator.h"
 #include "shared/partition.h"
 
-/* What a row is about: a session's partition, or a part of it for a named generator. */
+/* What a row is about: a session's partition, or the shard of it that a named generator has. */
 typedef struct SnoSubject
 {
 	int			partition;
 	bool		named;
-	int			sequence_min;
-	int			sequence_max;
+	SnoShard	shard;
 } SnoSubject;
 
 /* What all rows say. */
@@ -31,15 +30,23 @@ typedef struct SnoSurvey
 	uint64		others_until;	/* the last unit of these */
 } SnoSurvey;
 
+/* What another server may have used that its rows don't tell. */
+typedef struct SnoUnseen
+{
+	uint64		until;			/* up to this unit; or */
+	uint64		more;			/* this many units beyond all ceilings that they tell */
+} SnoUnseen;
+
 /* Does the caller know better than a row of ours what was issued under it? */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
 extern bool sno_record_is_ours(int64 system_identifier, int32 timeline);
 extern void sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey);
-extern void sno_record_recall(Relation rel, int partition, SnoGenerator *g, uint64 until,
-							  bool made_here, SnoRecordKnown known, const void *arg);
-extern bool sno_record_write(Relation rel, int partition, bool named,
-							 const SnoGenerator *g, XLogRecPtr *lsn);
+extern void sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
+							  SnoUnseen unseen, bool made_here, SnoRecordKnown known,
+							  const void *arg);
+extern bool sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
+							 XLogRecPtr *lsn);
 extern void sno_record_disown(Relation rel);
 extern uint64 sno_record_promised(Relation rel);
 extern void sno_record_promise(Relation rel, uint64 until);

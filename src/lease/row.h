@@ -21,8 +21,8 @@ typedef struct SnoRow
 	int32		timeline;
 	Oid			database;
 	int32		partition;
-	int32		sequence_min;
-	int32		sequence_max;
+	int64		sequence_min;	/* of a layout: the first node */
+	int64		sequence_max;
 	int32		sequence;
 	TimestampTz wall_hi;
 	int64		drifts;

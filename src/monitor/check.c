@@ -25,6 +25,8 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "lease/definition.h"
+#include "lease/layout.h"
 #include "lease/lease.h"
 #include "lease/record.h"
 #include "lease/table.h"
@@ -138,14 +140,72 @@ check_epoch(const Check *c)
 			   "Move to another type of key.");
 }
 
+/* The generators of layouts, and the first one whose layout ends */
+typedef struct Ends
+{
+	int			count;
+	char	   *unknown;		/* one whose layout can't be looked up, or NULL */
+	char	   *name;			/* NULL if all of them count */
+	char	   *layout;
+	int64		end;			/* ms since 2010 */
+} Ends;
+
+static void
+note_end(const char *name, const SnoDefinition *d, void *arg)
+{
+	Ends	   *ends = arg;
+	const SnoNamedLayout *layout;
+	int64		end;
+
+	if (!sno_is_flake(d))
+		return;
+	ends->count++;
+	layout = sno_layout_look(d->partition - SNO_PARTITION_MAX);
+	if (layout == NULL)
+	{
+		ends->unknown = pstrdup(name);
+		return;
+	}
+	if (layout->layout.unit == 0)
+		return;
+	end = sno_nodes(&layout->layout, d->shard, d->key[0] != '\0').end;
+	if (ends->name != NULL && ends->end <= end)
+		return;
+	ends->name = pstrdup(name);
+	ends->layout = pstrdup(layout->name);
+	ends->end = end;
+}
+
+static void
+check_layouts(const Check *c)
+{
+	Ends		ends = {0};
+
+	sno_definition_visit(NULL, note_end, &ends);
+	if (ends.unknown != NULL)
+		report(c, "layouts", false,
+			   psprintf("The layout of generator \"%s\" can't be looked up.", ends.unknown),
+			   "Table \"" SNO_LAYOUT_TABLE "\" is locked or altered, or its row was lost.");
+	else if (ends.name == NULL)
+		report(c, "layouts", true,
+			   ends.count == 0 ? "No generator of a layout is defined." :
+			   psprintf("Generators of layouts: %d. They count, so no time of theirs ends.", ends.count), NULL);
+	else
+		report(c, "layouts", ends.end / SNO_UNIT_MSEC >= (int64) (c->now + UNITS_PER_YEAR),
+			   psprintf("Generators of layouts: %d. The first one to end is \"%s\", of layout \"%s\", at %s.",
+						ends.count, ends.name, ends.layout,
+						timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + ends.end * 1000)),
+			   "Move its table to another layout, or to keys of type sno.");
+}
+
 /* The error of the last early renewal, unless it is of another database. */
 static char *
 last_failure(const SnoJournal *j)
 {
 	char	   *database = get_database_name(j->failure_database);
 
-	return psprintf("A lease could not be renewed early, last at %s, that of partition %d in database \"%s\"%s%s",
-					timestamptz_to_str(j->failed_at), j->failure_partition,
+	return psprintf("A lease could not be renewed early, last at %s, that of %s in database \"%s\"%s%s",
+					timestamptz_to_str(j->failed_at), sno_lease_subject(j->failure_partition),
 					database == NULL ? "?" : database,
 					j->failure_database == MyDatabaseId ? ": " : ".",
 					j->failure_database == MyDatabaseId ? j->failure : "");
@@ -303,6 +363,7 @@ sno_check(PG_FUNCTION_ARGS)
 	check_version(&c);
 	check_clock(&c);
 	check_epoch(&c);
+	check_layouts(&c);
 	check_leases(&c);
 	check_partitions(&c);
 	check_holders(&c);

@@ -23,8 +23,10 @@
 #include "utils/tuplestore.h"
 
 #include "lease/definition.h"
+#include "lease/layout.h"
 #include "named/state.h"
 #include "shared/activity.h"
+#include "shared/clock.h"
 #include "shared/partition.h"
 #include "type/fields.h"
 
@@ -34,6 +36,7 @@ enum
 	PID, DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
 	UNIT_ISSUED, UNIT_SPARE, WALL_HI, WALL_SAFE, DRIFTS, LEASE_UNTIL,
 	ISSUED, EXHAUSTED, WAITS, LONGEST_WAIT,
+	LAYOUT, NODE_FIRST, NODE_LAST,
 	COLUMNS
 };
 
@@ -57,28 +60,62 @@ set_time(Row *row, int column, uint64 unit)
 }
 
 /*
- * The state of a generator at the unit `now`.  If the next id will be of another unit,
- * the next sequence is the lower bound, as in the Go package.
+ * The state of a generator.  If the next id will be of another unit than the last one,
+ * the next sequence is the least of it, as in the Go package.
  */
 static void
-set_generator(Row *row, int partition, const SnoGenerator *g, uint64 now)
+set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
 {
 	uint64		word = sno_generator_word(g);
-	int			next = g->sequence_min;
+	int			next = Max(g->sequence_min, now.least);
 
 	/* Additions go beyond the bounds. */
-	if (SNO_WORD_UNIT(word) == now)
-		next = Min((int) SNO_WORD_SEQUENCE(word), g->sequence_max + 1);
-	set_column(row, PARTITION, Int32GetDatum(partition));
+	if (SNO_WORD_UNIT(word) == now.unit)
+		next = Min(Max(next, (int) SNO_WORD_SEQUENCE(word)), (int) g->sequence_max + 1);
 	set_column(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
 	set_column(row, SEQUENCE_MAX, Int32GetDatum(g->sequence_max));
 	set_column(row, SEQUENCE, Int32GetDatum(next));
 	set_column(row, UNIT_ISSUED, Int32GetDatum(next - g->sequence_min));
 	set_column(row, UNIT_SPARE, Int32GetDatum(g->sequence_max + 1 - next));
-	set_time(row, WALL_HI, SNO_WORD_UNIT(word));
-	set_time(row, WALL_SAFE, g->wall_safe);
 	set_column(row, DRIFTS, Int64GetDatum(g->drifts));
+}
+
+/* Its times, unless it counts. */
+static void
+set_times(Row *row, const SnoGenerator *g)
+{
+	set_time(row, WALL_HI, SNO_WORD_UNIT(sno_generator_word(g)));
+	set_time(row, WALL_SAFE, g->wall_safe);
 	set_time(row, LEASE_UNTIL, g->ceiling);
+}
+
+/*
+ * Where a named generator issues: in a partition, or in nodes of a layout, which is NULL if
+ * it isn't known yet.
+ */
+static void
+set_place(Row *row, int partition, SnoShard shard, const SnoLayout *layout, bool here)
+{
+	const SnoNamedLayout *named;
+	uint64		nodes;
+
+	if (partition <= SNO_PARTITION_MAX)
+	{
+		set_column(row, PARTITION, Int32GetDatum(partition));
+		return;
+	}
+	named = here ? sno_layout_look(partition - SNO_PARTITION_MAX) : NULL;
+	if (named != NULL)
+	{
+		set_column(row, LAYOUT, CStringGetTextDatum(named->name));
+		layout = &named->layout;
+	}
+	if (layout == NULL)
+		return;
+	nodes = sno_bits_max(layout->node_bits);
+	/* What else is in the shard tells generators that count apart. */
+	set_column(row, NODE_FIRST, Int64GetDatum(shard.min & nodes));
+	set_column(row, NODE_LAST, Int64GetDatum(shard.max & nodes));
 }
 
 static void
@@ -152,9 +189,24 @@ put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, PID, Int32GetDatum(a->pid));
 	if (p != NULL)
-		set_generator(&row, a->partition, &p->generator, now);
+	{
+		set_column(&row, PARTITION, Int32GetDatum(a->partition));
+		set_generator(&row, &p->generator, (SnoFlakeTime) {.unit = now});
+		set_times(&row, &p->generator);
+	}
 	set_counts(&row, &counts);
 	put_row(result, &row, a->database);
+}
+
+/* When a generator issues next.  A clock outside of the range of the layout is put at its end. */
+static SnoFlakeTime
+time_now(const SnoNodes *nodes, uint64 word, uint64 now)
+{
+	if (nodes->size == 0)
+		return (SnoFlakeTime) {.unit = now};
+	if (nodes->layout.unit == 0)
+		return sno_flake_count(word);
+	return sno_flake_at(nodes, Min(Max(sno_clock_msec(), nodes->begin), nodes->end));
 }
 
 static void
@@ -169,7 +221,10 @@ put_named(ReturnSetInfo *result, const SnoNamedState *s, uint64 now)
 	strlcpy(name, s->name, NAMEDATALEN);
 	if (s->database == MyDatabaseId)
 		set_column(&row, NAME, CStringGetTextDatum(name));
-	set_generator(&row, s->partition, &g, now);
+	set_place(&row, s->partition, s->shard, &s->nodes.layout, s->database == MyDatabaseId);
+	set_generator(&row, &g, time_now(&s->nodes, sno_generator_word(&g), now));
+	if (!sno_is_count(s))
+		set_times(&row, &g);
 	set_counts(&row, &counts);
 	put_row(result, &row, s->database);
 }
@@ -192,9 +247,12 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 		return;
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, NAME, CStringGetTextDatum(name));
-	set_column(&row, PARTITION, Int32GetDatum(d->partition));
-	set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->sequence_min));
-	set_column(&row, SEQUENCE_MAX, Int32GetDatum(d->sequence_max));
+	set_place(&row, d->partition, d->shard, NULL, true);
+	if (!sno_is_flake(d))
+	{
+		set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->shard.min));
+		set_column(&row, SEQUENCE_MAX, Int32GetDatum(d->shard.max));
+	}
 	put_row(listing->result, &row, MyDatabaseId);
 }
 
@@ -223,7 +281,7 @@ sno_generators(PG_FUNCTION_ARGS)
 			put_session(result, &slots[i], now);
 	while ((s = sno_state_next_open(s)) != NULL)
 	{
-		SnoDefinition d = {s->partition, s->shared.sequence_min, s->shared.sequence_max};
+		SnoDefinition d = {.partition = s->partition,.shard = s->shard};
 
 		if (s->database == MyDatabaseId)
 			(void) hash_search(listing.listed, &d, HASH_ENTER, NULL);

@@ -36,8 +36,8 @@
  *
  *	generator	name of the named generator; null for session generators, which share
  *				all partitions and wait for any
- *	partition	its partition; null for session generators, and while a locked table
- *				of definitions keeps it unknown
+ *	partition	its partition; null for session generators, for those of layouts, and
+ *				while a locked table of definitions keeps it unknown
  *	time		of the notification, ISO 8601, UTC
  *	count		sessions that had to wait since the notification before
  *	ticks		milliseconds since the notifier saw the overflow first, from 1 on

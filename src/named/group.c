@@ -6,8 +6,9 @@
  * of the database's space that the partition's number leads to.  It stays there until
  * the space goes to another database.  A group keeps session generators out of its partition.
  *
- * A definition (lease/definition.c) gives a name to a state: a partition, and bounds
- * of the sequence.  What was issued is known by the state, not by the name: here,
+ * A definition (lease/definition.c) gives a name to a state: a partition, and a shard of
+ * it.  The partition may be a layout of another system (core/flake.h), which has no place
+ * in the array of partitions.  What was issued is known by the state, not by the name: here,
  * from its first use until the server stops, and in its row of sno_lease.  So
  * neither a drop nor a rollback forgets anything, and a generator that is defined
  * again goes on where it was.
@@ -31,11 +32,12 @@ list_of(int partition)
 	return &sno_space->groups[partition % SNO_GROUP_LISTS];
 }
 
-/* Nothing is forgotten yet: no bounds. */
+/* Nothing is forgotten yet: no shard. */
 static void
 clear_forgotten(SnoGroup *group)
 {
-	group->forgotten = (SnoGenerator) {.sequence_min = SNO_SEQUENCE_MAX,.sequence_max = 0};
+	group->forgotten = (SnoGenerator) {0};
+	group->forgotten_shard = (SnoShard) {PG_INT64_MAX, -1};
 }
 
 /* A group that a former database of the space had, or a new one. */
@@ -99,7 +101,8 @@ sno_group_have(int partition)
 	{
 		group = make_group();
 		group->partition = partition;
-		sno_partition_set_named(partition);
+		if (partition <= SNO_PARTITION_MAX)
+			sno_partition_set_named(partition);
 		group->next = *list_of(partition);
 		*list_of(partition) = group->place;
 	}
@@ -127,15 +130,13 @@ sno_group_lock(SnoGroup *group)
 	return true;
 }
 
-/* The state with these bounds in a group that is locked, or NULL; NULL if there is none. */
+/* The state of this shard in a group that is locked, or NULL; NULL if there is none. */
 SnoNamedState *
-sno_group_find_state(SnoGroup *group, int sequence_min, int sequence_max)
+sno_group_find_state(SnoGroup *group, SnoShard shard)
 {
 	SnoNamedState *s = group == NULL ? NULL : sno_state_at(group->states);
 
-	while (s != NULL &&
-		   (s->life == 0 || s->shared.sequence_min != sequence_min ||
-			s->shared.sequence_max != sequence_max))
+	while (s != NULL && (s->life == 0 || !sno_shards_equal(s->shard, shard)))
 		s = sno_state_at(s->next);
 	return s;
 }
@@ -156,17 +157,17 @@ static void
 forget_state(SnoGroup *group, const SnoNamedState *s)
 {
 	SnoGenerator issued = sno_state_copy(s);
-	SnoGenerator *all = &group->forgotten;
+	SnoShard   *all = &group->forgotten_shard;
 
-	all->sequence_min = Min(all->sequence_min, issued.sequence_min);
-	all->sequence_max = Max(all->sequence_max, issued.sequence_max);
-	sno_state_merge_other(all, issued);
+	*all = (SnoShard) {Min(all->min, s->shard.min), Max(all->max, s->shard.max)};
+	sno_state_merge_other(&group->forgotten, issued);
 }
 
 /*
  * Take a state out of the group's list, to be used for another definition: one that
  * is closed and has no user, the one made first.  InvalidDsaPointer if all are to be
- * kept.
+ * kept.  Those that count always are: what is forgotten is known for all shards together,
+ * and one count would go on after the numbers of another one.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group)
@@ -179,7 +180,7 @@ recycle_state(SnoGroup *group)
 	for (dsa_pointer *l = &group->states; DsaPointerIsValid(*l); l = &sno_state_at(*l)->next)
 	{
 		s = sno_state_at(*l);
-		if (s->life != 0 && (s->open || pg_atomic_read_u32(&s->users) > 0))
+		if (s->life != 0 && (s->open || sno_is_count(s) || pg_atomic_read_u32(&s->users) > 0))
 			continue;
 		link = l;
 		unused += s->life == 0 ? SNO_STATES_KEPT + 1 : 1;
@@ -218,10 +219,11 @@ make_state(SnoGroup *group, const SnoDefinition *d)
 SnoNamedState *
 sno_group_have_state(SnoGroup *group, const SnoDefinition *d)
 {
-	SnoNamedState *s = sno_group_find_state(group, d->sequence_min, d->sequence_max);
+	SnoNamedState *s = sno_group_find_state(group, d->shard);
 
 	if (s == NULL)
 		s = make_state(group, d);
 	s->made_here = d->made_here;
+	s->nodes = d->nodes;
 	return s;
 }

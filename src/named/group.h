@@ -8,7 +8,7 @@
 #include "named/state.h"
 #include "shared/shmem.h"
 
-/* Of the closed states of a group that no session uses, this many are kept. */
+/* Of the closed states of a group that no session uses, this many are kept, and all that count. */
 #define SNO_STATES_KEPT	8
 
 typedef struct SnoGroup
@@ -19,7 +19,7 @@ typedef struct SnoGroup
 	int			partition;
 	LWLock		lock;
 	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
-								/* somewhere within its bounds */
+	SnoShard	forgotten_shard;	/* somewhere in this */
 } SnoGroup;
 
 static inline SnoGroup *
@@ -37,7 +37,7 @@ sno_state_at(dsa_pointer place)
 extern SnoGroup *sno_group_find(int partition);
 extern SnoGroup *sno_group_have(int partition);
 extern bool sno_group_lock(SnoGroup *group);
-extern SnoNamedState *sno_group_find_state(SnoGroup *group, int sequence_min, int sequence_max);
+extern SnoNamedState *sno_group_find_state(SnoGroup *group, SnoShard shard);
 extern SnoNamedState *sno_group_have_state(SnoGroup *group, const SnoDefinition *d);
 
 #endif							/* SNO_GROUP_H */

@@ -5,55 +5,10 @@
 #include "postgres.h"
 
 #include "funcapi.h"
-#include "nodes/primnodes.h"
 
 #include "generate/generate.h"
-#include "named/use.h"
+#include "named/call.h"
 #include "type/fields.h"
-
-/* What an expression that calls sno_generate() remembers. */
-typedef struct Call
-{
-	SnoUse	   *use;
-	bool		constant;		/* does it always name the same generator? */
-} Call;
-
-static Call *
-remember_call(FmgrInfo *flinfo, const text *name)
-{
-	Node	   *expression = flinfo->fn_expr;
-	Call	   *call = flinfo->fn_extra;
-
-	if (call == NULL)
-	{
-		call = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(Call));
-		call->constant = expression != NULL && IsA(expression, FuncExpr) &&
-			IsA(lsecond(((FuncExpr *) expression)->args), Const);
-		flinfo->fn_extra = call;
-	}
-	call->use = NULL;			/* in case of an error */
-	call->use = sno_use_of(name);
-	return call;
-}
-
-/* Does it know the generator, and have its definitions not changed since? */
-static inline bool
-call_knows(const Call *call, FunctionCallInfo fcinfo)
-{
-	const SnoUse *use;
-	const text *name;
-
-	if (call == NULL || call->use == NULL)
-		return false;
-	use = call->use;
-	if (use->version != sno_definitions_version)
-		return false;
-	if (call->constant)
-		return true;
-	name = PG_GETARG_TEXT_PP(1);
-	return use->length == VARSIZE_ANY_EXHDR(name) &&
-		memcmp(use->name, VARDATA_ANY(name), use->length) == 0;
-}
 
 static inline int32
 check_meta(const SnoUse *use, int32 meta)
@@ -91,14 +46,14 @@ PG_FUNCTION_INFO_V1(sno_generate_named);
 Datum
 sno_generate_named(PG_FUNCTION_ARGS)
 {
-	Call	   *call = fcinfo->flinfo->fn_extra;
+	SnoCall    *call = fcinfo->flinfo->fn_extra;
 	int32		meta;
 	Sno		   *id;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	if (unlikely(!call_knows(call, fcinfo)))
-		call = remember_call(fcinfo->flinfo, PG_GETARG_TEXT_PP(1));
+	if (unlikely(!sno_call_knows(call, fcinfo, 1)))
+		call = sno_call_remember(fcinfo, 1, sizeof(SnoCall), false);
 	meta = meta_of(call->use, fcinfo, 0);
 	if (unlikely(meta < 0))
 		PG_RETURN_NULL();
@@ -125,7 +80,7 @@ begin_many_named(FunctionCallInfo fcinfo)
 	call->user_fctx = many;
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return call;			/* no rows */
-	many->use = sno_use_of(PG_GETARG_TEXT_PP(2));
+	many->use = sno_use_of(PG_GETARG_TEXT_PP(2), false);
 	many->meta = meta_of(many->use, fcinfo, 1);
 	if (many->meta >= 0)
 		call->max_calls = sno_many_count(PG_GETARG_INT64(0));

@@ -33,6 +33,7 @@ sno_take_snapshot_named(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("sno_take_snapshot()");
 	if (!sno_use_find(name, &d))
 		sno_definition_missing(name);
+	sno_use_check(name, &d, false);
 	sno_use_read(name, &d, &g);
 	PG_RETURN_DATUM(sno_snapshot_now(&g, d.partition));
 }
@@ -108,21 +109,21 @@ read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 	if (!JB_ROOT_IS_OBJECT(snapshot))
 		bad_snapshot("It must be a JSON object.");
 	d->partition = partition_in(snapshot);
-	d->sequence_min = (int32) member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
-	d->sequence_max = (int32) member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
+	d->shard.min = member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
+	d->shard.max = member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
 	d->meta = -1;
 	d->made_here = true;
-	if (d->sequence_max == 0 && d->sequence_min != SNO_SEQUENCE_MAX)
-		d->sequence_max = SNO_SEQUENCE_MAX;
+	if (d->shard.max == 0 && d->shard.min != SNO_SEQUENCE_MAX)
+		d->shard.max = SNO_SEQUENCE_MAX;
 	sno_definition_check(d);
 	sequence = member(snapshot, "sequence", PG_UINT32_MAX);
-	if (sequence != 0 && sequence < d->sequence_min)
+	if (sequence != 0 && sequence < d->shard.min)
 		bad_snapshot("\"sequence\" is below its bounds.");
 
 	until = Max(member(snapshot, "wallHi", SNO_UNIT_MAX),
 				member(snapshot, "now", SNO_UNIT_MAX));
 	wall_safe = member(snapshot, "wallSafe", SNO_UNIT_MAX);
-	sno_generator_start(issued, Max(wall_safe, clock), d->sequence_min, d->sequence_max);
+	sno_generator_start(issued, Max(wall_safe, clock), d->shard.min, d->shard.max);
 	issued->drifts = (uint32) member(snapshot, "drifts", PG_UINT32_MAX);
 	issued->word = SNO_WORD(Max(until, clock), issued->drifts & 1, SNO_SEQUENCE_NONE);
 }
@@ -132,7 +133,7 @@ Datum
 sno_restore_generator(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	SnoDefinition d,
+	SnoDefinition d = {0},
 				defined;
 	SnoGenerator issued;
 
@@ -140,17 +141,18 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
 	if (!sno_use_find(name, &defined))
 		sno_definition_insert(name, &d);
-	else if (defined.partition != d.partition ||
-			 defined.sequence_min != d.sequence_min ||
-			 defined.sequence_max != d.sequence_max)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the snapshot is not that of generator \"%s\"", name),
-				 errdetail("It has partition %d and sequences from %d to %d, the generator has partition %d and sequences from %d to %d.",
-						   d.partition, d.sequence_min, d.sequence_max,
-						   defined.partition, defined.sequence_min, defined.sequence_max)));
 	else
+	{
+		sno_use_check(name, &defined, false);
+		if (defined.partition != d.partition || !sno_shards_equal(defined.shard, d.shard))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("the snapshot is not that of generator \"%s\"", name),
+					 errdetail("It has partition %d and sequences from %lld to %lld, the generator has partition %d and sequences from %lld to %lld.",
+							   d.partition, (long long) d.shard.min, (long long) d.shard.max,
+							   defined.partition, (long long) defined.shard.min, (long long) defined.shard.max)));
 		d.made_here = defined.made_here;
+	}
 	sno_use_restore(name, &d, &issued);
 	PG_RETURN_VOID();
 }

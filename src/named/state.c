@@ -21,6 +21,7 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "utils/timestamp.h"
 
 #include "generate/session.h"
 #include "lease/lease.h"
@@ -30,6 +31,10 @@
 #include "shared/clock.h"
 #include "shared/feed.h"
 #include "shared/partition.h"
+#include "type/fields.h"
+
+/* Of a generator that counts: half of the units of a lease. */
+#define SNO_COUNTER_HALF	1
 
 /* The next sequence of a state word, for counters: additions go beyond the bounds. */
 static uint32
@@ -38,11 +43,58 @@ sequence_of(const SnoNamedState *s, uint64 word)
 	return Min(SNO_WORD_SEQUENCE(word), (uint32) s->shared.sequence_max + 1);
 }
 
+/* Half of the units of its leases. */
+static uint64
+half_of(const SnoNamedState *s)
+{
+	return sno_is_count(s) ? SNO_COUNTER_HALF : sno_lease_half();
+}
+
+static SnoSubject
+subject_of_state(const SnoNamedState *s)
+{
+	return (SnoSubject) {s->partition, true, s->shard};
+}
+
+/* When a generator issues next, if this is its state word; `nodes` are those of a layout. */
+SnoFlakeTime
+sno_named_now(const SnoNodes *nodes, uint64 word)
+{
+	return nodes->size != 0 ? sno_flake_now(nodes, word) : (SnoFlakeTime) {.unit = sno_feed_unit()};
+}
+
+static uint64
+unit_now(const SnoNamedState *s, uint64 word)
+{
+	return sno_named_now(&s->nodes, word).unit;
+}
+
+/* Raise the error that a generator has come to the end of its layout. */
+void
+sno_flake_out_of_time(const SnoNodes *nodes)
+{
+	if (nodes->layout.unit == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("the generator has counted all numbers of its layout")));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
+			 errmsg("the system clock is outside the range of the layout"),
+			 errdetail("The generator issues ids of times from %s to %s.",
+					   pstrdup(timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + nodes->begin * 1000)),
+					   pstrdup(timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + nodes->end * 1000))),
+			 errhint("Set the system clock right, or move to another layout.")));
+}
+
 /* Make a state of which nothing is known. */
 void
 sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 {
-	sno_generator_start(&s->shared, 0, d->sequence_min, d->sequence_max);
+	if (sno_is_flake(d))
+		sno_generator_start(&s->shared, 0, 0, sno_nodes_sequence_max(&d->nodes));
+	else
+		sno_generator_start(&s->shared, 0, d->shard.min, d->shard.max);
+	s->nodes = d->nodes;
 	s->word = sno_generator_close(&s->shared);
 	pg_atomic_init_u32(&s->tickets, 0);
 	pg_atomic_init_u32(&s->tickets_done, 0);
@@ -52,6 +104,7 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	sno_lease_clear(&s->lease);
 	s->database = MyDatabaseId;
 	s->partition = d->partition;
+	s->shard = d->shard;
 	sno_counters_init(&s->counters, sequence_of(s, s->word));
 }
 
@@ -119,7 +172,7 @@ in_memory(const void *arg, const SnoSubject *subject)
 
 	if (!subject->named)
 		return memory->knows_sessions;
-	s = sno_group_find_state(memory->group, subject->sequence_min, subject->sequence_max);
+	s = sno_group_find_state(memory->group, subject->shard);
 	return s != NULL && s->known;
 }
 
@@ -133,17 +186,24 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 {
 	SnoGenerator g = sno_state_copy(s);
 	Memory		memory = {group, knows_sessions};
+	SnoSubject	subject = subject_of_state(s);
+	SnoUnseen	unseen = {.until = sno_lease_end(now, sno_lease_half())};
 
+	/* A count has no clock that bounds what another server issued. */
+	if (sno_is_count(s))
+		unseen.more = sno_count_unseen(&s->nodes.layout);
 	if (!s->known)
-		sno_record_recall(rel, s->partition, &g, sno_lease_end(now, sno_lease_half()),
-						  s->made_here, in_memory, &memory);
-	if (group == NULL)
-		return g;
-	for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
-		if (o != s && o->life != 0 && sno_bounds_overlap(&o->shared, &s->shared))
-			sno_state_merge_other(&g, sno_state_copy(o));
-	if (sno_bounds_overlap(&group->forgotten, &s->shared))
-		sno_state_merge_other(&g, group->forgotten);
+		sno_record_recall(rel, &subject, &g, unseen, s->made_here, in_memory, &memory);
+	if (group != NULL)
+	{
+		for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
+			if (o != s && o->life != 0 && sno_shards_overlap(o->shard, s->shard))
+				sno_state_merge_other(&g, sno_state_copy(o));
+		if (sno_shards_overlap(group->forgotten_shard, s->shard))
+			sno_state_merge_other(&g, group->forgotten);
+	}
+	if (sno_is_count(s))
+		sno_generator_join_sides(&g);
 	return g;
 }
 
@@ -154,21 +214,24 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
 {
+	SnoSubject	subject = subject_of_state(s);
 	uint64		unit = SNO_WORD_UNIT(g.word);
 
-	ceiling = Max(ceiling, Max(unit, sno_lease_end(now, sno_lease_half())));
+	ceiling = Max(ceiling, Max(unit, sno_lease_end(now, half_of(s))));
 	/* In the last unit of the epoch, an open state must not look exact. */
 	if (ceiling == unit)
 		g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
-	return sno_lease_write(&s->lease, rel, s->partition, true, g, ceiling);
+	return sno_lease_write(&s->lease, rel, &subject, g, ceiling);
 }
 
 /* Write the row of a closed state, which is exact.  False as above. */
 static bool
 write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *lsn)
 {
+	SnoSubject	subject = subject_of_state(s);
+
 	g.ceiling = SNO_WORD_UNIT(g.word);
-	return sno_record_write(rel, s->partition, true, &g, lsn);
+	return sno_record_write(rel, &subject, &g, lsn);
 }
 
 /* Another holder leases the same: recall the rows before the state is opened again. */
@@ -180,10 +243,18 @@ close_for_recall(SnoNamedState *s)
 	return SNO_CLASH;
 }
 
-/* Has the partition no owner?  If this session owns it, it gives it up. */
+/*
+ * Has the partition no owner?  If this session owns it, it gives it up.  That of a layout
+ * is never owned, and was never used.
+ */
 static bool
 is_free_partition(int number, SnoPartition *was)
 {
+	if (number > SNO_PARTITION_MAX)
+	{
+		*was = (SnoPartition) {0};
+		return true;
+	}
 	*was = sno_partition_copy(number);
 	if (sno_partition_owned(was))
 	{
@@ -204,7 +275,7 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 	SnoGenerator g;
 
 	for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
-		if (o != s && o->open && sno_bounds_overlap(&o->shared, &s->shared))
+		if (o != s && o->open && sno_shards_overlap(o->shard, s->shard))
 			sno_state_close(o);
 	g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
 	/* Ids of given times may be in any unit of the epoch. */
@@ -236,7 +307,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
 
 	/* What is known by now may be later than the clock was: see S4. */
-	now = sno_feed_unit();
+	now = unit_now(s, g.word);
 	drifted = now < SNO_WORD_UNIT(g.word);
 	if (drifted)
 	{
@@ -255,7 +326,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	 */
 	if (!write_open(rel, s, row, now, drifted ? 0 : s->shared.ceiling))
 		return close_for_recall(s);
-	sno_lease_publish(&s->lease, &s->shared);
+	sno_lease_publish(&s->lease, &s->shared, half_of(s));
 
 	set_state(s, &g);
 	strlcpy(s->name, name, NAMEDATALEN);
@@ -275,12 +346,12 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
-/* Nobody may choose a partition that the registry grants. */
+/* Nobody may choose a partition that the registry grants.  It grants no nodes. */
 static SnoObstacle
 check_registry(int partition)
 {
 	sno_grant_check_setting();
-	if (!sno_is_registered())
+	if (!sno_is_registered() || partition > SNO_PARTITION_MAX)
 		return SNO_NO_OBSTACLE;
 	if (!sno_grants_know_range())
 	{
@@ -330,7 +401,7 @@ sno_state_reopen_or_renew(SnoNamedState *s, const char *name)
 		return obstacle;
 
 	word = sno_generator_load(&s->shared);
-	now = sno_feed_unit();
+	now = unit_now(s, word);
 	if (sno_word_is_closed(word))
 		obstacle = open_state(rel, group, s, name, now);
 	else if (now < SNO_WORD_UNIT(word))
@@ -347,7 +418,7 @@ sno_state_reopen_or_renew(SnoNamedState *s, const char *name)
 	{
 		obstacle = write_renewal(rel, s, now);
 		if (obstacle == SNO_NO_OBSTACLE)
-			sno_lease_publish(&s->lease, &s->shared);
+			sno_lease_publish(&s->lease, &s->shared, half_of(s));
 	}
 	end_change(group, rel);
 	return obstacle;
@@ -412,18 +483,17 @@ sno_state_close_unused(Relation rel, SnoNamedState *s)
 
 /* Issue, and count what the state word has counted if that begins another unit. */
 SnoStep
-sno_state_issue(SnoNamedState *s, uint64 word, uint64 now, uint64 *issued)
+sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 {
-	SnoStep		result = sno_generator_share(&s->shared, word, now, issued);
+	SnoStep		result = sno_generator_share(&s->shared, word, now.unit, now.least, issued);
 
-	/* Additions never return the lowest sequence: see S2. */
-	if (result == SNO_ISSUED &&
-		SNO_WORD_SEQUENCE(*issued) == s->shared.sequence_min)
+	if (result == SNO_ENTERED)
 	{
 		sno_counters_go_on(&s->counters, sequence_of(s, word),
 						   SNO_WORD_SEQUENCE(*issued));
 		if (SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && word != s->opened)
 			sno_counters_exhausted(&s->counters);
+		result = SNO_ISSUED;
 	}
 	return result;
 }
@@ -471,7 +541,7 @@ sno_state_read(const SnoDefinition *d, SnoGenerator *g)
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
-	s = sno_group_find_state(group, d->sequence_min, d->sequence_max);
+	s = sno_group_find_state(group, d->shard);
 	if (s == NULL)
 	{
 		s = &unknown;

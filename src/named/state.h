@@ -15,6 +15,7 @@
 #include "generate/wait.h"
 #include "lease/definition.h"
 #include "shared/activity.h"
+#include "shared/clock.h"
 
 /* state.c says what protects each field. */
 typedef struct SnoNamedState
@@ -38,6 +39,8 @@ typedef struct SnoNamedState
 	dsa_pointer listed;			/* the next in the journal's list of all */
 	Oid			database;
 	int32		partition;
+	SnoShard	shard;
+	SnoNodes	nodes;			/* of a layout, else of size 0 */
 	dsa_pointer group;
 	char		name[NAMEDATALEN];	/* by which it was opened last, */
 	uint64		opened;			/* and with which state word */
@@ -46,13 +49,6 @@ typedef struct SnoNamedState
 
 StaticAssertDecl(offsetof(SnoNamedState, listed) == PG_CACHE_LINE_SIZE, "what issuing needs of a named generator is not two cache lines");
 
-/* Do the bounds of two generators' sequences overlap? */
-static inline bool
-sno_bounds_overlap(const SnoGenerator *a, const SnoGenerator *b)
-{
-	return a->sequence_min <= b->sequence_max && a->sequence_max >= b->sequence_min;
-}
-
 /* Ids that a generator can issue in a unit. */
 static inline int
 sno_unit_size(const SnoGenerator *g)
@@ -60,10 +56,40 @@ sno_unit_size(const SnoGenerator *g)
 	return g->sequence_max - g->sequence_min + 1;
 }
 
+/* Does it count, instead of telling the time? */
+static inline bool
+sno_is_count(const SnoNamedState *s)
+{
+	return s->nodes.size != 0 && s->nodes.layout.unit == 0;
+}
+
+pg_noreturn extern void sno_flake_out_of_time(const SnoNodes *nodes);
+
+/* When a generator of a layout issues next, if this is its state word. */
+static inline SnoFlakeTime
+sno_flake_now(const SnoNodes *nodes, uint64 word)
+{
+	SnoFlakeTime now;
+	int64		msec;
+
+	if (nodes->layout.unit == 0)
+	{
+		now = sno_flake_count(word);
+		if (unlikely(now.unit > SNO_UNIT_MAX))
+			sno_flake_out_of_time(nodes);
+		return now;
+	}
+	msec = sno_clock_msec();
+	if (unlikely(msec < nodes->begin || msec > nodes->end))
+		sno_flake_out_of_time(nodes);
+	return sno_flake_at(nodes, msec);
+}
+
+extern SnoFlakeTime sno_named_now(const SnoNodes *nodes, uint64 word);
 extern SnoObstacle sno_state_join(const SnoDefinition *d, SnoNamedState **state);
 extern void sno_state_leave(SnoNamedState *s);
 extern void sno_state_close_unused(Relation rel, SnoNamedState *s);
-extern SnoStep sno_state_issue(SnoNamedState *s, uint64 word, uint64 now, uint64 *issued);
+extern SnoStep sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued);
 extern SnoObstacle sno_state_reopen_or_renew(SnoNamedState *s, const char *name);
 extern void sno_state_renew_early(SnoNamedState *s, uint64 now);
 extern SnoObstacle sno_state_read(const SnoDefinition *d, SnoGenerator *g);

@@ -29,6 +29,15 @@
 #include "lease/table.h"
 #include "named/use.h"
 
+/* What the session's uses are found by: the beginning of each. */
+typedef struct UseKey
+{
+	char		name[NAMEDATALEN];
+	bool		flake;
+} UseKey;
+
+StaticAssertDecl(offsetof(SnoUse, flake) == offsetof(UseKey, flake), "a use does not begin with its key");
+
 static HTAB *uses;
 
 uint64		sno_definitions_version = 1;
@@ -56,16 +65,17 @@ leave_queue(void)
 
 /* How many ids must others get before it is our turn?  Not positive if it is. */
 static int32
-ids_before_us(SnoNamedState *s, uint64 word, uint64 now)
+ids_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
 {
-	int32		spare = sno_unit_size(&s->shared);
+	int32		spare = sno_unit_size(&s->shared) - now.least;
 
 	if (sno_use_is_queued(s))
 		join_queue(s);
 	if (queue == NULL)
 		return 0;
-	if (now == SNO_WORD_UNIT(word))
-		spare = Max(s->shared.sequence_max - (int32) SNO_WORD_SEQUENCE(word) + 1, 0);
+	if (now.unit == SNO_WORD_UNIT(word))
+		spare = Max((int32) s->shared.sequence_max -
+					(int32) Max(SNO_WORD_SEQUENCE(word), now.least) + 1, 0);
 	return (int32) (ticket - pg_atomic_read_u32(&s->tickets_done)) - spare + 1;
 }
 
@@ -106,7 +116,7 @@ definitions_changed(Datum arg, Oid relid)
 static void
 begin_uses(void)
 {
-	HASHCTL		ctl = {.keysize = NAMEDATALEN, .entrysize = sizeof(SnoUse)};
+	HASHCTL		ctl = {.keysize = sizeof(UseKey),.entrysize = sizeof(SnoUse)};
 
 	if (uses != NULL)
 		return;
@@ -114,33 +124,63 @@ begin_uses(void)
 	sno_session_begin();
 	sno_session_know_past();
 	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
-	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_STRINGS);
+	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	before_shmem_exit(end_uses, (Datum) 0);
+}
+
+/* What keeps a session from looking a definition up. */
+static SnoObstacle
+obstacle_to(SnoDefinitionLook look)
+{
+	return look == SNO_DEFINITION_LOCKED ? SNO_DEFINITIONS_LOCKED :
+		look == SNO_DEFINITION_LAYOUT_LOCKED ? SNO_LAYOUTS_LOCKED : SNO_NO_OBSTACLE;
 }
 
 /*
  * The definition by that name; false if there is none.  Waits sno.max_wait for its
- * table at most.
+ * table, and that of layouts, at most.
  */
 bool
 sno_use_find(const char *name, SnoDefinition *d)
 {
 	SnoWait		wait = {.generator = name,.partition = -1};
 	SnoDefinitionLook look;
+	SnoObstacle obstacle;
 
 	if (strlen(name) >= NAMEDATALEN)
 		return false;			/* no generator has such a name */
 	begin_uses();
-	while ((look = sno_definition_find(name, d)) == SNO_DEFINITION_LOCKED)
-		sno_wait(&wait, SNO_DEFINITIONS_LOCKED, 1);
+	while ((obstacle = obstacle_to(look = sno_definition_find(name, d))) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
 	return look == SNO_DEFINITION_FOUND;
 }
 
 static bool
 is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
 {
-	return a->partition == b->partition && a->sequence_min == b->sequence_min &&
-		a->sequence_max == b->sequence_max;
+	return a->partition == b->partition && sno_shards_equal(a->shard, b->shard);
+}
+
+/*
+ * Raise an error if a generator is of a layout, and none such is wanted, or the other way.
+ * A layout that this transaction added may lose its number by a rollback.  What was issued
+ * is known by that number, so nothing is issued yet.
+ */
+void
+sno_use_check(const char *name, const SnoDefinition *d, bool flake)
+{
+	if (sno_is_flake(d) != flake)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 flake ? errmsg("generator \"%s\" is not one of a layout", name) :
+				 errmsg("generator \"%s\" is one of a layout", name),
+				 flake ? errhint("Use sno_generate() with it.") :
+				 errhint("Use sno_flake(), sno_flake_uuid() or sno_flake_bytea() with it.")));
+	if (d->layout_is_new)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the layout of generator \"%s\" was added by this transaction", name),
+				 errhint("Commit before generating ids.")));
 }
 
 /*
@@ -194,21 +234,22 @@ static SnoObstacle
 refresh_use(SnoUse *use)
 {
 	uint64		seen = sno_definitions_version;
+	SnoDefinitionLook look;
 	SnoObstacle obstacle;
 	SnoDefinition d;
 
 	if (use->version == seen && use->state != NULL)
 		return SNO_NO_OBSTACLE;
-	switch (sno_definition_find(use->name, &d))
+	look = sno_definition_find(use->name, &d);
+	obstacle = obstacle_to(look);
+	if (obstacle != SNO_NO_OBSTACLE)
 	{
-		case SNO_DEFINITION_FOUND:
-			break;
-		case SNO_DEFINITION_NONE:
-			sno_definition_missing(use->name);
-		case SNO_DEFINITION_LOCKED:
-			leave_queue();
-			return SNO_DEFINITIONS_LOCKED;
+		leave_queue();
+		return obstacle;
 	}
+	if (look == SNO_DEFINITION_NONE)
+		sno_definition_missing(use->name);
+	sno_use_check(use->name, &d, use->flake);
 	if (use->state != NULL && !is_same_generator(&d, &use->definition))
 		leave_state(use);
 	use->definition = d;
@@ -237,13 +278,41 @@ renew_named_early(void *arg)
 	sno_state_renew_early(renewal->state, renewal->now);
 }
 
+/* Units that may pass between one that issued and the next one, while the clock is even. */
+static uint64
+stride_of(const SnoDefinition *d)
+{
+	return sno_is_flake(d) ? 1 + d->nodes.layout.unit / SNO_UNIT_MSEC : 1;
+}
+
+/* How long the ids of a unit last: until the clock is in the next one. */
+static int
+unit_msec(const SnoDefinition *d)
+{
+	return Max(SNO_UNIT_MSEC, (int) d->nodes.layout.unit);
+}
+
+/* ms until the clock is in the next unit of a layout with long ones, else 0. */
+static int
+msec_left(const SnoDefinition *d)
+{
+	const SnoLayout *layout = &d->nodes.layout;
+
+	if (layout->unit <= SNO_UNIT_MSEC)
+		return 0;
+	return (int) (layout->unit - (sno_clock_msec() + SNO_EPOCH_MSEC - layout->epoch) % layout->unit);
+}
+
 /* Issue, if it is our turn; if it isn't, *msec is how long to wait. */
 static SnoStep
-issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
+issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 {
+	SnoNamedState *s = use->state;
+	const SnoNodes *nodes = &use->definition.nodes;
+	bool		flake = sno_is_flake(&use->definition);
 	RelFileNumber file = sno_table_file();
 	uint64		word = sno_generator_load(&s->shared);
-	uint64		now = sno_feed_unit();
+	SnoFlakeTime now = sno_named_now(nodes, word);
 	int32		before;
 	SnoStep		step;
 
@@ -251,21 +320,21 @@ issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
 		return SNO_CLOSED;
 
 	/* Units were left out, or the clock went back. */
-	if (now - SNO_WORD_UNIT(word) > 1)
+	if (now.unit - SNO_WORD_UNIT(word) > stride_of(&use->definition))
 		sno_clock_watch();
 
-	switch (sno_lease_task(&s->lease, &s->shared, now, file))
+	switch (sno_lease_task(&s->lease, &s->shared, now.unit, file))
 	{
 		case SNO_LEASE_WRITE:
 		case SNO_LEASE_PUBLISH:
 			return SNO_LEASE_OVER;
 		case SNO_LEASE_RENEW_EARLY:
 			{
-				Renewal		renewal = {s, now};
+				Renewal		renewal = {s, now.unit};
 
 				sno_lease_quietly(renew_named_early, &renewal, s->partition);
 				word = sno_generator_load(&s->shared);
-				now = sno_feed_unit();
+				now = sno_named_now(nodes, word);
 			}
 			break;
 		case SNO_LEASE_ISSUE:
@@ -273,12 +342,16 @@ issue_if_our_turn(SnoNamedState *s, uint64 *issued, int *msec)
 	}
 
 	before = ids_before_us(s, word, now);
-	*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * SNO_UNIT_MSEC);
 	step = before > 0 ? SNO_EXHAUSTED : sno_state_issue(s, word, now, issued);
+	if (step == SNO_EXHAUSTED)
+		*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * unit_msec(&use->definition) +
+					msec_left(&use->definition));
+	if (flake)
+		return step;
 	if (step == SNO_ISSUED && SNO_WORD_UNIT(*issued) < sno_feed_bound)
 		return SNO_RACED;
-	if (step == SNO_EXHAUSTED && now == SNO_WORD_UNIT(word) &&
-		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now))
+	if (step == SNO_EXHAUSTED && now.unit == SNO_WORD_UNIT(word) &&
+		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now.unit))
 		return SNO_RACED;
 	return step;
 }
@@ -291,7 +364,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
-	*step = issue_if_our_turn(use->state, issued, msec);
+	*step = issue_if_our_turn(use, issued, msec);
 	switch (*step)
 	{
 		case SNO_ISSUED:
@@ -315,8 +388,11 @@ wait_for(const char *name, const SnoDefinition *d)
 {
 	return (SnoWait) {
 		.generator = name,
-		.partition = d->partition,
-		.unit_size = d->sequence_max - d->sequence_min + 1
+		.partition = sno_is_flake(d) ? -1 : d->partition,
+		.unit_size = sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 :
+			d->shard.max - d->shard.min + 1,
+		.unit_msec = unit_msec(d),
+		.flake = sno_is_flake(d)
 	};
 }
 
@@ -369,32 +445,35 @@ sno_use_next_slowly(SnoUse *use)
 }
 
 /*
- * This session's use of a generator, made if there is a definition; with what that
- * says now, but perhaps without a state yet.
+ * This session's use of a generator, of a layout or not, made if there is a definition;
+ * with what that says now, but perhaps without a state yet.
  */
 SnoUse *
-sno_use_of(const text *name)
+sno_use_of(const text *name, bool flake)
 {
-	char		key[NAMEDATALEN] = {0};
+	UseKey		key = {.flake = flake};
 	int			length = VARSIZE_ANY_EXHDR(name);
 	SnoDefinition d;
 	bool		found;
 	SnoUse	   *use;
 
 	/* A name that is too long is one that isn't there. */
-	memcpy(key, VARDATA_ANY(name),
+	memcpy(key.name, VARDATA_ANY(name),
 		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
-	if (length >= NAMEDATALEN || !sno_use_find(key, &d))
-		sno_definition_missing(key);
-	use = hash_search(uses, key, HASH_ENTER, &found);
+	if (length >= NAMEDATALEN || !sno_use_find(key.name, &d))
+		sno_definition_missing(key.name);
+	sno_use_check(key.name, &d, flake);
+	use = hash_search(uses, &key, HASH_ENTER, &found);
 	if (!found)
 	{
 		use->length = length;
-		use->version = 0;
 		use->state = NULL;
-		use->definition = d;
 	}
-	use->definition.meta = d.meta;
+	else if (use->state != NULL && !is_same_generator(&d, &use->definition))
+		leave_state(use);
+	use->definition = d;
+	if (use->state == NULL)
+		use->version = 0;
 	return use;
 }
 

@@ -16,6 +16,7 @@
 typedef struct SnoUse
 {
 	char		name[NAMEDATALEN];
+	bool		flake;			/* is it to be of a layout? */
 	int			length;
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
@@ -26,7 +27,8 @@ typedef struct SnoUse
 extern uint64 sno_definitions_version;
 
 extern bool sno_use_find(const char *name, SnoDefinition *d);
-extern SnoUse *sno_use_of(const text *name);
+extern void sno_use_check(const char *name, const SnoDefinition *d, bool flake);
+extern SnoUse *sno_use_of(const text *name, bool flake);
 extern uint64 sno_use_next_slowly(SnoUse *use);
 extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
 extern void sno_use_restore(const char *name, const SnoDefinition *d,
@@ -54,8 +56,27 @@ sno_use_next(SnoUse *use)
 
 		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) &&
 				   SNO_WORD_UNIT(word) >= sno_feed_bound && !sno_use_is_queued(s)) &&
-			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), &issued) == SNO_ISSUED &&
+			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), 0, &issued) == SNO_ISSUED &&
 			likely(SNO_WORD_UNIT(issued) >= sno_feed_bound))
+			return issued;
+	}
+	return sno_use_next_slowly(use);
+}
+
+/* The same for a generator of a layout.  Feeds have no such ids. */
+static inline uint64
+sno_use_next_flake(SnoUse *use)
+{
+	if (likely(use->version == sno_definitions_version))
+	{
+		SnoNamedState *s = use->state;
+		uint64		word = sno_generator_load(&s->shared);
+		SnoFlakeTime now = sno_flake_now(&use->definition.nodes, word);
+		uint64		issued;
+
+		if (likely(now.unit == SNO_WORD_UNIT(word) && now.least <= SNO_WORD_SEQUENCE(word) &&
+				   !sno_use_is_queued(s)) &&
+			sno_generator_share(&s->shared, word, now.unit, now.least, &issued) == SNO_ISSUED)
 			return issued;
 	}
 	return sno_use_next_slowly(use);

@@ -94,7 +94,7 @@ sno_activity_end(void)
 
 /*
  * This session waits for a named generator, whose partition is -1 if it isn't known
- * yet; or for its own one: NULL, and -1.
+ * yet, or has none; or for its own one: NULL, and -1.
  */
 void
 sno_activity_wait(const char *generator, int partition)

@@ -34,6 +34,20 @@ sno_clock_unit(void)
 	return unit;
 }
 
+/* The current ms since 2010; raises 22008 as above. */
+static inline int64
+sno_clock_msec(void)
+{
+	struct timespec t;
+	uint64		msec;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	msec = ((uint64) t.tv_sec - SNO_EPOCH_UNIX) * 1000 + (uint32) t.tv_nsec / 1000000;
+	if (unlikely(msec / SNO_UNIT_MSEC > SNO_UNIT_MAX))
+		sno_clock_out_of_epoch();
+	return (int64) msec;
+}
+
 /*
  * A number that changes when the wall clock does, but only every few milliseconds: at
  * each tick of the kernel, or when somebody sets the clock.  It costs less than the

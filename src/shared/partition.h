@@ -29,15 +29,15 @@ typedef struct SnoPartition
 	SnoGenerator generator;
 	pg_atomic_uint32 owner;		/* pid of the session that owns it, 0, or
 								 * SNO_OWNER_REVOKED until that gives it back */
-	int32		next;			/* parked: number + 1 of the next one, or the end; else 0 */
-	uint32		life;			/* of the space, in which it was used last; 0 if
-								 * it never was */
 	bool		named;			/* it is for named generators */
 	bool		is_backfill;	/* it is for given times */
 	uint64		holder;			/* under whose grant it was reserved; 0 if under none */
 	SnoLease	lease;
 	SnoBackfill backfill;
-	char		pad[24];		/* to a whole cache line */
+	int32		next;			/* parked: number + 1 of the next one, or the end; else 0 */
+	uint32		life;			/* of the space, in which it was used last; 0 if
+								 * it never was */
+	char		pad[16];		/* to a whole cache line */
 } SnoPartition;
 
 StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");

@@ -56,7 +56,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_LAYOUT_VERSION	7
+#define SNO_SHMEM_VERSION	8
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -114,7 +114,7 @@ sno_shmem_is_made(void)
 		h = have_header();
 		LWLockRelease(AddinShmemInitLock);
 	}
-	return h->magic == SNO_MAGIC && h->layout == SNO_LAYOUT_VERSION;
+	return h->magic == SNO_MAGIC && h->layout == SNO_SHMEM_VERSION;
 }
 
 /* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping. */
@@ -154,13 +154,13 @@ sno_shmem_attach(void)
 		if (h->tranche == 0)
 			h->tranche = sno_new_tranche("sno");
 		area = create_area(h);
-		h->layout = SNO_LAYOUT_VERSION;
+		h->layout = SNO_SHMEM_VERSION;
 		LWLockInitialize(&h->lock, h->tranche);
 		h->magic = SNO_MAGIC;
 	}
 	LWLockRelease(AddinShmemInitLock);
 
-	if (h->magic != SNO_MAGIC || h->layout != SNO_LAYOUT_VERSION)
+	if (h->magic != SNO_MAGIC || h->layout != SNO_SHMEM_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shared memory of extension \"sno\" belongs to another version of its library"),

@@ -44,6 +44,14 @@
  * first time on.  Of named generators, it is checked whether rows on disk bound
  * that id (N2 of src/README.md), and whether a state that is open is alone (N1).
  *
+ * A named generator may be one of a layout of another system (core/flake.h).  Then a
+ * clock reads ms, or a count reads none, and what is remembered and compared is the id
+ * of the layout.  Each id must have the unit of the layout that the clock read, or in
+ * short units, a later one of the same 4 ms.  So it is where one session issues: where
+ * two do, the clock may step back between a reading and an id.  Numbers ascend, from
+ * one server to its successors too.  None is left out, unless there was an error, a
+ * crash or a promotion, or the count was advanced.
+ *
  * A server's successors continue its world: a crash loses its memory, a promotion
  * makes it another holder as well.  As either may happen at any moment, they stand
  * for backups too.  Rows get to disk in any order, as long as they do when they are
@@ -113,23 +121,37 @@ static uint64 judge(const volatile void *address, uint64 word);
 #undef SNO_PARTITION_MAX
 #define SNO_PARTITION_MAX 1023
 
+/* Two numbers of a generator that counts are a unit. */
+#define SNO_COUNTER_BLOCK 2
+
+#include "core/flake.h"
 #include "lease/lease.h"
 #include "lease/record.h"
 #include "lease/row.h"
 #include "lease/table.h"
-#include "named/group.h"
 #include "shared/attempt.h"
 #include "shared/clock.h"
-#include "shared/feed.h"
 
 /*
  * What may have a mutant or a pause is interposed: where a macro has its name, the
  * files that are included call the function below instead, which calls the real one.
  */
+static int64 read_msec(void);
+static SnoFlakeTime flake_at(const SnoNodes *nodes, int64 msec);
+static SnoFlakeTime flake_count(uint64 word);
+
+#define sno_clock_msec read_msec
+#define sno_flake_at flake_at
+#define sno_flake_count flake_count
+#include "named/group.h"
+#undef sno_flake_at
+#undef sno_flake_count
+#include "shared/feed.h"
+
 static uint64 read_clock(void);
 static uint64 lease_end(uint64 now);
 static uint64 half(void);
-static void start_few(SnoGenerator *g, uint64 floor, uint16 min, uint16 max);
+static void start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
 static SnoStep step_own(SnoGenerator *g, uint64 now, uint64 *got);
 static SnoLeaseTask lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit,
 							   uint32 file);
@@ -137,6 +159,7 @@ static void merge_row(SnoGenerator *g, const SnoGenerator *other);
 static void merge_memory(SnoGenerator *g, const SnoGenerator *other);
 static void switch_side(SnoGenerator *g, uint64 until);
 static void drift(SnoGenerator *g, uint64 now);
+static void join_sides(SnoGenerator *g);
 static uint64 close_word(SnoGenerator *g);
 static SnoPartition *exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 static SnoPartition *reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds,
@@ -145,19 +168,22 @@ static void park(SnoPartition *p);
 static void abandon(SnoPartition *p);
 static SnoPartition copy_partition(int number);
 static void survey_earlier(Relation rel, uint64 now, SnoSurvey *survey);
-static bool write_row(Relation rel, int partition, bool named, const SnoGenerator *g,
+static bool write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 					  XLogRecPtr *lsn);
-static bool write_own(SnoLease *lease, Relation rel, int partition, bool named,
+static bool write_own(SnoLease *lease, Relation rel, const SnoSubject *subject,
 					  SnoGenerator g, uint64 ceiling);
 static bool lock_group(SnoGroup *group);
 static int	states_kept(void);
-static bool bounds_overlap(const SnoGenerator *a, const SnoGenerator *b);
-extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint64_t *issued);
+static bool shards_overlap(const SnoShard *a, const SnoShard *b);
+extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
+							   uint64_t *issued);
 
 #define sno_generator_share_unit real_share_unit
 #include "../../src/core/generator.c"
 #undef sno_generator_share_unit
 #include "../../src/core/backfill.c"
+#include "../../src/core/flake.c"
+#include "../unit/flake_word.h"
 
 #define sno_generator_start start_few
 #include "../../src/shared/partition.c"
@@ -216,19 +242,25 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define strlcpy(to, from, size) ((void) 0)
 #define sno_generator_merge merge_memory
 #define sno_generator_drift drift
+#define sno_generator_join_sides join_sides
 #define sno_generator_close close_word
 #define sno_partition_copy copy_partition
 #define sno_group_lock lock_group
-#define sno_bounds_overlap bounds_overlap
+#define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
+/* How long it would wait doesn't matter. */
+#undef sno_clock_msec
+#define sno_clock_msec() 0
 #include "../../src/named/use.c"
+#undef sno_clock_msec
 #undef strlcpy
 #undef sno_generator_merge
 #undef sno_generator_drift
+#undef sno_generator_join_sides
 #undef sno_generator_close
 #undef sno_partition_copy
 #undef sno_group_lock
-#undef sno_bounds_overlap
+#undef sno_shards_overlap
 #undef sno_record_write
 #undef sno_lease_task
 
@@ -259,16 +291,19 @@ typedef struct Scope
 {
 	const char *name;
 	unsigned	units,			/* that a clock may read: from 0 on, or if there are */
-								/* named generators, from 1 on */
+								/* named generators, from 1 on; or that may be counted */
 				lease;			/* units that it reaches beyond now */
 	unsigned	sessions[LINES];
 	Lines		lines;
 	unsigned	partitions,
 				sequences;		/* of a session generator, 0 if there is none */
 	bool		named;			/* is there a named generator? */
-	int			first,			/* bounds of its sequence, */
+	int			first,			/* bounds of its sequence, or its nodes, */
 				last,
 				longer;			/* and of another one from 0 to this; 0 if there is none */
+	SnoLayout	layout;			/* of 0 bits if there is none */
+	unsigned	msec,			/* that the clock reads first, instead of a unit, */
+				step;			/* and how far the next readings are from each other */
 	bool		fine,			/* pauses wherever there could be one */
 				promotions,		/* the server becomes another holder, once */
 				lags,			/* and lacks the end of the WAL */
@@ -277,6 +312,7 @@ typedef struct Scope
 				rewrites,		/* the table is given a new file, or truncated */
 				forgets,		/* no closed state is kept */
 				disjoint,		/* the servers' partitions are */
+				apart,			/* the other generator has just the node `longer` */
 				plain,			/* no errors, no early renewals of session generators; */
 								/* closed rows get lost in a crash */
 				large;			/* too much so to be explored whole: for mutants only */
@@ -287,13 +323,26 @@ typedef struct Scope
 #define NAMED(sequence_first, sequence_last) \
 	.named = true, .partitions = 1, .first = sequence_first, .last = sequence_last
 
+/*
+ * A layout of units of 1 ms; one of 6 ms, which begin 1, 7, 13 ... ms after 2010; and one
+ * that counts.  The first clock reads some ms only, which leave sequences out.
+ */
+#define SHORT_UNITS(first_msec, msec_step) \
+	.layout = {SNO_EPOCH_MSEC, 1, 41, 2, 1}, .msec = first_msec, .step = msec_step
+#define LONG_UNITS(bits) \
+	.layout = {SNO_EPOCH_MSEC + 1, 6, 41, 2, bits}, .msec = 7, .step = 3
+#define NUMBERS \
+	NAMED(3, 3), .layout = {0, 0, 61, 2, 0, true}
+
 typedef enum ScopeNumber
 {
 	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
 	NAMED_PROMOTION_LAGS, BOTH, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
-	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN
+	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN,
+	SHORT, SHORT_TWO, SHORT_OVERLAP, SHORT_APART, LONG, LONG_TWO,
+	COUNT, COUNT_TWO, COUNT_PROMOTION_LAGS, COUNT_ADVANCED
 } ScopeNumber;
 
 static const Scope scopes[] = {
@@ -333,7 +382,22 @@ static const Scope scopes[] = {
 	[NAMED_AGAIN] = {"named: a database made again", 2, 2, {0, 1}, TWO_DATABASES, NAMED(0, 0),
 	.again = true},
 	[FORGOTTEN] = {"states that overlap, and are forgotten", 2, 0, {1}, NAMED(0, 0),.longer = 1,
-	.forgets = true,.rewrites = true,.plain = true}
+	.forgets = true,.rewrites = true,.plain = true},
+
+	[SHORT] = {"short units: one session", 4, 0, {1}, NAMED(1, 1), SHORT_UNITS(5, 2)},
+	[SHORT_TWO] = {"short units: two sessions", 3, 0, {2}, NAMED(0, 0), SHORT_UNITS(5, 2),
+	.plain = true},
+	[SHORT_OVERLAP] = {"short units: nodes that overlap", 2, 0, {1}, NAMED(0, 0), SHORT_UNITS(7, 4),
+	.longer = 1,.plain = true},
+	[SHORT_APART] = {"short units: two nodes, two sessions", 1, 0, {2}, NAMED(0, 0), SHORT_UNITS(7, 4),
+	.longer = 1,.apart = true,.plain = true},
+	[LONG] = {"long units: one session", 4, 0, {1}, NAMED(1, 1), LONG_UNITS(2)},
+	[LONG_TWO] = {"long units: two sessions", 3, 0, {2}, NAMED(0, 0), LONG_UNITS(2)},
+	[COUNT] = {"numbers: one session", 8, 2, {1}, NUMBERS},
+	[COUNT_TWO] = {"numbers: two sessions", 5, 2, {2}, NUMBERS},
+	[COUNT_PROMOTION_LAGS] = {"numbers: a promotion without the end of the WAL", 5, 2, {1}, NUMBERS,
+	.promotions = true,.lags = true},
+	[COUNT_ADVANCED] = {"numbers: advanced", 5, 2, {1}, NUMBERS,.restores = true}
 };
 
 /*
@@ -390,7 +454,22 @@ static const Scope scopes[] = {
 	M(OTHERS_DEFINITION_TRUSTED, "without a row, another holder issued nothing", NAMED_PROMOTION_LAGS, false) \
 	M(DRIFT_AS_EXHAUSTED, "a step back makes the word of an exhausted unit", LAST_SEQUENCE, false) \
 	M(FORMER_STATE_TRUSTED, "a state of a former life stays open", NAMED_AGAIN, false) \
-	M(FORGOTTEN_IGNORED, "what forgotten states issued is ignored", FORGOTTEN, false)
+	M(FORGOTTEN_IGNORED, "what forgotten states issued is ignored", FORGOTTEN, false) \
+	M(LEAST_IGNORED, "the least sequence of a short unit is ignored", SHORT, false) \
+	M(LEAST_STORED, "the sequence is raised by a store", SHORT_TWO, true) \
+	M(NONE_TOO_LOW, "a unit counts as used up to a sequence that there is", SHORT, true) \
+	M(SEQUENCE_CLAMPED, "a row has no high sequence", SHORT, true) \
+	M(SHARDS_NOT_COMPARED, "generators whose nodes overlap are both open", SHORT_OVERLAP, true) \
+	M(FIRST_NODE_LEFT_OUT, "all generators begin with node 0", SHORT_APART, true) \
+	M(TICK_TOCK_LEFT_OUT, "the sequence is without the tick-tock bit", SHORT, true) \
+	M(CLOCK_NOT_ROUNDED, "a long unit is issued in each of its state units", LONG, true) \
+	M(CLOCK_ROUNDED_UP, "a long unit is issued in the state unit after its beginning", LONG, false) \
+	M(UNITS_TOGETHER, "two long units have one state unit", LONG, false) \
+	M(SIDES_NOT_JOINED, "a count has two sides", COUNT_PROMOTION_LAGS, true) \
+	M(CEILING_COUNTED_AGAIN, "after a crash a count goes on at its ceiling", COUNT, true) \
+	M(UNSEEN_IGNORED, "a successor counts on after what it has seen", COUNT_PROMOTION_LAGS, true) \
+	M(COUNT_CLOSED_INEXACT, "the row of a count that is closed isn't exact", COUNT, false) \
+	M(LOWEST_BY_NODE, "a row is exact only from its first node on", COUNT, false)
 
 #define NAME_OF(name, ...)	name,
 #define ROW_OF(name, text, scope, by_id)	{name, text, scope, by_id},
@@ -411,7 +490,16 @@ static const struct
 	MUTANTS(ROW_OF)
 	/* These two are of both kinds of generators. */
 	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
-	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE}
+	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE},
+	/* These of layouts, too. */
+	{CRASH_STAYS_ON_SIDE, "short units: after a crash it goes on on the same side", SHORT, true},
+	{SWAP_GOES_BACK, "long units: a step back swaps the word", LONG, true},
+	{OPENED_BEFORE_FLUSHED, "numbers: a state is opened before its row is flushed", COUNT, false},
+	{PUBLISHED_BEFORE_FLUSHED, "numbers: a ceiling is published before it is flushed", COUNT, false},
+	{OTHERS_ROW_TRUSTED, "numbers: another holder's row is trusted as one's own", COUNT_PROMOTION_LAGS, true},
+	{OTHERS_DEFINITION_TRUSTED, "numbers: without a row, another holder issued nothing",
+	COUNT_PROMOTION_LAGS, true},
+	{RESTORED_AS_IS, "numbers: an advance goes back", COUNT_ADVANCED, true}
 };
 
 /* The rows of a line, each in a place of its own; one that isn't there has no system. */
@@ -430,6 +518,7 @@ typedef struct Session
 	bool		locked,			/* does it hold the group's lock, */
 				reading,		/* and the table? */
 				late;			/* was the table truncated since its call began? */
+	uint8		clock;			/* what it read, where times are checked */
 	SnoPartition *own;
 	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
 	SnoUse		use;
@@ -453,7 +542,8 @@ typedef struct Id
 	uint8		lines,			/* a bit for each that has it in its past */
 				partition;
 	uint32		drifts;			/* if lost, what the row that there was said */
-	uint64		word;
+	uint64		word,
+				flake;			/* the id of a layout; else the word */
 } Id;
 
 typedef struct Rest
@@ -463,6 +553,7 @@ typedef struct Rest
 				latest,			/* what one has read, where that matters */
 				states;
 	Id			id;
+	uint64		next;			/* what a count issues next; 0 if that isn't known */
 	SnoGroup	group;
 } Rest;
 
@@ -534,9 +625,11 @@ static uint64 bounds_block[SNO_BOUNDS_BLOCK];
 
 /* The id that the last event issued, if it did; or somebody else, as a snapshot says. */
 static bool issued;
-static bool was_late;			/* the call that just ended */
+static bool was_late;			/* the call that just ended, */
+static unsigned was_at;			/* and what it read the clock at */
 static bool issued_elsewhere;
 static uint64 issued_word;
+static uint64 issued_flake;		/* the id of a layout that it stands for; else the same */
 static uint64 issue_count;
 
 static void
@@ -615,6 +708,37 @@ read_clock(void)
 	if (scope->lags && is_own_call())
 		w.rest.latest = Max(w.rest.latest, (uint8) clock_readings[0]);
 	return clock_readings[read_count++];
+}
+
+/* Is the generator of a layout; does that count? */
+static bool
+is_flake(void)
+{
+	return sno_layout_bits(&scope->layout) > 0;
+}
+
+static bool
+is_count(void)
+{
+	return is_flake() && scope->layout.unit == 0;
+}
+
+/* A reading of the clock, as ms since 2010 */
+static int64
+msec_at(unsigned reading)
+{
+	return scope->msec + (int64) (reading - 1) * scope->step;
+}
+
+static int64
+read_msec(void)
+{
+	unsigned	reading = (unsigned) read_clock();
+
+	/* Another session may set the clock back in between. */
+	if (scope->sessions[0] == 1)
+		session->clock = (uint8) reading;
+	return msec_at(reading);
 }
 
 static uint64
@@ -707,6 +831,8 @@ bool		bms_is_member(int x, const Bitmapset *a) { return false; }
 void		before_shmem_exit(pg_on_exit_callback function, Datum arg) {}
 uint32		pg_prng_uint32(pg_prng_state *state) { return 0; }
 TimestampTz GetCurrentTimestamp(void) { return 0; }
+const char *timestamptz_to_str(TimestampTz at) { return ""; }
+char	   *pstrdup(const char *text) { abort(); }
 void		XLogSetAsyncXactLSN(XLogRecPtr lsn) {}
 uint64		GetSystemIdentifier(void) { return 1; }
 
@@ -771,16 +897,30 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	stop(WAITING);
 }
 
+/* The number of a layout, in the list of groups that the model has */
+#define LAYOUT_PARTITION	(16 * SNO_GROUP_LISTS * SNO_GROUP_LISTS)
+
+/* Of either definition */
+static SnoNodes nodes_of[2];
+
+static SnoShard
+shard_of(int definition)
+{
+	if (definition == 0)
+		return (SnoShard) {scope->first, scope->last};
+	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
+}
+
 /* A name means either definition. */
 SnoDefinitionLook
 sno_definition_find(const char *name, SnoDefinition *d)
 {
-	*d = (SnoDefinition) {.sequence_min = scope->first,.sequence_max = scope->last,.meta = -1,
+	*d = (SnoDefinition) {.shard = shard_of(session->definition),.meta = -1,
 		.made_here = !scope->promotions || w.rest.turned == 0};
-	if (session->definition == 1)
+	if (is_flake())
 	{
-		d->sequence_min = 0;
-		d->sequence_max = scope->longer;
+		d->partition = LAYOUT_PARTITION;
+		d->nodes = nodes_of[session->definition];
 	}
 	return SNO_DEFINITION_FOUND;
 }
@@ -848,6 +988,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 		if (!is_there(&row) || (hiding_others && !is_own(&row)) ||
 			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_own(&row)))
 			continue;
+		if (mutant == LOWEST_BY_NODE && row.sequence < row.sequence_min)
+			row.wall_hi--;
 		if (mutant == GOES_ON_BELOW_CEILING && surveying)
 			row.until[0] = row.until[1] -= scope->lease * SNO_UNIT_USECS;
 		ItemPointerSet(&place.tid, 0, (OffsetNumber) (i + 1));
@@ -909,10 +1051,10 @@ XLogFlush(XLogRecPtr lsn)
 }
 
 static void
-start_few(SnoGenerator *g, uint64 floor, uint16 min, uint16 max)
+start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
 {
 	sno_generator_start(g, mutant == FLOOR_OFF_BY_ONE && floor > 0 ? floor - 1 : floor,
-						min, (uint16) (scope->sequences - 1));
+						min, scope->sequences - 1);
 }
 
 /* The step of a session generator. */
@@ -956,26 +1098,27 @@ lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit, uint32 file)
 }
 
 static bool
-write_own(SnoLease *lease, Relation rel, int partition, bool named, SnoGenerator g, uint64 ceiling)
+write_own(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g, uint64 ceiling)
 {
 	bool		written;
 
 	if (mutant == CEILING_LOWERED)
 	{
 		ceiling = lease_end(clock_readings[0]);
-		w.row[line][partition].written.until[0] = w.row[line][partition].written.until[1] = 0;
+		w.row[line][subject->partition].written.until[0] = 0;
+		w.row[line][subject->partition].written.until[1] = 0;
 	}
 	hiding_others = mutant == CLASH_IGNORED;
-	written = sno_lease_write(lease, rel, partition, named, g, ceiling);
+	written = sno_lease_write(lease, rel, subject, g, ceiling);
 	hiding_others = false;
 	return written;
 }
 
 static bool
-write_row(Relation rel, int partition, bool named, const SnoGenerator *g, XLogRecPtr *lsn)
+write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
 {
 	SnoGenerator row = *g;
-	SnoNamedState *s = named ? use.state : NULL;
+	SnoNamedState *s = subject->named ? use.state : NULL;
 
 	if (mutant == PENDING_BEFORE_WRITTEN && s->open)
 		sno_lease_note_written(&s->lease, g->ceiling, 0, FILE_NOW);
@@ -984,7 +1127,11 @@ write_row(Relation rel, int partition, bool named, const SnoGenerator *g, XLogRe
 		row.wall_safe = s->shared.wall_safe;
 	if (mutant == OPEN_LOOKS_EXACT)
 		row.ceiling = SNO_WORD_UNIT(row.word);
-	return sno_record_write(rel, partition, named, &row, lsn);
+	if (mutant == SEQUENCE_CLAMPED && SNO_WORD_SEQUENCE(row.word) > 1)
+		row.word = SNO_WORD(SNO_WORD_UNIT(row.word), row.drifts & 1, 1);
+	if (mutant == COUNT_CLOSED_INEXACT && row.ceiling == SNO_WORD_UNIT(row.word))
+		row.ceiling++;
+	return sno_record_write(rel, subject, &row, lsn);
 }
 
 /*
@@ -1163,10 +1310,10 @@ states_kept(void)
 }
 
 static bool
-bounds_overlap(const SnoGenerator *a, const SnoGenerator *b)
+shards_overlap(const SnoShard *a, const SnoShard *b)
 {
-	return sno_bounds_overlap(a, b) &&
-		!(mutant == FORGOTTEN_IGNORED && a == &w.rest.group.forgotten);
+	return mutant != SHARDS_NOT_COMPARED && sno_shards_overlap(*a, *b) &&
+		!(mutant == FORGOTTEN_IGNORED && a == &w.rest.group.forgotten_shard);
 }
 
 static bool
@@ -1184,6 +1331,10 @@ merge_row(SnoGenerator *g, const SnoGenerator *other)
 
 	if (mutant == CRASH_STAYS_ON_SIDE && SNO_WORD_SEQUENCE(o.word) == SNO_SEQUENCE_NONE)
 		o.word = SNO_WORD(0, o.drifts & 1, SNO_SEQUENCE_NONE);
+	if (mutant == NONE_TOO_LOW && SNO_WORD_SEQUENCE(o.word) == SNO_SEQUENCE_NONE)
+		o.word = SNO_WORD(SNO_WORD_UNIT(o.word), o.drifts & 1, 1);
+	if (mutant == CEILING_COUNTED_AGAIN && SNO_WORD_SEQUENCE(o.word) == SNO_SEQUENCE_NONE)
+		o.word = SNO_WORD(SNO_WORD_UNIT(o.word), o.drifts & 1, 0);
 	if (mutant == WALL_SAFE_FORGOTTEN)
 		o.wall_safe = 0;
 	sno_generator_merge(g, &o);
@@ -1197,7 +1348,7 @@ switch_side(SnoGenerator *g, uint64 until)
 		return;
 	if (mutant == OTHERS_DEFINITION_TRUSTED && g->lease_floor == 0)
 		return;
-	sno_generator_switch(g, until);
+	sno_generator_switch(g, mutant == UNSEEN_IGNORED ? g->lease_floor : until);
 }
 
 static void
@@ -1221,6 +1372,40 @@ drift(SnoGenerator *g, uint64 now)
 		g->word = SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_NONE);
 	if (mutant == DRIFT_STAYS_ON_SIDE)
 		g->word = SNO_WORD(now - 1, --g->drifts & 1, SNO_SEQUENCE_NONE);
+}
+
+static void
+join_sides(SnoGenerator *g)
+{
+	if (mutant != SIDES_NOT_JOINED)
+		sno_generator_join_sides(g);
+}
+
+static SnoFlakeTime
+flake_at(const SnoNodes *nodes, int64 msec)
+{
+	SnoFlakeTime at = sno_flake_at(nodes, msec);
+
+	if (mutant == LEAST_IGNORED)
+		at.least = 0;
+	if (mutant == CLOCK_NOT_ROUNDED)
+		at.unit = (uint64) msec / SNO_UNIT_MSEC;
+	if (mutant == CLOCK_ROUNDED_UP)
+		at.unit++;
+	if (mutant == UNITS_TOGETHER)
+		at.unit &= ~UINT64_C(2);
+	return at;
+}
+
+/* No server counts beyond the scope's units; what a successor leaves out is no matter. */
+static SnoFlakeTime
+flake_count(uint64 word)
+{
+	SnoFlakeTime now = sno_flake_count(word);
+
+	if (now.unit % sno_count_unseen(&scope->layout) > scope->units)
+		stop(BROKEN);
+	return now;
 }
 
 static uint64
@@ -1252,18 +1437,25 @@ judge(const volatile void *address, uint64 word)
 }
 
 SnoStep
-sno_generator_share_unit(SnoGenerator *g, uint64 word, uint64 now, uint64 *got)
+sno_generator_share_unit(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got)
 {
-	uint64		first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), g->sequence_min);
+	uint64		first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), Max(least, g->sequence_min));
 
+	if (mutant == LEAST_STORED && now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) < least)
+	{
+		at_word(AT_SWAP, g);
+		g->word = first + 1;
+		*got = first;
+		return SNO_ENTERED;
+	}
 	if (mutant == SWAP_GOES_BACK && now < SNO_WORD_UNIT(word) && !sno_word_is_closed(word) &&
 		__atomic_compare_exchange_n(&g->word, &word, first + 1, false,
 									__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 	{
 		*got = first;
-		return SNO_ISSUED;
+		return SNO_ENTERED;
 	}
-	return real_share_unit(g, word, now, got);
+	return real_share_unit(g, word, now, least, got);
 }
 
 /* Whose turn it is, and calls */
@@ -1296,6 +1488,7 @@ enter(int l, int s)
 	sno_session_partition[SNO_FOR_CLOCK] = session->own;
 	drawn_holder = 0;
 	use = session->use;
+	use.flake = is_flake();
 	queue = NULL;
 	leases_left = LEASE_BURST;
 	journal.named_states = InvalidDsaPointer;
@@ -1311,6 +1504,39 @@ leave(void)
 	session->use = use;
 }
 
+/* The id that a state word stands for; of a layout if these are nodes of one. */
+static uint64
+id_of(SnoNodes nodes, uint64 word)
+{
+	if (nodes.size == 0)
+		return word;
+	if (mutant == FIRST_NODE_LEFT_OUT)
+		nodes.first = 0;
+	if (mutant == TICK_TOCK_LEFT_OUT)
+		word &= ~SNO_WORD(0, 1, 0);
+	return sno_flake_pack(&nodes.layout, sno_flake_parts(&nodes, word)).low;
+}
+
+static SnoFlakeParts
+parts_of(uint64 flake)
+{
+	return sno_flake_unpack(&scope->layout, (SnoFlake) {.low = flake});
+}
+
+/* A count goes on after a number that another generator issued. */
+static void
+advance(void)
+{
+	SnoDefinition d;
+	SnoFlakeParts parts = {.node = (uint64) scope->first,.time = read_clock()};
+	SnoGenerator g = {0};
+
+	sno_definition_find(NULL, &d);
+	(void) sno_flake_after(&d.nodes, sno_flake_pack(&d.nodes.layout, parts), &g.word);
+	issued_word = g.word - 1;
+	issued_elsewhere = sno_state_restore(&d, &g) == SNO_NO_OBSTACLE;
+}
+
 /* A snapshot of another generator, which issued one id of a unit. */
 static void
 restore(void)
@@ -1321,9 +1547,9 @@ restore(void)
 	bool		tick_tock = read_clock() & 1;
 
 	sno_definition_find(NULL, &d);
-	sno_generator_start(&g, 0, d.sequence_min, d.sequence_max);
+	sno_generator_start(&g, 0, d.shard.min, d.shard.max);
 	g.drifts = tick_tock;
-	g.word = SNO_WORD(unit, tick_tock, d.sequence_min) + 1;
+	g.word = SNO_WORD(unit, tick_tock, d.shard.min) + 1;
 	issued_elsewhere = sno_state_restore(&d, &g) == SNO_NO_OBSTACLE;
 	issued_word = g.word - 1;
 }
@@ -1349,7 +1575,7 @@ serve(void)
 				issued = true;
 				break;
 			case ISSUE_NAMED:
-				issued_word = sno_use_next(&use);
+				issued_word = is_flake() ? sno_use_next_flake(&use) : sno_use_next(&use);
 				issued = true;
 				break;
 			case ISSUE_NAMED_SLOWLY:
@@ -1357,7 +1583,10 @@ serve(void)
 				issued = true;
 				break;
 			case RESTORE:
-				restore();
+				if (is_count())
+					advance();
+				else
+					restore();
 				break;
 			default:
 				if (use.state != NULL)
@@ -1375,7 +1604,8 @@ end_call(void)
 	bool		over = session->call == END;
 
 	was_late = session->late;
-	session->at = 0;
+	was_at = session->clock;
+	session->at = session->clock = 0;
 	session->place = session->call = 0;
 	session->locked = session->reading = session->late = false;
 	memset(session->bound, 0, sizeof(session->bound));
@@ -1416,6 +1646,8 @@ run(unsigned a, unsigned b, unsigned error)
 	}
 	leave();
 	session->call = (uint8) (is_own_call() ? ISSUE_SLOWLY : call);
+	if (stopped_at == BROKEN)
+		w.rest.next = 0;
 	if (stopped_at == NOWHERE || stopped_at == WAITING || stopped_at == BROKEN)
 		end_call();
 	else if (stopped_at == SURVEYED)
@@ -1482,7 +1714,7 @@ may_begin(void)
 		case ISSUE_RENEWING:
 			return scope->sequences > 0 && !scope->plain && session->own != NULL;
 		case ISSUE_NAMED:
-			return scope->named && (scope->fine || scope->rewrites) &&
+			return scope->named && (scope->fine || scope->rewrites || is_flake()) &&
 				session->use.version != 0;
 		case ISSUE_NAMED_SLOWLY:
 			return scope->named;
@@ -1513,12 +1745,30 @@ renew_early(unsigned a)
 	return true;
 }
 
+/* Has the server been stopped in order? */
+static bool
+is_stopped(int l)
+{
+	for (int i = 0; i < SESSIONS; i++)
+		if (w.session[l][i].at != 0 || w.session[l][i].use.state != NULL)
+			return false;
+	for (int i = 0; i < w.rest.states; i++)
+		if (w.state[i].open)
+			return false;
+	for (int i = 0; i < ROWS; i++)
+		if (memcmp(&w.row[l][i].written, &w.row[l][i].durable, sizeof(SnoRow)) != 0)
+			return false;
+	return true;
+}
+
 /* A crash, of the server or one session, which makes the server start over. */
 static bool
 crash(int l)
 {
 	Rest	   *r = &w.rest;
 
+	if (!is_stopped(l))
+		r->next = 0;
 	for (int i = 0; i < LINES; i++)
 		if (scope->lines != TWO_SERVERS || i == l)
 		{
@@ -1541,7 +1791,7 @@ crash(int l)
 static bool
 is_known(void)
 {
-	bool		known = w.rest.group.forgotten.sequence_min <= w.rest.group.forgotten.sequence_max;
+	bool		known = w.rest.group.forgotten_shard.min <= w.rest.group.forgotten_shard.max;
 
 	for (int i = 0; i < w.rest.states; i++)
 		known = known || w.state[i].known;
@@ -1579,21 +1829,40 @@ rewrite(int l, bool truncate)
 	return true;
 }
 
+/* The sequence of the state word that the id has in a shard; -1 if it isn't one of that. */
+static int
+sequence_in(SnoShard shard, const Id *id)
+{
+	uint64		word = id->word;
+	int			sequence;
+
+	if (is_flake())
+	{
+		SnoNodes	nodes = sno_nodes(&scope->layout, shard, false);
+
+		return word_of(&nodes, parts_of(id->flake), &word) ? (int) SNO_WORD_SEQUENCE(word) : -1;
+	}
+	sequence = (int) SNO_WORD_SEQUENCE(word);
+	return sequence >= shard.min && sequence <= shard.max ? sequence : -1;
+}
+
 /* Is it as N2 says?  If so, is it on a side that was `left`? */
 static bool
 is_bounded(const Id *id, bool left)
 {
 	uint64		unit = SNO_WORD_UNIT(id->word);
-	int			sequence = (int) SNO_WORD_SEQUENCE(id->word);
 	bool		tick_tock = SNO_WORD_TICK_TOCK(id->word);
 
 	for (int i = 0; i < count_rows(); i++)
 	{
 		const SnoRow *row = &w.row[scope->again][i].durable;
 		uint64		until = unit_of(row->until[tick_tock]);
+		int			sequence;
 
-		if (!is_there(row) || sequence < row->sequence_min || sequence > row->sequence_max ||
-			(left && tick_tock == (row->drifts & 1)))
+		if (!is_there(row) || (left && tick_tock == (row->drifts & 1)))
+			continue;
+		sequence = sequence_in((SnoShard) {row->sequence_min, row->sequence_max}, id);
+		if (sequence < 0)
 			continue;
 		if (row->named && tick_tock == (row->drifts & 1) &&
 			row->wall_hi == row->until[tick_tock] && sequence >= row->sequence)
@@ -1614,6 +1883,8 @@ note_lost(void)
 		return;
 	id->lost = true;
 	id->drifts = 0;
+	if (is_count())
+		return;
 	for (int i = 0; i < count_rows(); i++)
 		if (is_there(&w.row[0][i].durable))
 			id->drifts = Max(id->drifts, (uint32) w.row[0][i].durable.drifts);
@@ -1636,6 +1907,7 @@ promote(void)
 			note_lost();
 	}
 	crash(0);
+	w.rest.next = 0;
 }
 
 /* The standby receives what is on the disk, or as much of it as it will. */
@@ -1727,6 +1999,7 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 			if (session->place == NOWHERE || scope->plain)
 				return false;
 			end_call();
+			w.rest.next = 0;
 			return true;
 		case REDEFINE:
 			if (scope->longer == 0 || session->place != NOWHERE ||
@@ -1810,16 +2083,16 @@ check_states(void)
 
 	for (int i = 0; i < w.rest.states; i++)
 		shared += !sno_word_is_closed(w.state[i].shared.word);
-	if (shared > 1)
-		wrong("two states that overlap are open");
+	if (shared > 1 && !scope->apart)
+		amiss("two states that overlap are open");
 	if (shared > 0 && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
-		wrong("a state is open in a partition that a session owns");
+		amiss("a state is open in a partition that a session owns");
 	if (id->is_set && is_bounded(id, true))
 		id->lost = false;
 	if (id->is_set && is_bounded(id, false))
 		id->excused = false;
 	else if (id->is_set && !id->excused && !id->lost)
-		wrong("an id is not bounded by the rows on disk");
+		amiss("an id is not bounded by the rows on disk");
 }
 
 /* An id was issued in a partition: is it the one that is remembered? */
@@ -1828,14 +2101,47 @@ compare(int number)
 {
 	Id		   *id = &w.rest.id;
 
-	if (!id->is_set || id->partition != number || id->word != issued_word ||
+	if (!id->is_set || id->partition != number)
+		return;
+	if (is_count() && id->flake > issued_flake)
+		amiss("a count goes back");
+	if (id->flake != issued_flake ||
 	/* A second step back may lead to what was lost. */
-		(id->lost && session->use.state->shared.drifts > id->drifts))
+		(id->lost && !is_count() && session->use.state->shared.drifts > id->drifts))
 		return;
 	if (id->everywhere || id->lines & 1 << line)
 		wrong("an id is issued twice");
 	id->lines |= (uint8) (1 << line);
 	id->everywhere = scope->disjoint;
+}
+
+/* An id of a layout was issued: is it right? */
+static void
+check_flake(void)
+{
+	const SnoNodes *nodes = &session->use.definition.nodes;
+	const SnoLayout *layout = &scope->layout;
+	SnoFlakeParts parts = parts_of(issued_flake);
+	int64		msec = msec_at(was_at);
+	uint64		word;
+
+	if (is_count())
+	{
+		if (w.rest.next != 0 && parts.time != w.rest.next)
+			amiss("a count leaves a number out");
+		w.rest.next = parts.time + 1;
+	}
+	else if (was_at > 0)
+	{
+		uint64		time = sno_layout_time(layout, msec);
+		uint64		last = layout->unit >= SNO_UNIT_MSEC ? time :
+			sno_layout_time(layout, msec | (SNO_UNIT_MSEC - 1));
+
+		if (parts.time < time || parts.time > last)
+			amiss("an id isn't of its time");
+	}
+	if (!word_of(nodes, parts, &word) || word != issued_word)
+		amiss("an id stands for another word");
 }
 
 static void
@@ -1847,6 +2153,7 @@ remember(int number, uint64 word)
 		.is_set = true,
 		.partition = (uint8) number,
 		.word = word,
+		.flake = is_flake() ? issued_flake : word,
 		.lines = (uint8) (1 << line),
 		.everywhere = scope->disjoint,
 		/* The table's file is looked up before, and not within a unit. */
@@ -1995,7 +2302,15 @@ visit_all(Step step)
 			number = sno_partition_number(session->own);
 			check_own_id();
 		}
+		issued_flake = id_of(session->use.definition.nodes, issued_word);
 		compare(number);
+		if (is_flake())
+			check_flake();
+	}
+	else if (issued_elsewhere)
+	{
+		issued_flake = id_of(nodes_of[session->definition], issued_word);
+		w.rest.next = 0;
 	}
 	if (!w.rest.id.is_set && (issued || issued_elsewhere || step.event == RESTORE_ROW))
 	{
@@ -2124,8 +2439,12 @@ explore_scope(ScopeNumber number, Mutant with, bool ids)
 	only_ids = ids;
 	issue_count = 0;
 	memset(&w, 0, sizeof(w));
+	memset(nodes_of, 0, sizeof(nodes_of));
+	for (int i = 0; is_flake() && i < 1 + (scope->longer > 0); i++)
+		nodes_of[i] = sno_nodes(&scope->layout, shard_of(i), false);
 	for (int l = 0; l < LINES; l++)
 		crash(l);
+	w.rest.next = is_count();
 	return explore(&model);
 }
 

@@ -39,7 +39,7 @@ RESET SESSION AUTHORIZATION;
 DROP TABLE sno_catalog.sno_lease;
 TRUNCATE sno_catalog.sno_lease;
 INSERT INTO sno_catalog.sno_lease
-VALUES (1, 1, 1, 1, 65536, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
+VALUES (1, 1, 1, 1, 98303, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 
 -- All other users may generate, and neither see nor change the leases.
 SET SESSION AUTHORIZATION regress_sno_user;

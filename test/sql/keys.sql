@@ -33,6 +33,10 @@ SELECT count(sno_create_key(secret, decode(secret, 'hex'))) FROM vector;
 -- Each query shows the cases that fail: none.
 SELECT * FROM vector WHERE sno_seal(raw, secret) <> sealed;
 SELECT * FROM vector WHERE sno_unseal(sealed, secret) <> raw;
+SELECT * FROM vector WHERE sno_flake_text(sealed, 'randflake') <> encoded OR sno_flake_from_text(encoded, 'randflake') <> sealed;
+SELECT v.*, p FROM vector AS v, sno_flake_parts(raw, 'randflake') AS p
+WHERE (extract(epoch FROM p."timestamp"), p.node, p.sequence) <> (unix, v.node, v.sequence)
+    OR sno_flake_make(to_timestamp(unix), v.node, v.sequence, 'randflake') <> raw;
 
 -- Ids of type sno, both ways
 SELECT sno_create_key('url', '\x2b7e151628aed2a6abf7158809cf4f3c');
@@ -130,13 +134,46 @@ SELECT sno_drop_key('url');
 FETCH c;
 ROLLBACK;
 
--- A key that a definition names isn't dropped.
-BEGIN;
-SELECT sno_create_generator('sealed', 1);
-UPDATE sno_catalog.sno_generator SET key = 'url';
+-- Generators whose ids a key seals
+SELECT sno_create_flake('sealed', 'randflake', 42, 1, 'url'), sno_create_flake('plain', 'randflake', 43);
+SELECT node, sequence BETWEEN 0 AND 131071 AS sequence, timestamp BETWEEN now() - interval '1 s' AND clock_timestamp() AS time
+FROM sno_flake_parts(sno_unseal(sno_flake('sealed'), 'url'), 'randflake');
+SELECT node FROM sno_flake_parts(sno_flake('plain'), 'randflake');
+-- They have all 64 bits, in no order.
+SELECT count(DISTINCT id), count(*) FILTER (WHERE id < before) BETWEEN 4000 AND 6000 AS no_order,
+    count(*) FILTER (WHERE id < 0) BETWEEN 4000 AND 6000 AS negative
+FROM (SELECT id, lag(id) OVER () AS before FROM (SELECT sno_flake('sealed') AS id FROM generate_series(1, 10000)) AS s) AS s;
+-- Go on after an id, as the generator returns it.
+SELECT sno_flake('sealed') AS id \gset
+SELECT sno_flake_advance('sealed', :id);
+SELECT sno_flake_timestamp(sno_unseal(sno_flake('sealed'), 'url'), 'randflake') >
+    sno_flake_timestamp(sno_unseal(:id, 'url'), 'randflake') AS later;
+-- An id that the generator can't have returned isn't unsealed in the message.
+SELECT sno_create_flake('narrow', 'json4', 1, 1, 'url');
+SELECT sno_flake_advance('narrow', 5);
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_drop_generator('narrow');
+-- Only a bigint can be sealed, by a key that exists.
+SELECT sno_create_flake('boundary', 'boundary', 1, 1, 'url');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_create_flake('unsealed', 'randflake', 1, 1, 'none');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_create_flake('unsealed', 'randflake', 1, 1, '');
+-- A key that a generator uses isn't dropped.  The generator may get another key, and a
+-- key another secret, if both are created anew.
 SELECT sno_drop_key('url');
 \echo :LAST_ERROR_SQLSTATE
+PREPARE next AS SELECT sno_flake('sealed') AS id;
+EXECUTE next \gset
+BEGIN;
+SELECT sno_drop_generator('sealed');
+SELECT sno_drop_key('url'), sno_create_key('url'), sno_create_flake('sealed', 'randflake', 42, 1, 'url');
+EXECUTE next \gset
+SELECT node FROM sno_flake_parts(sno_unseal(:id, 'url'), 'randflake');
 ROLLBACK;
+EXECUTE next \gset
+SELECT node FROM sno_flake_parts(sno_unseal(:id, 'url'), 'randflake');
+SELECT sno_drop_generator('sealed'), sno_drop_generator('plain');
 
 -- Only the database's owner may call the functions, and grants it by a superuser.
 SELECT p.oid::regprocedure AS function, has_function_privilege('regress_sno_owner', p.oid, 'execute') AS owner,

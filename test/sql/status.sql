@@ -92,6 +92,67 @@ BEGIN TRANSACTION READ ONLY;
 SELECT bool_and(ok) FROM sno_check();
 COMMIT;
 
+-- Generators of layouts have nodes, and no partition.
+SELECT sno_create_flake('snowflake', 'snowflake', 5, 2), sno_create_flake('randflake', 'randflake', 7),
+    sno_create_flake('counter', 'counter'), sno_create_flake('objectid', 'objectid', 8);
+CREATE VIEW of_layouts AS
+SELECT name, partition, layout, node_first, node_last, sequence_min, sequence_max, unit_issued + unit_spare AS size,
+    wall_hi IS NOT NULL AND wall_safe IS NOT NULL AND lease_until IS NOT NULL AS times, issued
+FROM sno_generators() WHERE node_first IS NOT NULL ORDER BY name;
+SELECT * FROM of_layouts;
+SELECT count(sno_flake('snowflake')), count(sno_flake('randflake')), count(sno_flake('counter')),
+    count(sno_flake_bytea('objectid'))
+FROM generate_series(1, 10);
+SELECT * FROM of_layouts;
+SELECT sequence, unit_issued, unit_spare, wall_hi, wall_safe, lease_until FROM sno_generators() WHERE name = 'counter';
+SELECT layout, partition IS NOT NULL AS partition FROM mine;
+
+-- In a unit of 1 ms, what belongs to the ms before is left out.
+DO $$
+DECLARE
+    g record;
+    same integer := 0;
+BEGIN
+    FOR i IN 1 .. 20000 LOOP
+        PERFORM sno_flake('snowflake');
+        SELECT *, clock_timestamp() AS now INTO g FROM sno_generators() WHERE name = 'snowflake';
+        ASSERT g.unit_issued + g.unit_spare = 4 * 2 * 2048;
+        ASSERT g.sequence = g.unit_issued;
+        -- The clock was read after the unit was shown.
+        IF g.now < g.wall_hi + interval '4 ms' THEN
+            ASSERT g.sequence > 0;
+            same := same + 1;
+        END IF;
+        EXIT WHEN same >= 10;
+    END LOOP;
+    ASSERT same >= 10;
+END
+$$;
+
+-- Which layout ends first, and does it within a year?
+SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
+SELECT sno_create_flake('simple', 'simpleflake');
+SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
+INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
+SELECT 100 + n, 'short ' || n, date_trunc('day', now()), 3600000, n, 8 FROM generate_series(13, 14) AS n;
+SELECT sno_create_flake('more than a year', 'short 14');
+SELECT ok, hint FROM sno_check() WHERE item = 'layouts';
+SELECT sno_create_flake('less than a year', 'short 13');
+SELECT ok, detail = format('Generators of layouts: 7. The first one to end is "less than a year", of layout "short 13", at %s.',
+        date_trunc('day', now()) + 8192 * interval '1 hour' - interval '1 ms') AS detail, hint
+FROM sno_check() WHERE item = 'layouts';
+SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['less than a year', 'more than a year', 'simple', 'snowflake']) AS name;
+SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
+-- The table of layouts is not there.
+ALTER TABLE sno_catalog.sno_layout RENAME TO elsewhere;
+SELECT name, partition, layout, node_first FROM sno_generators() WHERE name = 'objectid';
+SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
+ALTER TABLE sno_catalog.elsewhere RENAME TO sno_layout;
+SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['randflake', 'objectid']) AS name;
+SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
+SELECT sno_drop_generator('counter');
+SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
+
 -- The library and the extension in the database are of different versions.
 BEGIN;
 UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';

@@ -150,7 +150,7 @@ foreach my $crash (crashes($node))
 	}
 	like(
 		refusal($what),
-		qr/could not issue a sno within 0 ms.*behind what the generator issued/s,
+		qr/could not issue an id within 0 ms.*behind what the generator issued/s,
 		"$what: after a second crash within the lease the generator waits");
 	create("$what again", $partition++ + 100);
 	generate("$what again");

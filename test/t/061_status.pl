@@ -137,7 +137,9 @@ $node->append_conf('postgresql.conf',
 	"sno.partitions = '1000-1999'\nsno.lease_duration = '30s'");
 $node->restart;
 my $session = open_session($node, 'postgres');
-$session->query_safe('SELECT sno_generate()');
+$session->query_safe(
+	"SELECT sno_generate(), sno_create_flake('flake', 'snowflake', 7), sno_flake('flake')"
+);
 is( check_of('leases'),
 	't|Leases can be written, and no renewal has failed.',
 	'sno_check() tells that leases are renewed');
@@ -145,6 +147,17 @@ $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
 $node->append_conf('postgresql.conf', "sno.lease_duration = '1h'");
 $node->reload;
+wait_until(
+	'an early renewal of a generator of a layout fails',
+	sub {
+		$session->query_safe("SELECT sno_flake('flake')");
+		slurp_file($node->logfile) =~
+		  /LOG:  could not renew the lease of layout 1 yet/;
+	});
+like(
+	$node->safe_psql('other', "SELECT detail FROM sno_check() WHERE item = 'leases'"),
+	qr/, that of layout 1 in database "postgres"\.$/,
+	'sno_check() names the layout');
 wait_until(
 	'an early renewal fails',
 	sub {
@@ -177,6 +190,16 @@ is( check_of('leases'),
 	'f|Leases can\'t be written: table "sno_lease" is locked.',
 	'sno_check() tells that the table is locked');
 $session->query_safe('COMMIT');
+$session->query_safe(
+	"BEGIN; LOCK TABLE sno_catalog.sno_layout"
+);
+like(
+	check_of('layouts'),
+	qr/^f\|The layout of generator "flake" can't be looked up\.$/,
+	'sno_check() tells that layouts are locked');
+is(show('layout, node_first', "name = 'flake'"),
+	'|7', 'sno_generators() does not wait for them');
+$session->query_safe("COMMIT; SELECT sno_drop_generator('flake')");
 
 # A lease that the standby will see
 wait_until(
@@ -198,7 +221,7 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
-	'8|t',
+	'9|t',
 	'sno_check() finds nothing wrong on a standby');
 is( $standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
 	0,

@@ -95,6 +95,31 @@ is(show('issued, exhausted, waits, longest_wait'),
 $sessions[0]->query_safe("SELECT $call FROM generate_series(1, 5)");
 is(show('issued'), 5, 'after a reset, the generator counts from zero');
 
+# A generator of a layout has no partition.
+$node->safe_psql(
+	'postgres', q{
+INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
+VALUES (100, 'slow', '2020-01-01', 100, 40, 3);
+SELECT sno_create_flake('slow', 'slow')});
+my $slow = open_session($node, 'postgres');
+$slow->query_safe("SELECT sno_flake('slow') FROM generate_series(1, 12)");
+$heard = '';
+wait_until('its waits are over',
+	sub { ($heard .= $listener->query_safe('SELECT 1')) =~ /"slow", .*"count": 0/ });
+like(
+	$heard,
+	qr/\{"generator": "slow", "partition": null, /,
+	'notifications of a generator of a layout have its name and no partition');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT partition, layout, unit_issued + unit_spare, issued, waits > 0 FROM sno_generators() WHERE name = 'slow'"
+	),
+	'|slow|4|12|t',
+	'its waits are counted');
+$slow->query_safe("SELECT sno_drop_generator('slow')");
+close_session($slow);
+wait_until('it is not in use any more', sub { show('count(*)') == 1 });
+
 # A session generator has a row of its own.
 $sessions[0]->query_safe('SELECT sno_generate()');
 is( show(

@@ -95,7 +95,7 @@ sub other_layout
 		'src/shared/shmem.c',
 		sub {
 			my ($text) = @_;
-			$text =~ s/^(#define SNO_LAYOUT_VERSION\s+)\d+$/${1}999/m
+			$text =~ s/^(#define SNO_SHMEM_VERSION\s+)\d+$/${1}999/m
 			  or die 'shmem.c defines no layout version';
 			return $text;
 		});

@@ -24,7 +24,8 @@
 /* The set of issued ids: a word for each side of each unit. */
 static uint32_t issued[UNITS][2];
 static uint64_t twice,
-			beyond;				/* ids beyond the bounds or the lease */
+			beyond,				/* ids beyond the bounds or the lease */
+			early;				/* ids of the clock's unit below the least sequence */
 static uint64_t count;
 
 static uint64_t
@@ -51,7 +52,7 @@ static void
 forget(void)
 {
 	memset(issued, 0, sizeof(issued));
-	twice = beyond = count = 0;
+	twice = beyond = early = count = 0;
 }
 
 /*
@@ -62,7 +63,8 @@ static SnoGenerator shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t kept;			/* the state word, while the generator is closed */
 static uint64_t highest;		/* highest ceiling so far */
-static uint64_t now;			/* unit that the clock shows */
+static uint64_t now;			/* what the clock shows: slots */
+static unsigned slots;			/* of a unit; each has sequences of its own if there are more */
 static bool done;
 
 /* Change sides, open the generator or renew the lease: what is needed to issue. */
@@ -75,7 +77,7 @@ reopen_or_renew(void)
 
 	pthread_mutex_lock(&lock);
 	word = sno_generator_load(&shared);
-	clock = load(&now);
+	clock = load(&now) / slots;
 	if (!sno_word_is_closed(word) && clock < SNO_WORD_UNIT(word) &&
 		clock > shared.wall_safe)
 	{
@@ -110,12 +112,18 @@ work(void *arg)
 	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
 	{
 		uint64_t	word = sno_generator_load(&shared);
+		uint64_t	clock = load(&now);
+		uint64_t	unit = clock / slots;
+		uint32_t	least = slots == 1 ? 0 : MIN + clock % slots * (MAX - MIN + 1) / slots;
 		uint64_t	got;
 
-		switch (sno_generator_share(&shared, word, load(&now), &got))
+		switch (sno_generator_share(&shared, word, unit, least, &got))
 		{
 			case SNO_ISSUED:
+			case SNO_ENTERED:
 				note(got, load(&highest));
+				if (SNO_WORD_UNIT(got) == unit && SNO_WORD_SEQUENCE(got) < least)
+					__atomic_fetch_add(&early, 1, __ATOMIC_RELAXED);
 				break;
 			case SNO_RACED:
 				break;
@@ -151,13 +159,14 @@ disturb(void *arg)
 }
 
 static void
-run_threads(bool steps)
+run_threads(bool steps, unsigned parts)
 {
 	pthread_t	thread[THREADS + 1];
 	char		what[100];
-	uint64_t	clock = 100;
+	uint64_t	clock = 100 * parts;
 
 	forget();
+	slots = parts;
 	done = false;
 	now = clock;
 	sno_generator_start(&shared, 0, MIN, MAX);
@@ -167,22 +176,25 @@ run_threads(bool steps)
 		pthread_create(&thread[i], NULL, work, NULL);
 	pthread_create(&thread[THREADS], NULL, disturb, NULL);
 	srand(1);
-	while (clock < UNITS - LEASE - 1)
+	while (clock < (UNITS - LEASE - 1) * slots)
 	{
 		uint64_t	before = load(&count);
 
 		clock = steps && rand() % 100 == 0 ? clock - rand() % 60 : clock + 1;
 		__atomic_store_n(&now, clock, __ATOMIC_RELEASE);
-		for (int i = 0; i < 100 && load(&count) < before + 4; i++)
+		for (int i = 0; i < 100 && load(&count) < before + 4 / slots; i++)
 			sched_yield();
 	}
 	__atomic_store_n(&done, true, __ATOMIC_RELEASE);
 	for (int i = 0; i <= THREADS; i++)
 		pthread_join(thread[i], NULL);
 
-	snprintf(what, sizeof(what), "threads, %s clock: none of %llu ids is issued twice",
-			 steps ? "stepped" : "steady", (unsigned long long) count);
+	snprintf(what, sizeof(what), "threads, %s clock, %u slots: none of %llu ids is issued twice",
+			 steps ? "stepped" : "steady", slots, (unsigned long long) count);
 	report(count > 0 && twice == 0 && beyond == 0, what);
+	/* After a step back, others may enter a unit again, on the other side. */
+	if (!steps)
+		report(early == 0, "threads, steady clock: no id is below the least sequence");
 	report(steps ? shared.drifts > 0 : shared.drifts == 0,
 		   steps ? "threads, stepped clock: steps back are drifts" :
 		   "threads, steady clock: there is no drift");
@@ -255,9 +267,9 @@ live(uint64_t *clock)
 		if (open)
 		{
 			word = sno_generator_load(&g);
-			step = sno_generator_share(&g, word, *clock, &got);
+			step = sno_generator_share(&g, word, *clock, 0, &got);
 		}
-		if (step == SNO_ISSUED)
+		if (step == SNO_ISSUED || step == SNO_ENTERED)
 			note(got, disk.until > disk.wall_safe ? disk.until : disk.wall_safe);
 		else if (step == SNO_LEASE_OVER)
 		{
@@ -379,6 +391,116 @@ run_merge(void)
 		   "merge: the state with more drifts tells the side");
 }
 
+/* Join the sides of a state. */
+static void
+run_join(void)
+{
+	SnoGenerator g;
+
+	sno_generator_start(&g, 0, MIN, MAX);
+	g.word = SNO_WORD(500, 0, 7);
+	g.wall_safe = 499;
+	g.drifts = 2;
+	sno_generator_join_sides(&g);
+	report(g.word == SNO_WORD(500, 0, 7) && g.wall_safe == 0 && g.drifts == 2,
+		   "join: side 0 goes on with its next sequence, if it is further");
+	g.wall_safe = 500;
+	sno_generator_join_sides(&g);
+	report(g.word == SNO_WORD(500, 0, SNO_SEQUENCE_NONE) && g.wall_safe == 0,
+		   "join: a unit that the other side used is used up");
+	g.word = SNO_WORD(600, 1, 8);
+	g.wall_safe = 599;
+	g.drifts = 3;
+	sno_generator_join_sides(&g);
+	report(g.word == SNO_WORD(600, 0, 8) && g.wall_safe == 0 && g.drifts == 4,
+		   "join: side 0 goes on where side 1 was");
+	g.word = SNO_WORD(600, 1, 8);
+	g.wall_safe = 700;
+	g.drifts = 5;
+	sno_generator_join_sides(&g);
+	report(g.word == SNO_WORD(700, 0, SNO_SEQUENCE_NONE) && g.drifts == 6,
+		   "join: side 0 stays where it was further");
+}
+
+/* `least` leaves sequences out, and units as they are. */
+static void
+run_least(void)
+{
+	SnoGenerator g;
+	uint64_t	w = 0;
+
+	sno_generator_start(&g, 0, MIN, MAX);
+	g.ceiling = 200;
+	report(sno_generator_share(&g, g.word, 150, MIN + 2, &w) == SNO_ENTERED &&
+		   w == SNO_WORD(150, 0, MIN + 2) && g.word == w + 1,
+		   "least: a unit is entered at it");
+	report(sno_generator_share(&g, g.word, 150, MIN + 3, &w) == SNO_ISSUED &&
+		   w == SNO_WORD(150, 0, MIN + 3),
+		   "least: the next sequence may be it");
+	report(sno_generator_share(&g, g.word, 150, 0, &w) == SNO_ISSUED &&
+		   w == SNO_WORD(150, 0, MIN + 4),
+		   "least: a lower one changes nothing");
+	report(sno_generator_share(&g, g.word, 150, MAX, &w) == SNO_ENTERED &&
+		   w == SNO_WORD(150, 0, MAX) && g.word == w + 1,
+		   "least: the sequence is raised to it");
+	report(sno_generator_share(&g, g.word, 150, MAX, &w) == SNO_EXHAUSTED &&
+		   sno_generator_share(&g, g.word, 149, MAX, &w) == SNO_BEHIND &&
+		   sno_generator_share(&g, g.word, 201, MAX, &w) == SNO_LEASE_OVER &&
+		   sno_generator_share(&g, SNO_WORD(150, 0, MIN), 150, MAX, &w) == SNO_RACED &&
+		   w == SNO_WORD(150, 0, MAX),
+		   "least: what ends a unit or a lease does so with it too");
+	report(sno_generator_share(&g, g.word, 151, MIN - 1, &w) == SNO_ENTERED &&
+		   w == SNO_WORD(151, 0, MIN),
+		   "least: no unit is entered below its bound");
+	g.ceiling = 100;
+	report(sno_generator_share(&g, g.word, 151, MAX, &w) == SNO_LEASE_OVER && w == SNO_WORD(151, 0, MIN),
+		   "least: the sequence isn't raised in a unit after the ceiling");
+}
+
+/* Sequences of 22 bits, the most that there are. */
+static void
+run_wide(void)
+{
+	const uint32_t last = SNO_SEQUENCE_NONE - 1;
+	SnoGenerator g,
+				other = {.word = SNO_WORD(150, 0, SNO_SEQUENCE_NONE)};
+	uint64_t	w = 0;
+
+	sno_generator_start(&g, 0, 0, last);
+	g.ceiling = 200;
+	report(last == 4194303 && g.word == SNO_WORD(0, 0, SNO_SEQUENCE_NONE) &&
+		   sno_generator_share(&g, g.word, 0, 0, &w) == SNO_EXHAUSTED && w == 0,
+		   "22 bits: nothing is issued in the floor's unit");
+	report(sno_generator_share(&g, g.word, 150, last - 1, &w) == SNO_ENTERED &&
+		   w == SNO_WORD(150, 0, last - 1) &&
+		   sno_generator_share(&g, g.word, 150, 0, &w) == SNO_ISSUED &&
+		   w == SNO_WORD(150, 0, last) &&
+		   g.word == SNO_WORD(150, 0, SNO_SEQUENCE_NONE),
+		   "22 bits: the last sequence is issued");
+
+	/* Callers that loaded the last sequence before it was issued */
+	for (int late = 0; late < 1023; late++)
+		if (sno_generator_share(&g, SNO_WORD(150, 0, last), 150, 0, &w) != SNO_RACED)
+			w = 0;
+	report(w == SNO_WORD(150, 0, last) && !sno_word_is_closed(g.word) &&
+		   SNO_WORD_SEQUENCE(g.word) < SNO_SEQUENCE_DRIFT(0) &&
+		   SNO_WORD_TIME(g.word) == SNO_WORD_TIME(w) &&
+		   sno_generator_share(&g, g.word, 150, last, &w) == SNO_EXHAUSTED,
+		   "22 bits: late additions issue nothing, and reach no drift's word");
+
+	g.word = SNO_WORD(150, 0, last);
+	sno_generator_merge(&g, &other);
+	report(sno_generator_share(&g, g.word, 150, 0, &w) == SNO_EXHAUSTED,
+		   "22 bits: a unit that another state used is exhausted");
+	g.word = SNO_WORD(150, 0, last);
+	report(sno_generator_close(&g) == SNO_WORD(150, 0, last) && sno_word_is_closed(g.word) &&
+		   sno_generator_share(&g, g.word, 0, 0, &w) == SNO_CLOSED &&
+		   sno_generator_share(&g, g.word, 0, last, &w) == SNO_CLOSED &&
+		   sno_generator_share(&g, SNO_WORD(150, 0, last), 150, 0, &w) == SNO_RACED &&
+		   sno_word_is_closed(g.word) && w == SNO_WORD(150, 0, last),
+		   "22 bits: a closed generator issues nothing");
+}
+
 /* Steps back make state words that differ for long, and that no exhausted unit has. */
 static void
 run_drifts(void)
@@ -386,8 +508,8 @@ run_drifts(void)
 	SnoGenerator g;
 	bool		ok = true;
 
-	sno_generator_start(&g, 0, 0, 65535);
-	for (uint32_t drifts = 1; drifts <= 4096; drifts++)
+	sno_generator_start(&g, 0, 0, SNO_SEQUENCE_NONE - 1);
+	for (uint32_t drifts = 1; drifts <= 2048; drifts++)
 	{
 		uint32_t	last;
 
@@ -396,10 +518,10 @@ run_drifts(void)
 		sno_generator_drift(&g, 600);
 		last = SNO_WORD_SEQUENCE(g.word) + 1023;
 		ok = ok && g.drifts == drifts && SNO_WORD_UNIT(g.word) == 599 &&
-			SNO_WORD_SEQUENCE(g.word) > 65536 + 1023 && !sno_word_is_closed(g.word) &&
+			SNO_WORD_SEQUENCE(g.word) > SNO_SEQUENCE_NONE + 1023 && !sno_word_is_closed(g.word) &&
 			(last == SNO_WORD_CLOSED - 1 || last < SNO_SEQUENCE_DRIFT(drifts + 1));
 	}
-	report(ok, "drift: 4096 steps back to one unit make state words that differ, even after late additions");
+	report(ok, "drift: 2048 steps back to one unit make state words that differ, even after late additions");
 
 	g.word = SNO_WORD(700, 0, 5);
 	g.wall_safe = 500;
@@ -416,9 +538,15 @@ int
 main(void)
 {
 	run_merge();
+	run_join();
+	run_least();
+	run_wide();
 	run_drifts();
 	run_crashes();
-	run_threads(false);
-	run_threads(true);
+	for (unsigned parts = 1; parts <= 4; parts += 3)
+	{
+		run_threads(false, parts);
+		run_threads(true, parts);
+	}
 	return plan();
 }

@@ -1,0 +1,175 @@
+/*
+ * id.c
+ *		Ids of other systems as SQL values: bigint, uuid and bytea.
+ *
+ * A bigint is unsigned here: an id of 64 bits may be negative.
+ */
+#include "postgres.h"
+
+#include "port/pg_bswap.h"
+#include "utils/uuid.h"
+
+#include "compat.h"
+#include "flake/id.h"
+
+static const char *const type_names[] = {
+	[SNO_FLAKE_BIGINT] = "bigint",
+	[SNO_FLAKE_UUID] = "uuid",
+	[SNO_FLAKE_BYTEA] = "bytea"
+};
+
+/* What an expression that names a layout remembers. */
+typedef struct Call
+{
+	uint64		version;		/* of the layouts, before they were read */
+	const SnoNamedLayout *layout;
+} Call;
+
+static bool
+is_named(const SnoNamedLayout *layout, const text *name)
+{
+	size_t		length = VARSIZE_ANY_EXHDR(name);
+
+	return strlen(layout->name) == length && memcmp(layout->name, VARDATA_ANY(name), length) == 0;
+}
+
+static const SnoNamedLayout *
+find_layout(FmgrInfo *flinfo, const text *name)
+{
+	Call	   *call = flinfo->fn_extra;
+	uint64		version = sno_layouts_version;
+	const SnoNamedLayout *layout;
+
+	if (call != NULL && call->version == version && is_named(call->layout, name))
+		return call->layout;
+	layout = sno_layout_by_name(name);
+	if (call == NULL)
+		call = flinfo->fn_extra = MemoryContextAlloc(flinfo->fn_mcxt, sizeof(Call));
+	*call = (Call) {version, layout};
+	return layout;
+}
+
+/*
+ * Raise an error unless ids of the layout are of this type.  `function` is the name of the
+ * function for bigint if it returns an id, NULL if it takes one.
+ */
+void
+sno_flake_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function)
+{
+	if (likely(layout->type == type))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("ids of layout \"%s\" are of type %s, not %s",
+					layout->name, type_names[layout->type], type_names[type]),
+			 function == NULL ?
+			 errhint("Pass a %s.", type_names[layout->type]) :
+			 errhint("Use function %s%s%s().", function,
+					 layout->type == SNO_FLAKE_BIGINT ? "" : "_",
+					 layout->type == SNO_FLAKE_BIGINT ? "" : type_names[layout->type])));
+}
+
+/* The layout that an argument names, of ids of this type, as above. */
+const SnoNamedLayout *
+sno_flake_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
+{
+	const SnoNamedLayout *layout = find_layout(fcinfo->flinfo, PG_GETARG_TEXT_PP(argument));
+
+	sno_flake_check_type(layout, type, function);
+	return layout;
+}
+
+/* Has it no bits above those of the layout? */
+bool
+sno_flake_fits(const SnoNamedLayout *layout, SnoFlake id)
+{
+	unsigned	bits = sno_layout_bits(&layout->layout);
+
+	if (bits > 64)
+		return id.high <= sno_bits_max(bits - 64);
+	return id.high == 0 && id.low <= sno_bits_max(bits);
+}
+
+static SnoFlake
+of_bigint(const SnoNamedLayout *layout, int64 value)
+{
+	SnoFlake	id = {0, (uint64) value};
+
+	if (!sno_flake_fits(layout, id))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint %lld is out of range for layout \"%s\"",
+						(long long) value, layout->name),
+				 errdetail("Its ids are from 0 to %llu.",
+						   (unsigned long long) sno_bits_max(sno_layout_bits(&layout->layout)))));
+	return id;
+}
+
+/* An id as the last bytes of 16, and back */
+static SnoFlake
+of_bytes(const void *bytes, int size)
+{
+	uint64		halves[2] = {0, 0};
+
+	memcpy((char *) halves + sizeof(halves) - size, bytes, size);
+	return (SnoFlake) {pg_ntoh64(halves[0]), pg_ntoh64(halves[1])};
+}
+
+static void *
+to_bytes(SnoFlake id, void *bytes, int size)
+{
+	uint64		halves[2] = {pg_hton64(id.high), pg_hton64(id.low)};
+
+	return memcpy(bytes, (char *) halves + sizeof(halves) - size, size);
+}
+
+static SnoFlake
+of_bytea(const SnoNamedLayout *layout, const bytea *bytes)
+{
+	int			size = sno_layout_bits(&layout->layout) / 8;
+
+	if (VARSIZE_ANY_EXHDR(bytes) != size)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bytea of length %d is not an id of layout \"%s\"",
+						(int) VARSIZE_ANY_EXHDR(bytes), layout->name),
+				 errdetail("Its ids have %d bytes.", size)));
+	return of_bytes(VARDATA_ANY(bytes), size);
+}
+
+/* The id that a value of the layout's type is. */
+SnoFlake
+sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum)
+{
+	switch (layout->type)
+	{
+		case SNO_FLAKE_BIGINT:
+			return of_bigint(layout, DatumGetInt64(datum));
+		case SNO_FLAKE_UUID:
+			return of_bytes(DatumGetUUIDP(datum)->data, UUID_LEN);
+		default:
+			return of_bytea(layout, DatumGetByteaPP(datum));
+	}
+}
+
+/* A value of the layout's type. */
+Datum
+sno_flake_datum(const SnoNamedLayout *layout, SnoFlake id)
+{
+	int			size;
+	bytea	   *bytes;
+
+	switch (layout->type)
+	{
+		case SNO_FLAKE_BIGINT:
+			return Int64GetDatum((int64) id.low);
+		case SNO_FLAKE_UUID:
+			return UUIDPGetDatum(to_bytes(id, palloc(UUID_LEN), UUID_LEN));
+		default:
+			size = sno_layout_bits(&layout->layout) / 8;
+			bytes = palloc(VARHDRSZ + size);
+			SET_VARSIZE(bytes, VARHDRSZ + size);
+			to_bytes(id, VARDATA(bytes), size);
+			return PointerGetDatum(bytes);
+	}
+}

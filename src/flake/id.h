@@ -1,0 +1,44 @@
+/*
+ * id.h
+ *		Ids of other systems as SQL values.
+ */
+#ifndef SNO_FLAKE_ID_H
+#define SNO_FLAKE_ID_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "lease/layout.h"
+
+/*
+ * Three SQL functions that differ in the type of the ids.  body(fcinfo, type) is what
+ * they do.  Those that take an id have one name in SQL.
+ */
+#define SNO_FLAKE_FUNCTION(function, body, type) \
+PG_FUNCTION_INFO_V1(function); \
+Datum \
+function(PG_FUNCTION_ARGS) \
+{ \
+	return body(fcinfo, type); \
+}
+
+#define SNO_FLAKE_READERS(name, body) \
+SNO_FLAKE_FUNCTION(name##_bigint, body, SNO_FLAKE_BIGINT) \
+SNO_FLAKE_FUNCTION(name##_uuid, body, SNO_FLAKE_UUID) \
+SNO_FLAKE_FUNCTION(name##_bytea, body, SNO_FLAKE_BYTEA)
+
+#define SNO_FLAKE_MAKERS(name, body) \
+SNO_FLAKE_FUNCTION(name, body, SNO_FLAKE_BIGINT) \
+SNO_FLAKE_FUNCTION(name##_uuid, body, SNO_FLAKE_UUID) \
+SNO_FLAKE_FUNCTION(name##_bytea, body, SNO_FLAKE_BYTEA)
+
+extern const SnoNamedLayout *sno_flake_layout(FunctionCallInfo fcinfo, int argument,
+											  SnoFlakeType type, const char *function);
+extern void sno_flake_check_type(const SnoNamedLayout *layout, SnoFlakeType type,
+								 const char *function);
+extern bool sno_flake_fits(const SnoNamedLayout *layout, SnoFlake id);
+extern SnoFlake sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum);
+extern Datum sno_flake_datum(const SnoNamedLayout *layout, SnoFlake id);
+
+#endif							/* SNO_FLAKE_ID_H */

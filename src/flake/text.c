@@ -1,0 +1,138 @@
+/*
+ * text.c
+ *		The text forms of ids of other systems.
+ *
+ * Most of them write the id as a number, its most significant digit first, without
+ * leading zeros.  Layouts that have no digits of their own write a bigint in decimal and
+ * a uuid as that type does.  They write a bytea in hexadecimal, with all its zeros.
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/uuid.h"
+
+#include "compat.h"
+#include "flake/id.h"
+
+typedef struct Form
+{
+	const char *digits;			/* NULL: as the type uuid writes it */
+	unsigned	base;			/* how many there are */
+	int			size;			/* of each text; 0 if they differ */
+} Form;
+
+static Form
+form_of(const SnoNamedLayout *layout)
+{
+	if (layout->digits != NULL)
+		return (Form) {layout->digits, strlen(layout->digits)};
+	switch (layout->type)
+	{
+		case SNO_FLAKE_BIGINT:
+			return (Form) {"0123456789", 10};
+		case SNO_FLAKE_UUID:
+			return (Form) {NULL};
+		default:
+			return (Form) {"0123456789abcdef", 16, sno_layout_bits(&layout->layout) / 4};
+	}
+}
+
+/* Divide an id by a base of at most 32 bits; returns what is left. */
+static unsigned
+divide(SnoFlake *id, unsigned base)
+{
+	uint64		left = id->high % base << 32 | id->low >> 32;
+	uint64		upper = left / base;
+
+	id->high /= base;
+	left = left % base << 32 | (id->low & UINT32_MAX);
+	id->low = upper << 32 | left / base;
+	return left % base;
+}
+
+/* Multiply an id by a base and add a digit; false if that has more than 128 bits. */
+static bool
+multiply(SnoFlake *id, unsigned base, unsigned digit)
+{
+	uint64		lower = (id->low & UINT32_MAX) * base + digit;
+	uint64		upper = (id->low >> 32) * base + (lower >> 32);
+
+	if (id->high > (UINT64_MAX - (upper >> 32)) / base)
+		return false;
+	id->high = id->high * base + (upper >> 32);
+	id->low = upper << 32 | (lower & UINT32_MAX);
+	return true;
+}
+
+static Datum
+write_text(FunctionCallInfo fcinfo, SnoFlakeType type)
+{
+	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, NULL);
+	SnoFlake	id = sno_flake_of_datum(layout, PG_GETARG_DATUM(0));
+	Form		form = form_of(layout);
+	char		digits[128];	/* as many as bits */
+	char	   *end = digits + sizeof(digits);
+	char	   *first = end;
+
+	if (form.digits == NULL)
+		PG_RETURN_TEXT_P(cstring_to_text(DatumGetCString(
+			DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0)))));
+	do
+		*--first = form.digits[divide(&id, form.base)];
+	while (id.high != 0 || id.low != 0 || end - first < form.size);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(first, end - first));
+}
+
+SNO_FLAKE_READERS(sno_flake_text, write_text)
+
+pg_noreturn static void refuse(const SnoNamedLayout *layout, const text *input);
+
+static void
+refuse(const SnoNamedLayout *layout, const text *input)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for layout \"%s\": \"%s\"",
+					layout->name, text_to_cstring(input))));
+}
+
+static SnoFlake
+parse(const SnoNamedLayout *layout, Form form, const text *input)
+{
+	const char *p = VARDATA_ANY(input);
+	int			size = VARSIZE_ANY_EXHDR(input);
+	SnoFlake	id = {0, 0};
+
+	if (size == 0 || (form.size != 0 && size != form.size))
+		refuse(layout, input);
+	for (int i = 0; i < size; i++)
+	{
+		/* bytea takes hexadecimal in both cases. */
+		int			c = form.size != 0 ? pg_tolower((unsigned char) p[i]) : p[i];
+		const char *digit = memchr(form.digits, c, form.base);
+
+		if (digit == NULL)
+			refuse(layout, input);
+		if (!multiply(&id, form.base, digit - form.digits) || !sno_flake_fits(layout, id))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("\"%s\" is out of range for layout \"%s\"",
+							text_to_cstring(input), layout->name),
+					 errdetail("Its ids have %u bits.", sno_layout_bits(&layout->layout))));
+	}
+	return id;
+}
+
+static Datum
+read_text(FunctionCallInfo fcinfo, SnoFlakeType type)
+{
+	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, "sno_flake_from_text");
+	const text *input = PG_GETARG_TEXT_PP(0);
+	Form		form = form_of(layout);
+
+	if (form.digits == NULL)
+		return DirectFunctionCall1(uuid_in, CStringGetDatum(text_to_cstring(input)));
+	return sno_flake_datum(layout, parse(layout, form, input));
+}
+
+SNO_FLAKE_MAKERS(sno_flake_from_text, read_text)

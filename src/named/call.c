@@ -1,0 +1,32 @@
+/*
+ * call.c
+ *		What an expression remembers that calls a named generator.
+ */
+#include "postgres.h"
+
+#include "nodes/primnodes.h"
+
+#include "named/call.h"
+
+/*
+ * Remember the generator that an argument names, of a layout or not, in a struct of that
+ * size that begins with a SnoCall.
+ */
+SnoCall *
+sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, bool flake)
+{
+	FmgrInfo   *flinfo = fcinfo->flinfo;
+	Node	   *expression = flinfo->fn_expr;
+	SnoCall    *call = flinfo->fn_extra;
+
+	if (call == NULL)
+	{
+		call = MemoryContextAllocZero(flinfo->fn_mcxt, size);
+		call->constant = expression != NULL && IsA(expression, FuncExpr) &&
+			IsA(list_nth(((FuncExpr *) expression)->args, argument), Const);
+		flinfo->fn_extra = call;
+	}
+	call->use = NULL;			/* in case of an error */
+	call->use = sno_use_of(PG_GETARG_TEXT_PP(argument), flake);
+	return call;
+}

@@ -1,0 +1,44 @@
+/*
+ * call.h
+ *		What an expression remembers that calls a named generator.
+ */
+#ifndef SNO_CALL_H
+#define SNO_CALL_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "named/use.h"
+
+typedef struct SnoCall
+{
+	SnoUse	   *use;
+	bool		constant;		/* does it always name the same generator? */
+} SnoCall;
+
+extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, bool flake);
+
+/*
+ * Does it know the generator that an argument names, and have its definitions not changed
+ * since?
+ */
+static inline bool
+sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
+{
+	const SnoUse *use;
+	const text *name;
+
+	if (call == NULL || call->use == NULL)
+		return false;
+	use = call->use;
+	if (use->version != sno_definitions_version)
+		return false;
+	if (call->constant)
+		return true;
+	name = PG_GETARG_TEXT_PP(argument);
+	return use->length == VARSIZE_ANY_EXHDR(name) &&
+		memcmp(use->name, VARDATA_ANY(name), use->length) == 0;
+}
+
+#endif							/* SNO_CALL_H */
