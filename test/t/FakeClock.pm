@@ -9,6 +9,7 @@ use warnings;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use TestHelpers;
 
 # A clock that shows the real time, or undef if libfaketime is not installed.
 sub new
@@ -62,7 +63,7 @@ sub start_server
 	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $self->{file};
 	local $ENV{FAKETIME_NO_CACHE}            = 1;
 	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
-	$node->start;
+	start_again($node);
 	return;
 }
 
