@@ -50,7 +50,8 @@ sub build
 	return $built{$name} = $path;
 }
 
-# max_wait is sno.max_wait of the clients.
+# max_wait is sno.max_wait of the clients.  With TORTURE_MINUTES, each of them gets less
+# than `lull` ids between two faults.
 sub new
 {
 	my ($class, %params) = @_;
@@ -58,6 +59,7 @@ sub new
 	my $self = bless {
 		dir      => $dir,
 		max_wait => $params{max_wait} // '1s',
+		lull     => $params{lull}     // 2000,
 		minutes  => $ENV{TORTURE_MINUTES} || 0,
 		seed     => $ENV{TORTURE_SEED}    || 1,
 		faults   => [],
@@ -268,6 +270,7 @@ sub note_rows
 sub start_clients
 {
 	my ($self, @kinds) = @_;
+	local $ENV{FAULTS} = "$self->{dir}/faults";
 	$self->{kinds}   = \@kinds;
 	$self->{clients} = IPC::Run::start(
 		[   build('clients'),     "$self->{dir}/control",
@@ -395,7 +398,7 @@ sub carry_out
 			last if $self->{minutes} && time > $until;
 			$self->strike($name, $faults{$name});
 			$self->under('none');
-			$self->wait_for_ids($self->random(2000)) if $self->{minutes};
+			$self->wait_for_ids($self->random($self->{lull})) if $self->{minutes};
 		}
 	} while (time < $until);
 	return;

@@ -20,6 +20,11 @@
  *	small		copies out a few ids at a time, of the named generator "small",
  *				which has few sequences
  *	sequence	takes values of the sequence s in transactions
+ *	flakes		copies out many ids of other systems at a time, made by one after the
+ *				other of the SQL expressions in the variable FLAKES, one a line.  It
+ *				notes those of expression M in NOTES.N.M, with the clock as changed
+ *				by the file that the variable FAULTS names.  It also makes ids by
+ *				itself as a generator does that remembers nothing, in NOTES.N.naive
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -54,7 +59,7 @@ typedef struct Kind
 {
 	const char *name;
 	const char *begin;
-	const char *copy;
+	const char *copy;			/* NULL if it makes flakes */
 	const char *end;
 	Fate		fate;
 	bool		brief;
@@ -71,7 +76,17 @@ static const Kind kinds[] = {
 	NULL, UNKNOWN, false, true},
 	{"sequence", "BEGIN", COPY("SELECT nextval('s') FROM generate_series(1, 100000)"),
 	"ROLLBACK", UNKNOWN, false, false},
+	{"flakes", NULL, NULL, NULL, UNKNOWN, false, false},
 };
+
+/* Flakes of a query, and of the naive generator in each turn */
+#define FLAKES_MAX		5000
+#define NAIVE_MAX		5
+
+/* The layout of naive ids: seconds since 1999-12-31 16:00 UTC, node, sequence */
+#define NAIVE_EPOCH		946656000
+#define NAIVE_NODE_BITS	5
+#define NAIVE_BITS		17
 
 static volatile Control *control;
 static volatile Progress *progress;
@@ -92,6 +107,20 @@ static int	pending_count;
 
 /* When this client received its last id, ns. */
 static uint64_t last;
+
+/* The generators of flakes: the queries, and the notes; the present one. */
+static char *flake_queries[MAX_SESSIONS];
+static FILE *flake_notes[MAX_SESSIONS];
+static FILE *naive_notes;
+static int	flake_generators;
+static int	flake_generator;
+
+/* The flakes of the present query, and what was read of the server's clock meanwhile */
+static Flake flakes[FLAKES_MAX];
+static FlakeBatch batch;
+static const volatile Faults *faults;
+static int64_t least_offset,
+			most_offset;
 
 static void
 die(const char *what)
@@ -115,6 +144,107 @@ pause_a_little(void)
 	usleep(2000);
 }
 
+static void
+count_progress(uint64_t fault)
+{
+	uint64_t	now = monotonic();
+
+	progress->ids[fault]++;
+	if (now - last > progress->stall[fault])
+		progress->stall[fault] = now - last;
+	last = now;
+}
+
+/* The real time, ms since 1970 */
+static int64_t
+real_msec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t) t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Tests wait for an id of each client between two steps of the clock, so this meets all. */
+static void
+watch_clock(void)
+{
+	int64_t		offset = faults->offset / 1000000;
+
+	if (offset < least_offset)
+		least_offset = offset;
+	if (offset > most_offset)
+		most_offset = offset;
+}
+
+static void
+begin_flakes(void)
+{
+	least_offset = INT64_MAX;
+	most_offset = INT64_MIN;
+	watch_clock();
+	batch = (FlakeBatch) {.from = real_msec()};
+}
+
+/* Note the flakes that were received since then. */
+static void
+end_flakes(FILE *file)
+{
+	watch_clock();
+	batch.from += least_offset;
+	batch.until = real_msec() + most_offset;
+	if (fwrite(&batch, sizeof(batch), 1, file) != 1 ||
+		fwrite(flakes, sizeof(Flake), batch.count, file) != batch.count ||
+		fflush(file) != 0)
+		die("flakes");
+}
+
+/* An id in a row is of 8, 12 or 16 bytes, which are big-endian. */
+static void
+note_flake(const unsigned char *id, int size)
+{
+	Flake	   *flake = &flakes[batch.count];
+
+	if (size < 8 || size > 16 || batch.count == FLAKES_MAX)
+		return;
+	*flake = (Flake) {0, 0};
+	for (int i = 0; i < size; i++)
+	{
+		flake->high = flake->high << 8 | flake->low >> 56;
+		flake->low = flake->low << 8 | id[i];
+	}
+	batch.count++;
+	watch_clock();
+	count_progress(control->fault);
+}
+
+/*
+ * A control of the tests: a generator that knows only what it issued in the present
+ * second, and forgets that when its client loses the connection.
+ */
+static void
+make_naive_flakes(void)
+{
+	static uint64_t time;
+	static uint64_t sequence;
+	static uint32_t life_of_naive;
+
+	begin_flakes();
+	for (int i = 0; i < NAIVE_MAX; i++)
+	{
+		uint64_t	now = (uint64_t) (real_msec() + faults->offset / 1000000) / 1000 - NAIVE_EPOCH;
+
+		if (now != time || life_of_naive != connections)
+			sequence = 0;
+		time = now;
+		life_of_naive = connections;
+		flakes[batch.count++] = (Flake) {
+			0, (time << NAIVE_NODE_BITS | client) << NAIVE_BITS | sequence++
+		};
+	}
+	end_flakes(naive_notes);
+}
+
 /* Write the pending runs to the file, now that their fate is known. */
 static void
 settle(Fate fate)
@@ -131,7 +261,6 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 {
 	Run		   *run = &pending[pending_count - 1];
 	uint64_t	fault = control->fault;
-	uint64_t	now = monotonic();
 
 	if (pending_count > 0 && run->time == time && run->partition == partition &&
 		run->fault == fault && run->first + run->count == sequence)
@@ -146,11 +275,7 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 			.promotions = promotions, .named = kind->named
 		};
 	}
-
-	progress->ids[fault]++;
-	if (now - last > progress->stall[fault])
-		progress->stall[fault] = now - last;
-	last = now;
+	count_progress(fault);
 }
 
 /* Note the id, or the value of a sequence, in a row of COPY's binary format. */
@@ -163,7 +288,9 @@ note_row(const unsigned char *row, int size)
 		row += 19;
 		size -= 19;
 	}
-	if (size == 6 + ID_SIZE)
+	if (kind->copy == NULL)
+		note_flake(row + 6, size - 6);
+	else if (size == 6 + ID_SIZE)
 		note(id_time(row + 6), id_partition(row + 6), id_sequence(row + 6));
 	else if (size == 6 + 8)
 	{
@@ -264,6 +391,20 @@ try_to_connect(const char *file)
 	PQclear(result);
 }
 
+/* Generate and note the ids of one query, and of the naive generator. */
+static bool
+turn_of_flakes(void)
+{
+	bool		done;
+
+	flake_generator = (flake_generator + 1) % flake_generators;
+	begin_flakes();
+	done = execute(flake_queries[flake_generator]) && receive(INT32_MAX);
+	end_flakes(flake_notes[flake_generator]);
+	make_naive_flakes();
+	return done;
+}
+
 static void
 run_client(const char *connection)
 {
@@ -280,7 +421,8 @@ run_client(const char *connection)
 				pause_a_little();
 			continue;
 		}
-		done = execute(kind->begin) && execute(kind->copy) &&
+		done = kind->copy == NULL ? turn_of_flakes() :
+			execute(kind->begin) && execute(kind->copy) &&
 			receive(cut ? 500 : INT32_MAX) && execute(kind->end);
 		settle(done ? kind->fate : UNKNOWN);
 		if (PQstatus(conn) == CONNECTION_BAD || kind->brief)
@@ -322,6 +464,31 @@ open_notes(const char *prefix, const char *suffix)
 	return f;
 }
 
+/* Begin with the generators that FLAKES names; clients take turns. */
+static void
+open_flakes(const char *prefix)
+{
+	char		suffix[32];
+	char	   *names = getenv("FLAKES");
+	int			file = open(getenv("FAULTS"), O_RDONLY);
+
+	faults = mmap(NULL, sizeof(Faults), PROT_READ, MAP_SHARED, file, 0);
+	if (file < 0 || faults == MAP_FAILED)
+		die("FAULTS");
+	for (char *flake = strtok(names, "\n"); flake != NULL; flake = strtok(NULL, "\n"))
+	{
+		char		query[1000];
+
+		snprintf(query, sizeof(query), COPY("SELECT %s FROM generate_series(1, %d)"),
+				 flake, FLAKES_MAX);
+		flake_queries[flake_generators] = strdup(query);
+		snprintf(suffix, sizeof(suffix), ".%d", flake_generators);
+		flake_notes[flake_generators++] = open_notes(prefix, suffix);
+	}
+	naive_notes = open_notes(prefix, ".naive");
+	flake_generator = 2 * client % flake_generators;
+}
+
 /* The file that has the connection string of a client. */
 static const char *
 connection_of(const char *file, const char *name)
@@ -360,6 +527,8 @@ main(int argc, char **argv)
 			notes = open_notes(argv[2], "");
 			errors = open_notes(argv[2], ".errors");
 			setlinebuf(errors);
+			if (kind->copy == NULL)
+				open_flakes(argv[2]);
 			run_client(connection_of(argv[3], argv[4 + client]));
 			exit(0);
 		}

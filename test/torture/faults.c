@@ -15,13 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct Faults
-{
-	int64_t		offset;			/* of the wall clock, ns */
-	int64_t		strobe;			/* added to it in every other period, ns */
-	int64_t		period;			/* ns, 0 for none */
-	int64_t		stall;			/* do flushes of WAL, by fdatasync(), wait? */
-} Faults;
+#include "notes.h"
 
 static const volatile Faults none;
 static const volatile Faults *faults = &none;

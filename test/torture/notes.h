@@ -1,10 +1,11 @@
 /*
  * notes.h
- *		The notes of clients on the ids that they receive, and the file that tells
- *		the clients which fault strikes the server.
+ *		The notes of clients on the ids that they receive, and the files that tell
+ *		the clients and the server which fault strikes.
  *
  * Ids of one unit, side and partition whose sequences follow each other are noted
- * as one run.  Only the metabyte is lost, and ids must be unique without it.
+ * as one run.  Only the metabyte is lost, and ids must be unique without it.  Ids of
+ * other systems, flakes, are noted one by one, after a header for those of a query.
  */
 #ifndef NOTES_H
 #define NOTES_H
@@ -36,6 +37,20 @@ typedef struct Run
 	uint32_t	count;
 } Run;
 
+typedef struct Flake
+{
+	uint64_t	high;
+	uint64_t	low;
+} Flake;
+
+/* What comes before the flakes of one query, in a file of one client and generator. */
+typedef struct FlakeBatch
+{
+	uint64_t	count;			/* of the flakes that follow */
+	int64_t		from;			/* wall clock of the server, ms since 1970: lowest */
+	int64_t		until;			/* and highest that it was meanwhile */
+} FlakeBatch;
+
 /*
  * The last units, on both sides, of the leases that one life of a server had for a
  * partition, or of those that its successor knows.  A bound of NO_PARTITION tells
@@ -65,6 +80,15 @@ typedef struct Control
 	uint64_t	promotions;		/* of standbys, before the present life */
 	Progress	progress[MAX_SESSIONS];
 } Control;
+
+/* The file by which Torture.pm sets the clock and the disk of a server. */
+typedef struct Faults
+{
+	int64_t		offset;			/* of the wall clock, ns */
+	int64_t		strobe;			/* added to it in every other period, ns */
+	int64_t		period;			/* ns, 0 for none */
+	int64_t		stall;			/* do flushes of WAL, by fdatasync(), wait? */
+} Faults;
 
 /* Fields of an id, whose bytes are big-endian. */
 static inline uint64_t

@@ -1,0 +1,219 @@
+
+# Generators of all layouts of other systems under load, while one fault after the
+# other strikes: as 044_named_torture.pl.  Each client notes each id outside of the
+# server as soon as it receives it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TestHelpers;
+use Torture;
+
+# Of each layout, in the run of all tests
+my $enough = 100_000;
+
+# After two crashes within a lease, clients wait until it is over.
+my $torture = Torture->new(max_wait => '10s', lull => 400_000);
+my $server  = PostgreSQL::Test::Cluster->new('main');
+$server->init(allows_streaming => 1);
+$server->append_conf(
+	'postgresql.conf', q{
+fsync = on
+restart_after_crash = on
+log_statement = none
+wal_sender_timeout = 0
+wal_receiver_timeout = 0
+max_connections = 60
+sno.lease_duration = 1s
+});
+$torture->start_server($server);
+
+# A generator of each layout.  Where one node issues fewer than 100,000 ids a second, it
+# has more of them.
+$server->safe_psql(
+	'postgres', q{
+CREATE EXTENSION sno;
+CREATE TABLE t (id sno NOT NULL);
+INSERT INTO sno_catalog.sno_layout VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL);
+SELECT sno_create_flake(name, name, nodes => CASE WHEN unit = 0 THEN 1
+	ELSE ceil(100000 / (2 ^ (sequence_bits - 1) * 1000 / unit)) END::integer) FROM sno_catalog.sno_layout;
+});
+my @generators = map { [ split /\|/ ] } split /\n/, $server->safe_psql(
+	'postgres',
+	q{SELECT g.name, CASE WHEN bits <= 64 THEN 'sno_flake' WHEN bits = 128 THEN 'sno_flake_uuid' ELSE 'sno_flake_bytea' END,
+		floor(extract(epoch FROM coalesce(epoch, 'epoch')) * 1000), unit,
+		time_bits, node_bits, sequence_bits, node_last::integer,
+		sequence_min & ~(-1::bigint << node_bits), sequence_max & ~(-1::bigint << node_bits)
+	FROM sno_catalog.sno_generator AS g JOIN sno_catalog.sno_layout AS l ON g.partition = 65535 + l.id,
+		LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
+	ORDER BY l.id});
+
+my @plan = (
+	'kill -9 of a session' => sub { $torture->kill_session; },
+	'kill -9 of two sessions within a lease' =>
+	  sub { $torture->kill_session for 1 .. 2; },
+	'kill -9 of the postmaster' => sub {
+		$torture->relive(sub { kill_postmaster($server) });
+	},
+	'immediate shutdown' => sub {
+		$torture->relive(sub { $server->stop('immediate') });
+	},
+	'fast restart' => sub {
+		$torture->relive(sub { $server->stop('fast') });
+	},
+	'sessions terminated' => sub {
+		$torture->sql("SELECT pg_terminate_backend($_)")
+		  foreach $torture->sessions;
+	},
+	'queries cancelled' => sub {
+		$torture->sql("SELECT pg_cancel_backend($_)")
+		  foreach $torture->sessions;
+	},
+	'sessions stopped at any step' => sub {
+		$torture->stop_sessions(100, $torture->sessions);
+	},
+	'clock back by 1 ms'                   => step_clock(-0.001),
+	'clock back by 5 ms'                   => step_clock(-0.005),
+	'clock back by 0.3 s'                  => step_clock(-0.3),
+	'clock back by 1 s'                    => step_clock(-1),
+	'clock back twice by 1 s'              => step_clock(-1, -2),
+	'clock forward by 5 ms'                => step_clock(0.005),
+	'clock forward by 1 s'                 => step_clock(1),
+	'immediate shutdown after a step back' => sub {
+		$torture->set_clock(-1);
+		$torture->get_on;
+		$torture->relive(sub { $server->stop('immediate') });
+		$torture->get_on;
+		$torture->set_clock(0);
+		$torture->get_on;
+	},
+	'kill -9 while flushes are stalled' => sub {
+		$torture->relive(
+			sub {
+				$torture->stall_for(0.7, sub { kill_postmaster($server) });
+			});
+	},
+	'tables rewritten' => sub {
+		for (1 .. 5)
+		{
+			$torture->sql("VACUUM FULL sno_catalog.$_")
+			  foreach qw(sno_lease sno_generator);
+		}
+	},
+	'generators dropped and created anew' => sub {
+		foreach (@generators)
+		{
+			my ($name, $first, $last) = @$_[ 0, 8, 9 ];
+			my $nodes = $last - $first + 1;
+			$torture->sql(
+				"SELECT sno_drop_generator('$name'), sno_create_flake('$name', '$name', $first, $nodes)"
+			);
+		}
+	},
+	'generators advanced' => sub {
+		$torture->sql("SELECT sno_flake_advance('$_', sno_flake('$_'))")
+		  foreach map { $_->[0] }
+		  grep { $_->[1] eq 'sno_flake' } @generators;
+	},
+	'promoted without the end of the WAL' => sub {
+		$torture->promote;
+		$server = $torture->{node};
+	});
+
+# A fault: the clock steps to some offsets from the real time, and back to it.  Each
+# client receives ids after each step, so it knows all clocks.
+sub step_clock
+{
+	my @offsets = @_;
+	return sub {
+		foreach my $offset (@offsets, 0)
+		{
+			$torture->set_clock($offset);
+			$torture->get_on;
+		}
+	};
+}
+
+# The notes of all clients on a generator, by its number.
+sub notes_of
+{
+	my ($number) = @_;
+	return map { "$torture->{dir}/notes.$_.$number" } 0 .. 7;
+}
+
+# The oracle's verdict on a generator.
+sub judge
+{
+	my ($number, $generator) = @_;
+	my (undef,   undef, @arguments) = @$generator;
+	my ($out,    $err) =
+	  run_command(
+		[ Torture::build('flakes'), @arguments, notes_of($number) ]);
+	die "flakes: $err" if $err ne '' || $out !~ /^ids /;
+	return { map { split / / } split /\n/, $out };
+}
+
+$torture->lead_clients($server);
+$torture->under('none');
+{
+	local $ENV{FLAKES} = join "\n", map { "$_->[1]('$_->[0]')" } @generators;
+	$torture->start_clients(('flakes') x 8);
+}
+$torture->wait_for_ids(1000);
+$torture->carry_out(@plan);
+wait_until(
+	'there are enough ids of each layout',
+	sub {
+		!grep {
+			my $size = 0;
+			$size += -s $_ foreach notes_of($_);
+			$size < 16 * $enough
+		} 0 .. $#generators;
+	});
+$torture->stop_clients;
+
+note("$_: struck $torture->{struck}{$_}")
+  foreach sort keys %{ $torture->{struck} };
+note(
+	sprintf '%-14s %-6s %10s %5s %5s %5s %7s %10s',
+	qw(layout nodes ids twice early late outside upper));
+my $upper = 0;
+foreach my $number (0 .. $#generators)
+{
+	my $generator = $generators[$number];
+	my ($name, $unit, $first, $last) = @$generator[ 0, 3, 8, 9 ];
+	my $verdict = judge($number, $generator);
+
+	note(
+		sprintf '%-14s %-6d %10d %5d %5d %5d %7d %10d',
+		$name,
+		$last - $first + 1,
+		@$verdict{qw(ids twice early late outside upper)});
+	cmp_ok($verdict->{ids}, '>=', $enough, "$name: $verdict->{ids} ids");
+	is($verdict->{twice},    0, "$name: no id was issued twice");
+	is($verdict->{early},    0, "$name: no time is before the call");
+	is($verdict->{late},     0, "$name: no time is after the answer");
+	is($verdict->{outside},  0, "$name: all nodes are the generator's");
+	is($verdict->{descents}, 0, "$name: the numbers of a query ascend")
+	  if $unit == 0;
+	$upper += $verdict->{upper};
+}
+cmp_ok($upper, '>', 0, 'both sides were used');
+
+# A generator that remembers nothing, in layout json4
+my $naive =
+  judge('naive', [ 'naive', '', 946656000000, 1000, 31, 5, 17, 0, 0, 31 ]);
+cmp_ok($naive->{twice}, '>', 0,
+	"the oracle finds $naive->{twice} of $naive->{ids} ids twice of a generator that remembers nothing"
+);
+
+$torture->check_errors('queries cancelled' => qr/^57014$/);
+$torture->check_logs;
+$server->stop;
+done_testing();
