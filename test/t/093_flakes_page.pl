@@ -1,0 +1,172 @@
+
+# The page doc/flakes.md, word for word: each block is run, and what the page shows after
+# it is compared.  The tables that it moves are in use meanwhile.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TestHelpers;
+
+my $page = slurp_file("$FindBin::RealBin/../../doc/flakes.md");
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"TimeZone = 'UTC'\njit = off\nautovacuum = off\nlog_statement = none\n");
+$node->start;
+$node->safe_psql($_->[0], $_->[1])
+  foreach [ 'postgres', 'CREATE EXTENSION sno' ],
+  [ 'postgres', 'CREATE DATABASE limits' ], [ 'limits', 'CREATE EXTENSION sno' ];
+
+#
+# The table of layouts: bits, ids a node, and when a generator ends
+#
+my $rows = 0;
+my $limits = open_session($node, 'limits');
+$limits->query_safe("SELECT sno_create_key('key')");
+while ($page =~
+	/^\| [^|]*\| `(\w+)` \| (\S+?)(, node last)? \| (\S+)(?: (?:a|in) (\S+)(?: ms)?)? ?[^|]* \| (\S+) /mg)
+{
+	my ($layout, $bits, $last, $ids, $unit, $until) = ($1, $2, $3, $4, $5, $6);
+	my ($key, $suffix) = ('NULL', '');
+	$key    = "'key'" if $layout eq 'randflake';
+	$suffix = { boundary => '_uuid', objectid => '_bytea' }->{$layout} // '';
+	$limits->query_safe(
+		"SELECT sno_create_flake('$layout', '$layout', 0, 1, $key), sno_flake$suffix('$layout')"
+	);
+	is( $limits->query_safe(
+			"SELECT concat_ws('/', time_bits, node_bits, sequence_bits), node_last FROM sno_catalog.sno_layout WHERE name = '$layout'"
+		),
+		"$bits|" . ($last ? 't' : 'f'),
+		"$layout: bits");
+	my $shown = $limits->query_safe(
+		"SELECT (unit_issued + unit_spare) / CASE WHEN l.unit < 4 THEN 4 / l.unit ELSE 1 END, l.unit
+		FROM sno_generators() AS g JOIN sno_catalog.sno_layout AS l ON l.name = g.layout WHERE g.name = '$layout' AND l.unit > 0");
+	my %msec = (ms => 1, s => 1000, 10 => 10);
+	is($shown, $ids eq 'no' ? '' : "$ids|$msec{$unit}", "$layout: ids a node")
+	  if $layout ne 'counter' && $layout ne 'tickets';
+	my ($end) = $limits->query_safe(
+		"SELECT detail FROM sno_check() WHERE item = 'layouts'") =~
+	  /at (\d{4}-\d\d-\d\d)/;
+	is($end // '2^56', $until, "$layout: its end");
+	$limits->query_safe("SELECT sno_drop_generator('$layout')");
+	$rows++;
+}
+is($rows, $limits->query_safe('SELECT count(*) FROM sno_catalog.sno_layout'),
+	'the table has all layouts');
+close_session($limits);
+
+#
+# The blocks
+#
+my $key = $node->basedir . '/links.key';
+append_to_file($key, "000102030405060708090a0b0c0d0e0f\n");
+
+my $statement = '';
+while ($page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg)
+{
+	my ($kind, $text) = ($1, $2);
+	$text =~ s/links\.key/$key/;
+	if ($kind eq 'sql')
+	{
+		if ($text =~ /^-- 1\. New rows/)
+		{
+			$node->safe_psql('postgres',
+				'CREATE TABLE before AS SELECT c.id AS comment_id, p.id AS photo_id, p.title FROM photo AS p LEFT JOIN comment AS c ON c.photo_id = p.id'
+			);
+			my $script = $node->basedir . '/users.sql';
+			append_to_file($script, <<'SQL');
+\set n random(1, 100)
+INSERT INTO photo (title) VALUES ('during');
+INSERT INTO comment (photo_id, body) SELECT id, 'during' FROM photo ORDER BY id LIMIT 1 OFFSET :n;
+SQL
+			my $output = $node->basedir . '/users.out';
+			my $users = IPC::Run::start(
+				[ 'pgbench', '-n', '-c', 2, '-T', 600, '-f', $script, $node->connstr('postgres') ],
+				'>&', $output);
+			wait_until(
+				'the tables are in use',
+				sub { $node->safe_psql('postgres', "SELECT count(*) > 100 FROM comment WHERE body = 'during'") eq 't' });
+			$node->safe_psql('postgres', $text);
+			my $now = "SELECT count(*) FROM comment WHERE body = 'during'";
+			my $moved = $node->safe_psql('postgres', $now);
+			wait_until('the tables are still in use',
+				sub { $node->safe_psql('postgres', $now) > $moved + 100 });
+			$users->signal('TERM');	# INT may be ignored
+			$users->finish;
+			unlike(slurp_file($output), qr/ERROR|aborted/,
+				'nobody who used the tables met an error');
+			check_move();
+			next;
+		}
+		my ($result, $out, $err) =
+		  $node->psql('postgres', $text, on_error_stop => 1);
+		is($result, 0, 'run: ' . line_of($text)) or diag($err);
+		($statement) = $text =~ /([^;]*);\z/;
+		$statement =~ s/^(\s*--.*\n)*\s*//;
+	}
+	elsif ($kind eq 'text result')
+	{
+		my ($result) = run_command(
+			[ 'psql', '-Xq', '-c', $statement, $node->connstr('postgres') ]);
+		is($result, "$text\n", 'result: ' . line_of($statement));
+	}
+	elsif ($kind eq 'text plan')
+	{
+		is($node->safe_psql('postgres', "VACUUM photo; EXPLAIN (COSTS OFF) $statement"),
+			$text, 'plan: ' . line_of($statement));
+	}
+	elsif ($kind ne 'text')
+	{
+		fail("a block of kind $kind");
+	}
+}
+
+# The first line of a text
+sub line_of
+{
+	return (split /\n/, $_[0])[0];
+}
+
+# What the recipe must have kept
+sub check_move
+{
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT count(*), count(*) FILTER (WHERE p.title = b.title AND (b.comment_id IS NULL OR c.photo_id = p.id))
+FROM before AS b JOIN photo AS p ON p.old_id = b.photo_id LEFT JOIN comment AS c ON c.id = b.comment_id}
+		),
+		'100000|100000',
+		'each photo and each comment is still there');
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT count(*) FROM (SELECT id, lag(id) OVER (ORDER BY old_id) AS previous FROM photo WHERE old_id IN (SELECT photo_id FROM before)) AS s
+WHERE id <= previous}
+		),
+		0,
+		'the new keys have the order of the old ones');
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT count(*) FROM photo
+WHERE old_id IN (SELECT photo_id FROM before) AND sno_flake_timestamp(old_id, 'instagram') NOT BETWEEN sno_timestamp(id) AND sno_timestamp(id) + interval '3 ms'}
+		),
+		0,
+		'and their times');
+	is( $node->safe_psql(
+			'postgres', q{
+SELECT count(DISTINCT sno_partition(id)) FROM photo WHERE old_id IN (SELECT photo_id FROM before)}
+		),
+		1,
+		'they are of one partition');
+	return;
+}
+
+$node->stop;
+done_testing();
