@@ -403,23 +403,23 @@ run_join(void)
 	g.drifts = 2;
 	sno_generator_join_sides(&g);
 	report(g.word == SNO_WORD(500, 0, 7) && g.wall_safe == 0 && g.drifts == 2,
-		   "join: side 0 goes on with its next sequence, if it is further");
+		   "join: side 0 goes on with its next sequence if side 1 was used less");
 	g.wall_safe = 500;
 	sno_generator_join_sides(&g);
 	report(g.word == SNO_WORD(500, 0, SNO_SEQUENCE_NONE) && g.wall_safe == 0,
-		   "join: a unit that the other side used is used up");
+		   "join: a unit that side 1 used is used up");
 	g.word = SNO_WORD(600, 1, 8);
 	g.wall_safe = 599;
 	g.drifts = 3;
 	sno_generator_join_sides(&g);
 	report(g.word == SNO_WORD(600, 0, 8) && g.wall_safe == 0 && g.drifts == 4,
-		   "join: side 0 goes on where side 1 was");
+		   "join: side 0 goes on after what side 1 used");
 	g.word = SNO_WORD(600, 1, 8);
 	g.wall_safe = 700;
 	g.drifts = 5;
 	sno_generator_join_sides(&g);
 	report(g.word == SNO_WORD(700, 0, SNO_SEQUENCE_NONE) && g.drifts == 6,
-		   "join: side 0 stays where it was further");
+		   "join: side 0 goes on after what it used itself, if that is later");
 }
 
 /* `least` leaves sequences out, and units as they are. */
@@ -433,25 +433,25 @@ run_least(void)
 	g.ceiling = 200;
 	report(sno_generator_share(&g, g.word, 150, MIN + 2, &w) == SNO_ENTERED &&
 		   w == SNO_WORD(150, 0, MIN + 2) && g.word == w + 1,
-		   "least: a unit is entered at it");
+		   "least: the first id of a unit has the least sequence");
 	report(sno_generator_share(&g, g.word, 150, MIN + 3, &w) == SNO_ISSUED &&
 		   w == SNO_WORD(150, 0, MIN + 3),
-		   "least: the next sequence may be it");
+		   "least: the next sequence is issued if it equals the least one");
 	report(sno_generator_share(&g, g.word, 150, 0, &w) == SNO_ISSUED &&
 		   w == SNO_WORD(150, 0, MIN + 4),
-		   "least: a lower one changes nothing");
+		   "least: the next sequence is issued if it is above the least one");
 	report(sno_generator_share(&g, g.word, 150, MAX, &w) == SNO_ENTERED &&
 		   w == SNO_WORD(150, 0, MAX) && g.word == w + 1,
-		   "least: the sequence is raised to it");
+		   "least: lower sequences are left out");
 	report(sno_generator_share(&g, g.word, 150, MAX, &w) == SNO_EXHAUSTED &&
 		   sno_generator_share(&g, g.word, 149, MAX, &w) == SNO_BEHIND &&
 		   sno_generator_share(&g, g.word, 201, MAX, &w) == SNO_LEASE_OVER &&
 		   sno_generator_share(&g, SNO_WORD(150, 0, MIN), 150, MAX, &w) == SNO_RACED &&
 		   w == SNO_WORD(150, 0, MAX),
-		   "least: what ends a unit or a lease does so with it too");
+		   "least: an exhausted unit, an earlier one, one after the lease and a stale word issue nothing");
 	report(sno_generator_share(&g, g.word, 151, MIN - 1, &w) == SNO_ENTERED &&
 		   w == SNO_WORD(151, 0, MIN),
-		   "least: no unit is entered below its bound");
+		   "least: the first id of a unit is never below the lower bound");
 	g.ceiling = 100;
 	report(sno_generator_share(&g, g.word, 151, MAX, &w) == SNO_LEASE_OVER && w == SNO_WORD(151, 0, MIN),
 		   "least: the sequence isn't raised in a unit after the ceiling");
