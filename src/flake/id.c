@@ -25,14 +25,6 @@ typedef struct Call
 	const SnoNamedLayout *layout;
 } Call;
 
-static bool
-is_named(const SnoNamedLayout *layout, const text *name)
-{
-	size_t		length = VARSIZE_ANY_EXHDR(name);
-
-	return strlen(layout->name) == length && memcmp(layout->name, VARDATA_ANY(name), length) == 0;
-}
-
 static const SnoNamedLayout *
 find_layout(FmgrInfo *flinfo, const text *name)
 {
@@ -40,7 +32,7 @@ find_layout(FmgrInfo *flinfo, const text *name)
 	uint64		version = sno_layouts_version;
 	const SnoNamedLayout *layout;
 
-	if (call != NULL && call->version == version && is_named(call->layout, name))
+	if (call != NULL && call->version == version && sno_layout_is_named(call->layout, name))
 		return call->layout;
 	layout = sno_layout_by_name(name);
 	if (call == NULL)

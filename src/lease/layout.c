@@ -158,12 +158,9 @@ sno_layouts_try_read(void)
 const SnoNamedLayout *
 sno_layout_by_name(const text *name)
 {
-	int			length = VARSIZE_ANY_EXHDR(name);
-
 	(void) read_layouts(true);
 	for (int i = 0; i < count; i++)
-		if (strlen(layouts[i].name) == length &&
-			memcmp(layouts[i].name, VARDATA_ANY(name), length) == 0)
+		if (sno_layout_is_named(&layouts[i], name))
 			return &layouts[i];
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "compat.h"
 #include "core/flake.h"
 
 #define SNO_LAYOUT_TABLE	"sno_layout"
@@ -33,6 +34,15 @@ typedef struct SnoNamedLayout
 	char	   *digits;			/* of the text form; NULL: as the type writes it */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
+
+/* Has the layout this name? */
+static inline bool
+sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
+{
+	size_t		length = VARSIZE_ANY_EXHDR(name);
+
+	return strlen(layout->name) == length && memcmp(layout->name, VARDATA_ANY(name), length) == 0;
+}
 
 extern uint64 sno_layouts_version;
 
