@@ -94,7 +94,9 @@ SQL
 			wait_until(
 				'the tables are in use',
 				sub { $node->safe_psql('postgres', "SELECT count(*) > 100 FROM comment WHERE body = 'during'") eq 't' });
-			$node->safe_psql('postgres', $text);
+			# It must end, though there are always new rows.
+			$node->safe_psql('postgres', $text,
+				timeout => $PostgreSQL::Test::Utils::timeout_default);
 			my $now = "SELECT count(*) FROM comment WHERE body = 'during'";
 			my $moved = $node->safe_psql('postgres', $now);
 			wait_until('the tables are still in use',
