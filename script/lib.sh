@@ -17,9 +17,11 @@ die() { say "${0##*/}: $*" >&2; exit 1; }
 set -E
 trap 'say "${0##*/}: failed at line $LINENO" >&2' ERR
 
-# PostgreSQL refuses to run as root, and nothing else here needs root.
+# PostgreSQL refuses to run as root, and nothing else here needs root.  A server that
+# is left running must not keep script/test's output open, which is 3.
 as_user() {
-    if [ "$EUID" -eq 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+    if [ "$EUID" -eq 0 ]; then set -- runuser -u postgres -- "$@"; fi
+    "$@" 3>&-
 }
 
 as_root() {
