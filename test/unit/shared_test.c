@@ -18,7 +18,7 @@
 #define UNITS		6000
 #define MIN			3
 #define MAX			10
-#define THREADS		8
+#define THREADS		4
 #define LEASE		50
 
 /* The set of issued ids: a word for each side of each unit. */
