@@ -128,18 +128,7 @@ my $epoch = 1262304000;
 my $end   = $epoch + 2**39 / 250;
 
 my @plan = (
-	'kill -9 of a session' => sub { $torture->kill_session; },
-	'kill -9 of two sessions within a lease' =>
-	  sub { $torture->kill_session for 1 .. 2; },
-	'kill -9 of the postmaster' => sub {
-		$torture->relive(sub { kill_postmaster($server) });
-	},
-	'immediate shutdown' => sub {
-		$torture->relive(sub { $server->stop('immediate') });
-	},
-	'fast restart' => sub {
-		$torture->relive(sub { $server->stop('fast') });
-	},
+	crashes(),
 	'sessions terminated' => sub {
 		$torture->sql('SELECT pg_terminate_backend(' . $torture->victim . ')')
 		  for 1 .. 5;

@@ -38,29 +38,8 @@ SELECT sno_create_generator('full', 1000), sno_create_generator('small', 2000, 5
 
 my $unit = 0.004;
 my @plan = (
-	'kill -9 of a session' => sub { $torture->kill_session; },
-	'kill -9 of two sessions within a lease' =>
-	  sub { $torture->kill_session for 1 .. 2; },
-	'kill -9 of the postmaster' => sub {
-		$torture->relive(sub { kill_postmaster($server) });
-	},
-	'immediate shutdown' => sub {
-		$torture->relive(sub { $server->stop('immediate') });
-	},
-	'fast restart' => sub {
-		$torture->relive(sub { $server->stop('fast') });
-	},
-	'sessions terminated' => sub {
-		$torture->sql("SELECT pg_terminate_backend($_)")
-		  foreach $torture->sessions;
-	},
-	'queries cancelled' => sub {
-		$torture->sql("SELECT pg_cancel_backend($_)")
-		  foreach $torture->sessions;
-	},
-	'sessions stopped at any step' => sub {
-		$torture->stop_sessions(100, $torture->sessions);
-	},
+	crashes(),
+	shared_faults(),
 	'clock back by a unit'                 => clock_at(-$unit),
 	'clock back by 1 s'                    => clock_at(-1),
 	'clock back twice by a unit'           => clock_at(-$unit, -2 * $unit),
@@ -77,13 +56,7 @@ my @plan = (
 	'table rewritten'         => sub {
 		$torture->sql('VACUUM FULL sno_catalog.sno_lease') for 1 .. 5;
 	},
-	'flushes stalled'                   => sub { $torture->stall_for(1.5); },
-	'kill -9 while flushes are stalled' => sub {
-		$torture->relive(
-			sub {
-				$torture->stall_for(0.7, sub { kill_postmaster($server) });
-			});
-	},
+	'flushes stalled' => sub { $torture->stall_for(1.5); },
 	'promoted without the end of the WAL, clock behind' => sub {
 		$torture->promote('behind');
 		$server = $torture->{node};

@@ -55,36 +55,15 @@ my @generators = map { [ split /\|/ ] } split /\n/, $server->safe_psql(
 	ORDER BY l.id});
 
 my @plan = (
-	'kill -9 of a session' => sub { $torture->kill_session; },
-	'kill -9 of two sessions within a lease' =>
-	  sub { $torture->kill_session for 1 .. 2; },
-	'kill -9 of the postmaster' => sub {
-		$torture->relive(sub { kill_postmaster($server) });
-	},
-	'immediate shutdown' => sub {
-		$torture->relive(sub { $server->stop('immediate') });
-	},
-	'fast restart' => sub {
-		$torture->relive(sub { $server->stop('fast') });
-	},
-	'sessions terminated' => sub {
-		$torture->sql("SELECT pg_terminate_backend($_)")
-		  foreach $torture->sessions;
-	},
-	'queries cancelled' => sub {
-		$torture->sql("SELECT pg_cancel_backend($_)")
-		  foreach $torture->sessions;
-	},
-	'sessions stopped at any step' => sub {
-		$torture->stop_sessions(100, $torture->sessions);
-	},
-	'clock back by 1 ms'                   => step_clock(-0.001),
-	'clock back by 5 ms'                   => step_clock(-0.005),
-	'clock back by 0.3 s'                  => step_clock(-0.3),
-	'clock back by 1 s'                    => step_clock(-1),
-	'clock back twice by 1 s'              => step_clock(-1, -2),
-	'clock forward by 5 ms'                => step_clock(0.005),
-	'clock forward by 1 s'                 => step_clock(1),
+	crashes(),
+	shared_faults(),
+	'clock back by 1 ms'                   => clock_at(-0.001),
+	'clock back by 5 ms'                   => clock_at(-0.005),
+	'clock back by 0.3 s'                  => clock_at(-0.3),
+	'clock back by 1 s'                    => clock_at(-1),
+	'clock back twice by 1 s'              => clock_at(-1, -2),
+	'clock forward by 5 ms'                => clock_at(0.005),
+	'clock forward by 1 s'                 => clock_at(1),
 	'immediate shutdown after a step back' => sub {
 		$torture->set_clock(-1);
 		$torture->get_on;
@@ -92,12 +71,6 @@ my @plan = (
 		$torture->get_on;
 		$torture->set_clock(0);
 		$torture->get_on;
-	},
-	'kill -9 while flushes are stalled' => sub {
-		$torture->relive(
-			sub {
-				$torture->stall_for(0.7, sub { kill_postmaster($server) });
-			});
 	},
 	'tables rewritten' => sub {
 		for (1 .. 5)
@@ -125,20 +98,6 @@ my @plan = (
 		$torture->promote;
 		$server = $torture->{node};
 	});
-
-# A fault: the clock steps to some offsets from the real time, and back to it.  Each
-# client receives ids after each step, so it knows all clocks.
-sub step_clock
-{
-	my @offsets = @_;
-	return sub {
-		foreach my $offset (@offsets, 0)
-		{
-			$torture->set_clock($offset);
-			$torture->get_on;
-		}
-	};
-}
 
 # The notes of all clients on a generator, by its number.
 sub notes_of

@@ -21,7 +21,7 @@ use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(clock_at strobe);
+our @EXPORT = qw(crashes shared_faults clock_at strobe);
 
 # As in notes.h
 my $max_faults    = 64;
@@ -469,7 +469,7 @@ sub stop_sessions
 }
 
 # End a life of the server, and begin another one.  The leases of the old life
-# are noted before a client can generate.
+# are noted before a client can generate.  $end gets the server.
 sub relive
 {
 	my ($self, $end) = @_;
@@ -477,7 +477,7 @@ sub relive
 	my $life = $self->life($node);
 
 	$self->lead_clients;
-	$end->();
+	$end->($node);
 	$self->start_server($node);
 	$self->note_all_leases($life, $node);
 	$self->lead_clients($node);
@@ -553,6 +553,51 @@ sub stall_for
 	$meanwhile->() if $meanwhile;
 	$self->stall_flushes(0);
 	return;
+}
+
+# Faults by name: sessions and servers end.
+sub crashes
+{
+	return (
+		'kill -9 of a session' => sub { $_[0]->kill_session; },
+		'kill -9 of two sessions within a lease' => sub {
+			my ($self) = @_;
+			$self->kill_session for 1 .. 2;
+		},
+		'kill -9 of the postmaster' => sub { $_[0]->relive(\&kill_postmaster); },
+		'immediate shutdown' => sub {
+			$_[0]->relive(sub { $_[0]->stop('immediate') });
+		},
+		'fast restart' => sub {
+			$_[0]->relive(sub { $_[0]->stop('fast') });
+		});
+}
+
+# Faults by name: what strikes all sessions that share a generator.
+sub shared_faults
+{
+	return (
+		'sessions terminated' => sub {
+			my ($self) = @_;
+			$self->sql("SELECT pg_terminate_backend($_)")
+			  foreach $self->sessions;
+		},
+		'queries cancelled' => sub {
+			my ($self) = @_;
+			$self->sql("SELECT pg_cancel_backend($_)") foreach $self->sessions;
+		},
+		'sessions stopped at any step' => sub {
+			my ($self) = @_;
+			$self->stop_sessions(100, $self->sessions);
+		},
+		'kill -9 while flushes are stalled' => sub {
+			my ($self) = @_;
+			$self->relive(
+				sub {
+					my ($node) = @_;
+					$self->stall_for(0.7, sub { kill_postmaster($node) });
+				});
+		});
 }
 
 # A fault: the clock is set to several offsets from the real time, one after the
