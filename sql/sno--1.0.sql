@@ -747,19 +747,23 @@ COMMENT ON FUNCTION sno_generate(integer, text) IS
     'generator does not exist, 42809 if it has a layout; waits and fails as '
     'sno_generate(integer) does';
 
-CREATE FUNCTION sno_create_generator(name text, partition integer,
+CREATE FUNCTION sno_create_generator(name text, partition integer DEFAULT NULL,
     sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
     meta integer DEFAULT NULL)
-RETURNS void
+RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
-    'define a named generator: its name, 1 to 63 bytes, else error 42602; its '
-    'partition, 0 to 65535, and the bounds of its sequence, 0 to 65535, in '
-    'either order, else error 22003; its metabyte, 0 to 255, or null to let '
-    'callers choose; error 22023 if the bounds leave fewer than 4 ids, 42710 '
-    'if the name exists already, 23P01 if another generator has some of the '
-    'same ids';
+    'define a named generator, which all sessions share; returns its partition. '
+    'name: 1 to 63 bytes, else error 42602. partition: 0 to 65535, or null for '
+    'one in "sno.partitions" that this database never used; others that leave '
+    'the choice wait until this transaction ends. sequence_min, sequence_max: '
+    'bounds of its sequence, 0 to 65535, in either order. meta: 0 to 255, or '
+    'null to let callers choose. Error 22003 if a number is out of range, '
+    '22023 if the bounds leave fewer than 4 ids, 42710 if the name exists '
+    'already, 23P01 if another generator has some of the same ids, 53400 if '
+    'no partition was never used, 55000 if none can be chosen because a '
+    'registry is used, 25006 on a standby';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'

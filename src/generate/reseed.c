@@ -33,7 +33,7 @@ sno_reseed(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("sno_reseed()");
 	PreventCommandDuringRecovery("sno_reseed()");
 	sno_session_begin_own();
-	rel = sno_table_open_alone();
+	rel = sno_table_open_patiently(ExclusiveLock);
 	sno_record_disown(rel);
 	relation_close(rel, ExclusiveLock);
 	PG_RETURN_VOID();

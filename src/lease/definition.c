@@ -44,7 +44,8 @@
 #include "lease/layout.h"
 #include "lease/record.h"
 #include "lease/table.h"
-#include "shared/grant.h"
+#include "shared/clock.h"
+#include "shared/partition.h"
 #include "type/fields.h"
 
 enum
@@ -251,14 +252,24 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
+ * Until this transaction ends, no other one chooses what is free for a definition, and
+ * no lock keeps this one from reading definitions.
+ */
+static void
+choose_alone(void)
+{
+	LockRelationOid(sno_table_require(SNO_LAYOUT_TABLE), ShareUpdateExclusiveLock);
+	LockRelationOid(find_table(), AccessShareLock);
+}
+
+/*
  * Move the shard of a definition up to the first one, at most up to `last`, that no other
  * definition has, those of transactions in progress included.  False if there is none.
- * Until this transaction ends, no other one chooses.
  */
 bool
 sno_definition_next_free(SnoDefinition *d, int64 last)
 {
-	LockRelationOid(sno_table_require(SNO_LAYOUT_TABLE), ShareUpdateExclusiveLock);
+	choose_alone();
 	while (d->shard.max <= last)
 	{
 		Overlap		o = {.wanted = d};
@@ -284,15 +295,58 @@ sno_definition_missing(const char *name)
 }
 
 /*
- * Raise an error unless the definition is valid, as far as it is known what the registry
- * grants; put its bounds in order.
+ * Choose a partition of this server's share that no row and no definition of this database
+ * has; if there is one, one that no other database of this server uses.  Waits for the
+ * tables.
  */
-void
-sno_definition_check(SnoDefinition *d)
+static int
+choose_partition(void)
+{
+	Relation	rel;
+	SnoSurvey	survey;
+	int			partition;
+
+	if (sno_is_registered())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no partition can be chosen"),
+				 errdetail("Parameter \"sno.registry\" is set, and the registry doesn't know named generators."),
+				 errhint("Pass a partition that the registry leaves out, and that no other server has.")));
+	choose_alone();
+	sno_space_enter();
+	rel = sno_table_open_patiently(RowShareLock);
+	sno_record_survey(rel, sno_clock_unit(), &survey);
+	sno_table_close(rel);
+	survey.bounds.defined = sno_definition_partitions();
+	partition = sno_partition_choose_unused(&survey.bounds, survey.holder);
+	if (partition < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("no partition is unused"),
+				 errdetail("This server may choose partitions from %d to %d. Each of them was leased, or is that of a named generator.",
+						   sno_partition_range.first, sno_partition_range.last),
+				 errhint("Pass a partition that no other server has, or widen \"sno.partitions\".")));
+	return partition;
+}
+
+static void
+check_name(const char *name)
+{
+	Size		length = strlen(name);
+
+	if (length == 0 || length >= NAMEDATALEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a generator: \"%s\"", name),
+				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+}
+
+/* Put the bounds in order, and check them. */
+static void
+check_bounds(SnoDefinition *d)
 {
 	int32		size;
 
-	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
 	sno_fields_check("sequence", d->shard.min, SNO_SEQUENCE_MAX);
 	sno_fields_check("sequence", d->shard.max, SNO_SEQUENCE_MAX);
 	if (d->shard.min > d->shard.max)
@@ -305,6 +359,17 @@ sno_definition_check(SnoDefinition *d)
 						(int) d->shard.min, (int) d->shard.max),
 				 errdetail("They leave %d ids per %d ms; a generator needs at least %d.",
 						   size, SNO_UNIT_MSEC, SNO_UNIT_SIZE_MIN)));
+}
+
+/*
+ * Raise an error unless the definition is valid, as far as it is known what the registry
+ * grants; put its bounds in order.
+ */
+void
+sno_definition_check(SnoDefinition *d)
+{
+	sno_fields_check("partition", d->partition, SNO_PARTITION_MAX);
+	check_bounds(d);
 	if (sno_grant_is_for_anybody(d->partition))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -391,13 +456,8 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 	const char	nulls[COLUMNS + 1] = {
 		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' '
 	};
-	Size		length = strlen(name);
 
-	if (length == 0 || length >= NAMEDATALEN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("invalid name of a generator: \"%s\"", name),
-				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+	check_name(name);
 	memcpy(types, column_types, sizeof(types));
 	if (change_definitions(INSERT_DEFINITION " ON CONFLICT DO NOTHING",
 				COLUMNS, types, values, nulls) > 0)
@@ -412,19 +472,23 @@ Datum
 sno_create_generator(PG_FUNCTION_ARGS)
 {
 	SnoDefinition d = {.meta = -1};
+	char	   *name;
 
-	for (int i = 0; i < 4; i++)
-		if (PG_ARGISNULL(i))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("name, partition and bounds of a generator can't be null")));
-	d.partition = PG_GETARG_INT32(1);
+	PreventCommandDuringRecovery("sno_create_generator()");
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("name and bounds of a generator can't be null")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	check_name(name);
 	d.shard = (SnoShard) {PG_GETARG_INT32(2), PG_GETARG_INT32(3)};
+	check_bounds(&d);
 	if (!PG_ARGISNULL(4))
 		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
+	d.partition = PG_ARGISNULL(1) ? choose_partition() : PG_GETARG_INT32(1);
 	sno_definition_check(&d);
-	sno_definition_insert(text_to_cstring(PG_GETARG_TEXT_PP(0)), &d);
-	PG_RETURN_VOID();
+	sno_definition_insert(name, &d);
+	PG_RETURN_INT32(d.partition);
 }
 
 PG_FUNCTION_INFO_V1(sno_drop_generator);

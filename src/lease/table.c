@@ -232,11 +232,11 @@ sno_table_open(void)
 	return open_table(sno_table_require(SNO_TABLE_NAME));
 }
 
-/* The same, but wait until nobody else has it open, and keep all others away. */
+/* The same in any mode, but wait for the locks of others. */
 Relation
-sno_table_open_alone(void)
+sno_table_open_patiently(LOCKMODE mode)
 {
-	Relation	rel = relation_open(sno_table_require(SNO_TABLE_NAME), ExclusiveLock);
+	Relation	rel = relation_open(sno_table_require(SNO_TABLE_NAME), mode);
 
 	check_definition(rel);
 	return rel;

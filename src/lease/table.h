@@ -24,7 +24,7 @@ extern void sno_table_check(Relation rel, const char *name, const Oid *types, in
 extern RelFileNumber sno_table_file(void);
 extern Relation sno_table_try_open(Oid relid, LOCKMODE mode);
 extern Relation sno_table_open(void);
-extern Relation sno_table_open_alone(void);
+extern Relation sno_table_open_patiently(LOCKMODE mode);
 extern void sno_table_close(Relation rel);
 extern Relation sno_table_open_at_exit(void);
 extern void sno_table_close_at_exit(Relation rel);

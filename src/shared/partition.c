@@ -486,6 +486,22 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 	return p;
 }
 
+/*
+ * The partition that a session would take first of those never leased, as it does for
+ * backfill; -1 if there is none.  It stays free.
+ */
+int
+sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)
+{
+	SnoGrants	usable = sno_partition_ranges();
+	Choice		choice;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	choice = choose(&usable, 0, bounds, holder, SNO_FOR_BACKFILL);
+	LWLockRelease(&sno_space->lock);
+	return choice.number;
+}
+
 /* Give a partition back, with its state. */
 void
 sno_partition_park(SnoPartition *p)

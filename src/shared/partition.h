@@ -144,6 +144,7 @@ extern bool sno_partition_limits(const SnoPartition *p, SnoGrant *limits);
 extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
 										   const SnoBounds *bounds, uint64 holder,
 										   SnoPurpose purpose);
+extern int	sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern void sno_partition_revoke_all(void);

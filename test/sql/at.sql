@@ -114,7 +114,7 @@ SELECT sno_generate_at('2078-01-04') > :'a' AS later;
 -- once, another one than for a clock that is behind.  Ids of given times never use the
 -- partition of a named generator.
 SELECT sno_partition(sno_generate_at('2078-01-05')) AS partition \gset
-SELECT sno_create_generator('late', :partition);
+SELECT sno_create_generator('late', :partition) = :partition AS created;
 SET sno.max_wait = '1d';
 \set VERBOSITY sqlstate
 SELECT sno_generate(1, 'late');

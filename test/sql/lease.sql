@@ -89,13 +89,13 @@ SELECT system_identifier, tick_until = :'until' AND tock_until = :'until' AS kep
 
 -- A named generator in the partition waits until the lease is over, whatever side the
 -- application is on.
-SELECT sno_create_generator('lent', :partition);
+SELECT sno_create_generator('lent', :partition) = :partition AS created;
 SELECT sno_generate(1, 'lent');
 \echo :LAST_ERROR_SQLSTATE
 SET sno.partitions = '2000-2000';
 SET sno.max_wait = '1 min';
 SELECT partition_of(snapshot) AS partition, until FROM sno_lease('100 ms') \gset
-SELECT sno_create_generator('soon', :partition);
+SELECT sno_create_generator('soon', :partition) = :partition AS created;
 SELECT sno_timestamp(sno_generate(1, 'soon')) > :'until' AS after_the_lease;
 -- The partition of a named generator isn't lent.
 SET sno.partitions = '2000-2001';

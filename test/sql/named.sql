@@ -39,7 +39,7 @@ SELECT sno_create_generator('x', 1, 0, 9, 256);
 SELECT sno_create_generator('', 1);
 SELECT sno_create_generator(repeat('x', 64), 1);
 SELECT sno_create_generator(NULL, 1);
-SELECT sno_create_generator('x', NULL);
+SELECT sno_create_generator('x', 1, NULL);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_drop_generator('none');
 SELECT sno_generate(1, 'none');
@@ -47,6 +47,29 @@ SELECT sno_generate(1, 'none');
 SELECT sno_generate(1, repeat('x', 64));
 SELECT sno_generate(256, 'all');
 SELECT sno_generate(-1, 'all');
+
+-- It finds a partition by itself, that neither a session nor a definition has used.
+RESET SESSION AUTHORIZATION;
+SET sno.partitions = '200';
+SELECT sno_partition(sno_generate());
+SET sno.partitions = '200-202';
+SET SESSION AUTHORIZATION regress_sno_owner;
+SELECT sno_create_generator('given', 201, 4, 9);
+SELECT sno_create_generator('found', NULL, 10, 99);
+SELECT sno_create_generator('');
+SELECT sno_create_generator('none', sequence_min => 10);
+\echo :LAST_ERROR_SQLSTATE
+-- If it is dropped without being used, its partition is still unused.
+SELECT sno_drop_generator('found');
+SELECT sno_create_generator('found');
+SELECT sno_partition(sno_generate(1, 'found'));
+SELECT sno_drop_generator('found'), sno_drop_generator('given');
+SELECT sno_create_generator('given');
+SELECT sno_create_generator('none');
+SELECT sno_drop_generator('given');
+RESET SESSION AUTHORIZATION;
+RESET sno.partitions;
+SET SESSION AUTHORIZATION regress_sno_owner;
 
 -- Ids are within the definition, and ascend.
 CREATE TABLE made (n serial, id sno);
@@ -117,7 +140,7 @@ SELECT * FROM sno_catalog.sno_generator;
 SET SESSION AUTHORIZATION regress_sno_owner;
 UPDATE sno_catalog.sno_generator SET meta = 1;
 DELETE FROM sno_catalog.sno_generator;
-CREATE FUNCTION create_mine() RETURNS void LANGUAGE sql SECURITY DEFINER RETURN sno_create_generator(session_user, 106);
+CREATE FUNCTION create_mine() RETURNS integer LANGUAGE sql SECURITY DEFINER RETURN sno_create_generator(session_user, 106);
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT create_mine();
 SELECT sno_partition(sno_generate(1, session_user));

@@ -100,6 +100,10 @@ for (1 .. 50)
 	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery$/m;
 }
 is($errors, 50, 'sno_generate() on a standby is a clear error, each time');
+like(
+	error_of($session, "SELECT sno_create_generator('g')"),
+	qr/^ERROR:  25006: cannot execute sno_create_generator\(\) during recovery$/m,
+	'so is sno_create_generator()');
 my $row_count = $session->query_safe('SELECT count(*) FROM t');
 cmp_ok($row_count, '>', 0, 'a standby reads rows with ids');
 is( $session->query_safe(

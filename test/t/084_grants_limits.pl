@@ -159,12 +159,16 @@ FROM sno_lease('3 days') AS l, LATERAL (SELECT partition_first, partition_last F
 	'a lease for an application ends with the grant');
 
 is(value("sno_create_generator('outside', 1023)"),
-	'', 'a named generator outside of the range of the registry');
+	1023, 'a named generator outside of the range of the registry');
 ok(value("sno_generate(1, 'outside')"), 'it issues ids');
 like(
 	error("SELECT sno_create_generator('inside', 1279)"),
 	qr/ERROR:  55000: partition 1279 is one that the registry grants/,
 	'none within it');
+like(
+	error("SELECT sno_create_generator('any')"),
+	qr/ERROR:  55000: no partition can be chosen/,
+	'it has to be told which');
 $node->append_conf('postgresql.conf', "sno.registry = ''");
 $node->reload;
 my $file = $node->data_dir . '/sno.grants';
