@@ -445,6 +445,21 @@ sno_use_next_slowly(SnoUse *use)
 }
 
 /*
+ * The use of that name, if this session has one and no definition may have changed since
+ * its own was looked up.
+ */
+static SnoUse *
+known_use(const UseKey *key)
+{
+	SnoUse	   *use = uses == NULL ? NULL : hash_search(uses, key, HASH_FIND, NULL);
+
+	if (use == NULL || use->state == NULL)
+		return NULL;
+	AcceptInvalidationMessages();
+	return use->version == sno_definitions_version ? use : NULL;
+}
+
+/*
  * This session's use of a generator, of a layout or not, made if there is a definition;
  * with what that says now, but perhaps without a state yet.
  */
@@ -460,6 +475,9 @@ sno_use_of(const text *name, bool flake)
 	/* A name that is too long is one that isn't there. */
 	memcpy(key.name, VARDATA_ANY(name),
 		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
+	use = length < NAMEDATALEN ? known_use(&key) : NULL;
+	if (use != NULL)
+		return use;
 	if (length >= NAMEDATALEN || !sno_use_find(key.name, &d))
 		sno_definition_missing(key.name);
 	sno_use_check(key.name, &d, flake);
