@@ -1,0 +1,147 @@
+# The charts of the demonstration.  Given are style, the file with the style of all charts,
+# and those figures that are numbers.
+
+load style
+set datafile separator "\t"
+unset key
+open(name, width, height) = sprintf('set terminal svg size %d,%d dynamic rounded name "%s" font "sans-serif,15"; set output "%s.svg"', width, height, name, name)
+
+# Two charts show the time before the crash and the time after it, side by side and to one
+# scale.  Between them nobody could issue.
+stats "survivors.tsv" using ($1 == 1 ? $3 : NaN) prefix "after" nooutput
+array from[2] = [window - 10, -10]
+array to[2] = [50, after_max + 20]
+array title[2] = ["ms after kill -9", "ms after the restart"]
+edge = 0.15
+between = 0.04
+scale = (0.985 - edge - between) / (to[1] - from[1] + to[2] - from[2])
+array left[2] = [edge, edge + scale * (to[1] - from[1]) + between]
+array right[2] = [left[2] - between, 0.985]
+
+# frame(I): the command that sets the frame of a part.  The second one has no axis of its own.
+frame(i) = sprintf('set lmargin at screen %f; set rmargin at screen %f; set xrange [%f:%f]; set xlabel "%s"; %s', \
+    left[i], right[i], from[i], to[i], title[i], \
+    i == 1 ? "set border 3" : "set border 1; unset ylabel; unset label; unset arrow; set ytics scale 0; do for [y = bottom:top:tic] { set ytics add ('' y) }")
+
+# The clients' colours, before the crash and after it, and then their partitions.
+array colour[8] = [0x0b6e4f, 0x2f6fa7, 0x8e5ea2, 0xb5651d, 0x6fc59b, 0x8db9dd, 0xc9a8d6, 0xe5b583]
+array partitions[8]
+stats "partitions.tsv" using (partitions[$1 + 1 + 4 * $2] = strcol(3), 0) nooutput
+
+# Ids in each 4 ms
+eval open("survivors", 640, 480)
+stats "survivors.tsv" using 5 prefix "count" nooutput
+tic = count_max - count_min > 4000 ? 1000 : 500
+top = tic * ceil(count_max / tic + 0.6)
+bottom = tic * floor(count_min / tic - 0.6)
+set multiplot
+set tmargin at screen 0.79
+set bmargin at screen 0.16
+set yrange [bottom:top]
+set xtics 100
+do for [y = bottom:top:tic] { set ytics add (sprintf("%d", abs(y)) y) }
+set ylabel "ids in each 4 ms" offset 1
+set xzeroaxis linetype 1 linecolor rgb "#333333"
+set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb "#222222" dashtype 2
+set label "kill -9" at -6, graph 0.96 right
+set label "1  Load" at graph 0.015, graph 0.96
+set label sprintf("3  Clock set back by %.1f s", step) at graph 0.015, graph 0.04
+do for [life = 0:1] {
+    set label (life == 0 ? "partitions before the crash" : "partitions after it") at screen edge + 0.44 * life, 0.97
+    do for [c = 1:4] {
+        x = edge + 0.44 * life + 0.18 * (c > 2)
+        y = 0.92 - 0.05 * (c % 2 == 0)
+        set label "■" at screen x, y textcolor rgb colour[c + 4 * life]
+        set label partitions[c + 4 * life] at screen x + 0.03, y
+    }
+}
+do for [part = 0:1] {
+    eval frame(part + 1)
+    if (part == 1) { set label "2  Restarted" at graph 0.015, graph 0.96 }
+    plot for [c = 0:7] "survivors.tsv" using ($1 == part && $2 == c ? $3 + 2 : NaN):4:($3):($3 + 4):4:5 \
+        with boxxyerror linecolor rgb colour[c + 1]
+}
+unset multiplot
+unset xzeroaxis
+unset label
+
+# The numbers of the sequence
+eval open("numbers", 640, 400)
+stats "numbers.tsv" using ($3 / 1000) prefix "number" nooutput
+tic = number_max - number_min > 150 ? 50 : 20
+bottom = tic * floor(number_min / tic)
+top = tic * ceil(number_max / tic + 0.3)
+set multiplot
+set tmargin at screen 0.90
+set bmargin at screen 0.19
+set yrange [bottom:top]
+unset ytics
+set ytics nomirror out textcolor rgb "#333333"
+do for [y = bottom:top:tic] { set ytics add (sprintf("%d", y) y) }
+set ylabel "number, in thousands" offset 1
+set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb "#222222" dashtype 2
+set label "kill -9" at -6, graph 0.06 right
+set label "highest number seen" at graph 0.015, first last_number / 1000.0 offset 0, 0.6
+do for [again = 0:1] {
+    set label "■" at screen edge + 0.3 * again, 0.95 textcolor rgb again ? uuid_v4 : bigint
+    set label (again ? "noted twice" : "noted once") at screen edge + 0.03 + 0.3 * again, 0.95
+}
+do for [part = 0:1] {
+    eval frame(part + 1)
+    set arrow from graph 0, first last_number / 1000.0 to graph 1, first last_number / 1000.0 nohead linecolor rgb "#222222" dashtype 3
+    plot for [again = 0:1] "numbers.tsv" using ($1 == part && $4 == again ? $2 : NaN):($3 / 1000) \
+        with points pointtype 7 pointsize 0.3 linecolor rgb again ? uuid_v4 : bigint
+}
+unset multiplot
+unset label
+unset arrow
+
+# The load
+array kind[4] = [sno, bigint, uuid_v4, uuid_v7]
+set lmargin
+set rmargin
+set tmargin 1.5
+set bmargin
+set border 3
+set xrange [0.4:4.6]
+unset xlabel
+unset ytics
+set ytics auto nomirror out textcolor rgb "#333333"
+set xtics auto scale 0 font ",12"
+set boxwidth 0.75
+
+eval open("rates", 330, 330)
+set offsets 0, 0, graph 0.08, 0
+set yrange [0:*]
+set ylabel "thousand rows a second"
+plot for [k = 1:4] "load.tsv" every ::k-1::k-1 using (k):($3 / 1000):xticlabel(2) with boxes linecolor rgb kind[k], \
+    "" using ($0 + 1):($3 / 1000):(sprintf("%d", $3 / 1000)) with labels offset 0, 0.6
+
+eval open("bytes", 470, 330)
+set bmargin 3.5
+set xrange [0.3:15.7]
+set xtics ("table" 2.5, "index,\nloaded" 8, "index,\nREINDEXed" 13.5)
+set ylabel "bytes a row"
+set boxwidth 0.9
+plot for [k = 1:4] for [column = 4:6] "load.tsv" every ::k-1::k-1 using (k + 5.5 * (column - 4)):column \
+        with boxes linecolor rgb kind[k], \
+    for [column = 4:6] "" using ($0 + 1 + 5.5 * (column - 4)):column:(sprintf("%.0f", column(column))) \
+        with labels font ",12" offset 0, 0.5
+
+# The month
+eval open("month", 640, 300)
+set offsets
+set tmargin 2.5
+set bmargin
+set xrange [0.3:days + 0.7]
+set yrange [0:*]
+stats "month.tsv" using ($3 == 1 ? $1 : NaN):2 prefix "read" nooutput
+unset xtics
+set xtics 1, 2 nomirror scale 0 font ",13" textcolor rgb "#333333"
+set xlabel "day of the month"
+set ylabel "rows in its partition"
+set boxwidth 0.8
+set label sprintf("%d of %d read", days_read, days) at read_mean_x, graph 1.06 center textcolor rgb sno
+set arrow from read_mean_x, graph 1 to read_mean_x, read_mean_y head filled size screen 0.015, 20 linecolor rgb sno
+plot "month.tsv" using 1:2 with boxes linecolor rgb "#cfd6d3", \
+    "" using 1:($3 == 1 ? $2 : NaN) with boxes linecolor rgb sno
