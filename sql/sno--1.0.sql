@@ -762,7 +762,7 @@ COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, intege
     'null to let callers choose. Error 22003 if a number is out of range, '
     '22023 if the bounds leave fewer than 4 ids, 42710 if the name exists '
     'already, 23P01 if another generator has some of the same ids, 53400 if '
-    'no partition was never used, 55000 if none can be chosen because a '
+    'no unused partition is left, 55000 if none can be chosen because a '
     'registry is used, 25006 on a standby';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void

@@ -322,7 +322,7 @@ choose_partition(void)
 	if (partition < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("no partition is unused"),
+				 errmsg("no unused partition is left"),
 				 errdetail("This server may choose partitions from %d to %d. Each of them was leased, or is that of a named generator.",
 						   sno_partition_range.first, sno_partition_range.last),
 				 errhint("Pass a partition that no other server has, or widen \"sno.partitions\".")));

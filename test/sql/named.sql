@@ -56,7 +56,9 @@ SET sno.partitions = '200-202';
 SET SESSION AUTHORIZATION regress_sno_owner;
 SELECT sno_create_generator('given', 201, 4, 9);
 SELECT sno_create_generator('found', NULL, 10, 99);
+-- What is wrong without a choice is said first.
 SELECT sno_create_generator('');
+SELECT sno_create_generator('few', NULL, 10, 12);
 SELECT sno_create_generator('none', sequence_min => 10);
 \echo :LAST_ERROR_SQLSTATE
 -- If it is dropped without being used, its partition is still unused.
