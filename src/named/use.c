@@ -453,7 +453,7 @@ known_use(const UseKey *key)
 {
 	SnoUse	   *use = uses == NULL ? NULL : hash_search(uses, key, HASH_FIND, NULL);
 
-	if (use == NULL || use->state == NULL)
+	if (use == NULL)
 		return NULL;
 	AcceptInvalidationMessages();
 	return use->version == sno_definitions_version ? use : NULL;
