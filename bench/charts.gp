@@ -4,7 +4,7 @@ load style
 set datafile separator tab
 chart(name) = folder.name.".svg"
 keys = "sno shared bigint uuid_v4 uuid_v7 ulid snowflake timestamp"
-fast = "sno shared bigint"
+few = "sno shared bigint"
 
 # Column c, if the line is of key k
 of(k, c) = strcol(1) eq k ? column(c) : NaN
@@ -57,9 +57,9 @@ set xrange [0.9:72]
 set xtics (1, 2, 4, 8, 64)
 set xlabel "sessions that load at once"
 set title "Thousand rows a second"
-plot for [k in fast] "sessions.tsv" using 3:(of(k, 4) / 1e3) linewidth 2 pointtype 7 linecolor rgb value(k) title label(k)
+plot for [k in few] "sessions.tsv" using 3:(of(k, 4) / 1e3) linewidth 2 pointtype 7 linecolor rgb value(k) title label(k)
 set title "Bytes of index a row"
-plot for [k in fast] "sessions.tsv" using 3:(of(k, 5)) linewidth 2 pointtype 7 linecolor rgb value(k) notitle
+plot for [k in few] "sessions.tsv" using 3:(of(k, 5)) linewidth 2 pointtype 7 linecolor rgb value(k) notitle
 unset multiplot
 
 set output chart("rows")
@@ -96,7 +96,7 @@ set tmargin 4
 set bmargin 3
 set pointsize 0.8
 set arrow from 1, graph 0 to 1, graph 1 nohead linewidth 2 linecolor rgb bigint back
-few = "sno uuid_v4 uuid_v7"
+shown = "sno uuid_v4 uuid_v7"
 plot "ratios.tsv" using (1):3:ytic(4) with dots linecolor rgb bigint notitle, \
-    for [i = 1:3] ""  using (of(word(few, i), 5)):($3 + (i - 2) * 0.22) \
-        with points pointtype 7 linecolor rgb value(word(few, i)) title label(word(few, i))
+    for [i = 1:3] ""  using (of(word(shown, i), 5)):($3 + (i - 2) * 0.22) \
+        with points pointtype 7 linecolor rgb value(word(shown, i)) title label(word(shown, i))
