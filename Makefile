@@ -10,7 +10,7 @@ MODULE_big = sno
 OBJS = \
 	$(addprefix src/core/, generator.o backfill.o feed.o grant.o flake.o sparx.o ff1.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
-	$(addprefix src/type/, type.o fields.o range.o selectivity.o opclass.o gist.o) \
+	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o activity.o clock.o attempt.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o client.o) \
 	$(addprefix src/lease/, table.o row.o record.o lease.o layout.o definition.o) \

@@ -297,6 +297,19 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
     'id of a uuid that sno_to_uuidv8() made; error 22P02 for any other uuid';
 
+CREATE FUNCTION sno_is_uuidv8_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_is_uuidv8_support(internal) IS
+    'planner support for sno_is_uuidv8(): the estimate of its selectivity';
+
+CREATE FUNCTION sno_is_uuidv8(uuid) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+SUPPORT sno_is_uuidv8_support;
+COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
+    'whether the uuid is one that sno_to_uuidv8() can make';
+
 --
 -- operators: comparison
 --
@@ -477,6 +490,18 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (anyrange, sno) IS
     'whether the range contains sno_timestamp() of the id; error 42804 unless '
     'the range is a tstzrange; uses indexes on the id';
+
+-- There is no operator for uuids.  It would win over the server's own operators where
+-- users have ranges of uuids.
+
+CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+SUPPORT sno_range_support;
+COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
+    'whether the uuid is one that sno_to_uuidv8() made of an id whose time, '
+    'sno_timestamp(), is in the range; false for any other uuid; uses '
+    'indexes on the uuid';
 
 --
 -- operator classes
@@ -737,6 +762,13 @@ COMMENT ON FUNCTION sno_generate(integer) IS
     'raises 53400, or 55P03 if another session holds a lock; error 25006 on a '
     'standby';
 
+CREATE FUNCTION sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
+LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
+RETURN sno_to_uuidv8(sno_generate(meta));
+COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
+    'new id as a uuid of version 8, sno_to_uuidv8(sno_generate(meta)); errors '
+    'as those of sno_generate(integer)';
+
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
 LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -921,10 +953,13 @@ DECLARE
     days      integer;
     seconds   numeric;
     sno       regnamespace;
+    key       regtype;
     class     pg_class;
-    -- Bounds are texts of ids, '' for MINVALUE and '~' for MAXVALUE.  The type name
-    -- compares bytes, so they sort as the ids do.
-    highest   CONSTANT name := repeat('x', 16);
+    -- Bounds are texts of ids, or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The
+    -- type name compares bytes, so they sort as the ids do.
+    to_bound  text;         -- from a time
+    to_time   text;         -- from a bound
+    highest   name;
     partition oid[];
     bounds    name[];
     from_id   name;
@@ -962,17 +997,28 @@ BEGIN
         RAISE datetime_field_overflow USING MESSAGE = format('timestamp "%s" is out of range for type sno', at);
     END IF;
 
-    SELECT o.opcnamespace INTO sno
+    SELECT e.extnamespace, o.opcintype INTO sno, key
     FROM pg_partitioned_table AS p
     JOIN pg_opclass AS o ON o.oid = p.partclass[0]
-    JOIN pg_depend AS d ON d.classid = 'pg_opclass'::regclass AND d.objid = o.oid AND d.deptype = 'e'
-    JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0 AND e.extname = 'sno';
+    JOIN pg_extension AS e ON e.extname = 'sno'
+    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0
+        AND (o.opcnamespace = 'pg_catalog'::regnamespace AND o.opcname = 'uuid_ops'
+             OR EXISTS (SELECT FROM pg_depend AS d
+                        WHERE (d.classid, d.objid) = ('pg_opclass'::regclass, o.oid) AND d.deptype = 'e'
+                            AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)));
     IF NOT FOUND THEN
         RAISE wrong_object_type USING
             MESSAGE = format('%s is not a table that is partitioned by range of ids', parent),
-            HINT = 'The table needs PARTITION BY RANGE on one column of type sno.';
+            HINT = 'The table needs PARTITION BY RANGE on one column of type sno or uuid.';
     END IF;
+    IF key = 'uuid'::regtype THEN
+        to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
+        to_time := format('%1$s.sno_timestamp(%1$s.sno_from_uuidv8($1::uuid))', sno);
+    ELSE
+        to_bound := format('%s.sno_min($1)::text', sno);
+        to_time := format('%1$s.sno_timestamp($1::%1$s.sno)', sno);
+    END IF;
+    EXECUTE 'SELECT ' || to_bound INTO highest USING 'infinity'::timestamptz;
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
     END IF;
@@ -984,7 +1030,7 @@ BEGIN
     FROM pg_inherits AS i
     JOIN pg_class AS c ON c.oid = i.inhrelid,
         regexp_match(pg_get_expr(c.relpartbound, c.oid),
-            $$^FOR VALUES FROM [(](?:MINVALUE|'([2-9a-x]{16})')[)] TO [(](?:MAXVALUE|'([2-9a-x]{16})')[)]$$) AS b (bound)
+            $$^FOR VALUES FROM [(](?:MINVALUE|'([-0-9a-x]*)')[)] TO [(](?:MAXVALUE|'([-0-9a-x]*)')[)]$$) AS b (bound)
     WHERE i.inhparent = parent AND b.bound IS NOT NULL;
 
     -- Months count from January 2000, days and minutes from a Monday.
@@ -995,8 +1041,8 @@ BEGIN
         begins := date_bin(step, present, '2000-01-03');
     END IF;
     WHILE begins <= present + coalesce(ahead, 4 * step) LOOP
-        EXECUTE format('SELECT %1$s.sno_min($1)::text, %1$s.sno_min($2)::text', sno) INTO from_id, to_id
-        USING begins AT TIME ZONE 'UTC', (begins + step) AT TIME ZONE 'UTC';
+        EXECUTE 'SELECT ' || to_bound INTO from_id USING begins AT TIME ZONE 'UTC';
+        EXECUTE 'SELECT ' || to_bound INTO to_id USING (begins + step) AT TIME ZONE 'UTC';
         EXIT WHEN from_id = highest;
         IF to_id = highest THEN
             to_id := '~';
@@ -1011,7 +1057,7 @@ BEGIN
             ORDER BY 1
         LOOP
             IF from_id < taken.from_id THEN
-                EXECUTE format('SELECT %1$s.sno_timestamp($1::%1$s.sno) AT TIME ZONE ''UTC''', sno) INTO first USING from_id;
+                EXECUTE format('SELECT %s AT TIME ZONE ''UTC''', to_time) INTO first USING from_id;
                 suffix := to_char(first, CASE
                     WHEN months > 0 AND first = date_trunc('month', first) THEN '_YYYY_MM'
                     WHEN seconds = 0 AND first = date_trunc('day', first) THEN '_YYYY_MM_DD'
@@ -1044,7 +1090,7 @@ BEGIN
     IF timeout = '0' THEN
         PERFORM set_config('lock_timeout', '1s', true);
     END IF;
-    EXECUTE format('SELECT %s.sno_min($1)::text', sno) INTO to_id USING (present - keep) AT TIME ZONE 'UTC';
+    EXECUTE 'SELECT ' || to_bound INTO to_id USING (present - keep) AT TIME ZONE 'UTC';
     FOR old IN
         SELECT partition[n]::regclass AS name FROM generate_subscripts(partition, 1) AS n
         WHERE bounds[n][2] <= to_id AND NOT (SELECT i.inhdetachpending FROM pg_inherits AS i WHERE i.inhrelid = partition[n])
@@ -1068,7 +1114,8 @@ END
 $procedure$;
 COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interval, timestamptz) IS
     'create the partitions of a table, PARTITION BY RANGE on one column of '
-    'type sno, for all ids from the given time until ahead after it; by '
+    'type sno, or of type uuid for uuids that sno_to_uuidv8() makes, for all '
+    'ids from the given time until ahead after it; by '
     'default from now until 4 steps later. step: a number of months, a number '
     'of days, or whole minutes that divide a day evenly, else error 22023; '
     'partitions begin at midnight UTC of the first of a month, at midnight '
@@ -1081,7 +1128,8 @@ COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interva
     'if the time is out of range, 22023 if ahead or keep is negative, 42809 '
     'for any other table, 42501 unless the caller has the rights of its '
     'owner, 42P07 if the name of a new partition is taken, 23514 if the '
-    'default partition has rows for it';
+    'default partition has rows for it, 22P02 if a partition begins or ends '
+    'at a uuid that is no id';
 
 --
 -- flakes: ids of other systems

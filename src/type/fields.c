@@ -7,7 +7,6 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
-#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -215,74 +214,5 @@ sno_from_bytea(PG_FUNCTION_ARGS)
 				 errdetail("A sno has %d bytes.", SNO_SIZE)));
 
 	memcpy(id->byte, VARDATA_ANY(bytes), SNO_SIZE);
-	PG_RETURN_SNO_P(id);
-}
-
-/* ---------------- uuid version 8 ---------------- */
-
-/*
- * RFC 9562 leaves all bits of a version 8 uuid but version and variant to us:
- * the id comes first, so that the order is kept, then zeros.
- *
- *		 bytes 0-5      6, 7             8                       15
- *		+--------------+----+-----------+--+--------------------+--------------+
- *		| id bits 0-47 |1000|  bits 48  |10|     bits 60-79     |   42 zeros   |
- *		|              |    |     -59   |  |                    |              |
- *		+--------------+----+-----------+--+--------------------+--------------+
- */
-#define UUID_VERSION		8
-#define UUID_VARIANT		2	/* binary 10 */
-
-PG_FUNCTION_INFO_V1(sno_to_uuidv8);
-Datum
-sno_to_uuidv8(PG_FUNCTION_ARGS)
-{
-	Sno		   *id = PG_GETARG_SNO_P(0);
-	uint64		head = sno_head(id);
-	uint64		first = (head >> 16) << 16 | UUID_VERSION << 12 |
-		(head >> 4 & 0xfff);
-	uint64		second = (uint64) UUID_VARIANT << 62 | (head & 0xf) << 58 |
-		(uint64) sno_tail(id) << 42;
-	pg_uuid_t  *uuid = (pg_uuid_t *) palloc(sizeof(pg_uuid_t));
-
-	first = pg_hton64(first);
-	second = pg_hton64(second);
-	memcpy(uuid->data, &first, sizeof(first));
-	memcpy(uuid->data + sizeof(first), &second, sizeof(second));
-	PG_RETURN_UUID_P(uuid);
-}
-
-PG_FUNCTION_INFO_V1(sno_from_uuidv8);
-Datum
-sno_from_uuidv8(PG_FUNCTION_ARGS)
-{
-	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
-	uint64		first;
-	uint64		second;
-	uint64		head;
-	const char *reason = NULL;
-	Sno		   *id = (Sno *) palloc(sizeof(Sno));
-
-	memcpy(&first, uuid->data, sizeof(first));
-	memcpy(&second, uuid->data + sizeof(first), sizeof(second));
-	first = pg_ntoh64(first);
-	second = pg_ntoh64(second);
-
-	if (second >> 62 != UUID_VARIANT)
-		reason = "Its variant is not that of RFC 9562.";
-	else if ((first >> 12 & 0xf) != UUID_VERSION)
-		reason = "Its version is not 8.";
-	else if ((second & ((UINT64CONST(1) << 42) - 1)) != 0)
-		reason = "Its last 42 bits are not all zero.";
-	if (reason != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("uuid \"%s\" is not the version 8 form of a sno",
-						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))),
-				 errdetail("%s", reason)));
-
-	head = (first >> 16) << 16 | (first & 0xfff) << 4 | (second >> 58 & 0xf);
-	sno_assemble(id, head >> 24, (uint8) (head >> 16), (uint16) head,
-				 (uint16) (second >> 42));
 	PG_RETURN_SNO_P(id);
 }

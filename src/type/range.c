@@ -24,6 +24,7 @@
 #include "utils/typcache.h"
 
 #include "type/fields.h"
+#include "type/range.h"
 
 /* ---------------- time bounds ---------------- */
 
@@ -169,8 +170,9 @@ require_tstzrange(Oid range_type)
 				 errdetail("Only a range of type tstzrange can.")));
 }
 
-static bool
-contains(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
+/* Is an id's time in a range?  Error 42804 unless that is a tstzrange. */
+bool
+sno_range_has(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
 {
 	uint64		unit = sno_unpack(id).unit;
 	uint64		first;
@@ -185,14 +187,14 @@ PG_FUNCTION_INFO_V1(sno_contained_by);
 Datum
 sno_contained_by(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
+	PG_RETURN_BOOL(sno_range_has(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
 }
 
 PG_FUNCTION_INFO_V1(sno_range_contains);
 Datum
 sno_range_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains(fcinfo, PG_GETARG_RANGE_P(0), PG_GETARG_SNO_P(1)));
+	PG_RETURN_BOOL(sno_range_has(fcinfo, PG_GETARG_RANGE_P(0), PG_GETARG_SNO_P(1)));
 }
 
 /* ---------------- planning ---------------- */
@@ -216,55 +218,74 @@ is_constant_subquery(Node *node)
 }
 
 /*
+ * A function in the schema of the containment function.  The caller needs no right to that
+ * schema, because the call may come from a view, a policy, a constraint or an index that
+ * others made.
+ */
+static Oid
+function_beside(Oid containment, const char *name, Oid argument)
+{
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum(name),
+										   PointerGetDatum(buildoidvector(&argument, 1)),
+										   ObjectIdGetDatum(get_func_namespace(containment)));
+
+	if (!OidIsValid(function))
+		elog(ERROR, "cache lookup failed for function %s", name);
+	return function;
+}
+
+static Expr *
+call_of(Oid function, Expr *argument)
+{
+	return (Expr *) makeFuncExpr(function, get_func_rettype(function),
+								 list_make1(argument),
+								 InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/*
  * `bound(range)`, or `(SELECT bound(expression))` for a constant subquery.  That is
- * computed before any row is looked at.
+ * computed before any row is looked at.  A uuid is compared with the bound as a uuid.
  */
 static Expr *
-bound_value(Oid bound, Oid type, Node *range)
+bound_value(Oid containment, const char *bound, Oid type, Node *range)
 {
+	Expr	   *value;
+
 	if (is_constant_subquery(range))
 	{
 		SubLink    *link = copyObject((SubLink *) range);
 		Query	   *query = castNode(Query, link->subselect);
 		TargetEntry *target = linitial_node(TargetEntry, query->targetList);
 
-		target->expr = bound_value(bound, type, (Node *) target->expr);
+		target->expr = bound_value(containment, bound, type, (Node *) target->expr);
 		return (Expr *) link;
 	}
-	return (Expr *) makeFuncExpr(bound, type, list_make1(copyObject(range)),
-								 InvalidOid, InvalidOid,
-								 COERCE_EXPLICIT_CALL);
+	value = call_of(function_beside(containment, bound, TSTZRANGEOID), copyObject((Expr *) range));
+	if (type == UUIDOID)
+		value = call_of(function_beside(containment, "sno_to_uuidv8", exprType((Node *) value)), value);
+	return value;
 }
 
-/*
- * `id operator bound(range)`: an operator of the type's order, and a function in the
- * schema of the containment function.  The caller needs no right to that schema, because
- * the call may come from a view, a policy, a constraint or an index that others made.
- */
+/* `id operator bound(range)`: an operator of the type's order. */
 static Expr *
 bound_clause(Oid containment, Node *id, StrategyNumber strategy,
-			 char *bound, Node *range)
+			 const char *bound, Node *range)
 {
 	Oid			type = exprType(id);
 	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 	Oid			operator = get_opfamily_member(cache->btree_opf, type, type,
 											   strategy);
-	Oid			argument = TSTZRANGEOID;
-	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-										   CStringGetDatum(bound),
-										   PointerGetDatum(buildoidvector(&argument, 1)),
-										   ObjectIdGetDatum(get_func_namespace(containment)));
 
-	if (!OidIsValid(function))
-		elog(ERROR, "cache lookup failed for function %s", bound);
 	return make_opclause(operator, BOOLOID, false, (Expr *) copyObject(id),
-						 bound_value(function, type, range),
+						 bound_value(containment, bound, type, range),
 						 InvalidOid, InvalidOid);
 }
 
 /*
- * `id <@ range` or `range @> id` as two clauses that any index on the id supports:
- * id >= sno_range_min(range), id <= sno_range_max(range).
+ * `id <@ range`, `range @> id` or `sno_during(id, range)` as two clauses that any index
+ * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).
  */
 static List *
 bound_clauses(Oid containment, List *args)
@@ -289,8 +310,9 @@ bound_clauses(Oid containment, List *args)
 
 /*
  * Replace containment by comparisons, so that indexes, partition pruning and estimates
- * all work.  Both operands are evaluated twice then, so none may be volatile or have a
- * subquery, except a constant one.
+ * all work.  Not all uuids between the bounds are ids, so each is asked.  The operands are
+ * evaluated more than once then, so none may be volatile or have a subquery, except a
+ * constant one.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
@@ -309,6 +331,9 @@ simplify(SupportRequestSimplify *request)
 	}
 
 	clauses = bound_clauses(call->funcid, call->args);
+	if (exprType(linitial(call->args)) == UUIDOID)
+		clauses = lappend(clauses, call_of(function_beside(call->funcid, "sno_is_uuidv8", UUIDOID),
+										   copyObject((Expr *) linitial(call->args))));
 	return eval_const_expressions(request->root,
 								  (Node *) make_andclause(clauses));
 }
@@ -325,9 +350,12 @@ index_condition(SupportRequestIndexCondition *request)
 	List	   *clauses;
 	ListCell   *cell;
 
-	if (!is_opclause(request->node))
+	if (is_opclause(request->node))
+		args = ((OpExpr *) request->node)->args;
+	else if (is_funcclause(request->node))
+		args = ((FuncExpr *) request->node)->args;
+	else
 		return NULL;
-	args = ((OpExpr *) request->node)->args;
 	range = (Node *) list_nth(args, 1 - request->indexarg);
 	if (!is_pseudo_constant_for_index(request->root, range, request->index))
 		return NULL;
@@ -338,11 +366,11 @@ index_condition(SupportRequestIndexCondition *request)
 		if (!op_in_opfamily(((OpExpr *) lfirst(cell))->opno, request->opfamily))
 			return NULL;
 	}
-	request->lossy = false;
+	request->lossy = exprType(linitial(args)) == UUIDOID;
 	return (Node *) clauses;
 }
 
-/* The planner support function of both containment operators. */
+/* The planner support function of both containment operators, and of sno_during(). */
 PG_FUNCTION_INFO_V1(sno_range_support);
 Datum
 sno_range_support(PG_FUNCTION_ARGS)
