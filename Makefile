@@ -16,7 +16,7 @@ OBJS = \
 	$(addprefix src/lease/, table.o row.o record.o lease.o layout.o definition.o) \
 	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o backfill.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, group.o state.o use.o call.o named.o snapshot.o) \
-	$(addprefix src/flake/, id.o fields.o text.o key.o seal.o generator.o) \
+	$(addprefix src/flake/, id.o fields.o text.o key.o seal.o prefix.o generator.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'

@@ -1415,6 +1415,31 @@ COMMENT ON FUNCTION sno_drop_key(text) IS
     'there is none of that name, 2BP01 if a generator uses it';
 
 --
+-- prefixes of metabytes
+--
+
+CREATE FUNCTION sno_prefix(sno) RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_prefix(sno) IS
+    'prefix of the metabyte of the id, in table sno_catalog.sno_prefix; null '
+    'if it has none';
+
+CREATE FUNCTION sno_prefixed(sno) RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_prefixed(sno) IS
+    'prefix of the metabyte of the id, an underscore, and the text of the id; '
+    'error 42704 if the metabyte has no prefix';
+
+CREATE FUNCTION sno_from_prefixed(text) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_from_prefixed(text) IS
+    'id of a text that sno_prefixed() made; error 22P02 for any other text, '
+    'also if the prefix is not that of the metabyte of the id';
+
+--
 -- generators of flakes
 --
 
@@ -1792,6 +1817,39 @@ ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_truncated;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >= 100');
 
+-- The prefixes of metabytes (src/flake/prefix.c).  They belong to this server alone, as the
+-- definitions of generators do.
+
+CREATE TABLE sno_catalog.sno_prefix (
+    meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
+    prefix text COLLATE pg_catalog."C" NOT NULL UNIQUE
+           CHECK (octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
+);
+COMMENT ON TABLE sno_catalog.sno_prefix IS
+    'prefixes of metabytes, which sno_prefixed() writes before ids; the '
+    'owner of the database inserts, changes and deletes rows';
+COMMENT ON COLUMN sno_catalog.sno_prefix.meta IS
+    'metabyte, 0 to 255';
+COMMENT ON COLUMN sno_catalog.sno_prefix.prefix IS
+    'its prefix: 1 to 63 characters a-z, 0-9 and _, the first one a letter, '
+    'the last one no underscore';
+
+CREATE FUNCTION sno_catalog.sno_prefix_changed() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_catalog.sno_prefix_changed() IS
+    'trigger function of table sno_prefix; error 39P01 anywhere else';
+
+CREATE TRIGGER sno_prefix_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_prefix
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_prefix_changed();
+COMMENT ON TRIGGER sno_prefix_changed ON sno_catalog.sno_prefix IS
+    'tells sessions of changed prefixes, and drops what logical replication '
+    'brings';
+ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
+
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
+
 -- The keys that encrypt ids (src/flake/key.c).  Only functions read and write the table:
 -- there are no grants and no policies, dumps leave it out, and the trigger refuses SQL and
 -- drops what logical replication brings.  Statistics, which some roles can read, would
@@ -1849,6 +1907,7 @@ GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE
     sno_catalog.sno_lease, sno_catalog.sno_generator, sno_catalog.sno_layout
 TO pg_database_owner;
+GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION

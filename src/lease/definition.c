@@ -28,10 +28,8 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -510,17 +508,5 @@ PG_FUNCTION_INFO_V1(sno_generator_changed);
 Datum
 sno_generator_changed(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("sno_generator_changed() is the trigger of table \"%s\"",
-						SNO_DEFINITION_TABLE)));
-	if (IsLogicalWorker())
-		PG_RETURN_POINTER(NULL);
-	CacheInvalidateRelcache(trigger->tg_relation);
-	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
-					  trigger->tg_newtuple : trigger->tg_trigtuple);
+	return sno_table_row_changed(fcinfo, SNO_DEFINITION_TABLE);
 }

@@ -32,6 +32,8 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -194,6 +196,27 @@ sno_table_check(Relation rel, const char *name, const Oid *types, int count)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was altered", name),
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
+}
+
+/*
+ * The trigger for each row of a table that sessions remember: tell them of the change.
+ * What logical replication brings is dropped: each server has rows of its own.
+ */
+Datum
+sno_table_row_changed(FunctionCallInfo fcinfo, const char *name)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s_changed() is the trigger of table \"%s\"", name, name)));
+	if (IsLogicalWorker())
+		PG_RETURN_POINTER(NULL);
+	CacheInvalidateRelcache(trigger->tg_relation);
+	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+					  trigger->tg_newtuple : trigger->tg_trigtuple);
 }
 
 /* Open a table without waiting; NULL if another session's lock is in the way. */

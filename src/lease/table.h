@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "common/relpath.h"
+#include "fmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
@@ -21,6 +22,7 @@ extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const char *name);
 extern bool sno_table_is_as_created(Relation rel, const Oid *types, int count);
 extern void sno_table_check(Relation rel, const char *name, const Oid *types, int count);
+extern Datum sno_table_row_changed(FunctionCallInfo fcinfo, const char *name);
 extern RelFileNumber sno_table_file(void);
 extern Relation sno_table_try_open(Oid relid, LOCKMODE mode);
 extern Relation sno_table_open(void);

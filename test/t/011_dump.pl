@@ -72,6 +72,7 @@ CREATE TABLE log_new_1 PARTITION OF log_new FOR VALUES WITH (MODULUS 2, REMAINDE
 CREATE MATERIALIZED VIEW recent AS SELECT min(id), max(id) FROM t WHERE id <@ tstzrange('2026-01-01', NULL);
 CREATE FUNCTION make() RETURNS sno LANGUAGE sql BEGIN ATOMIC SELECT sno_generate(7); END;
 CREATE DOMAIN person_id AS sno CHECK (sno_meta(VALUE) < 8);
+INSERT INTO sno_catalog.sno_prefix VALUES (7, 'seven');
 SELECT sno_create_generator('named', 50, 10, 5000)},
 	connstr => connection($source, 'app'));
 my @sessions = map { open_session($source, 'app') } 1 .. 8;
@@ -91,7 +92,8 @@ close_session($_) foreach @sessions;
 my $content =
   q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
-	(SELECT count(*) FROM log)};
+	(SELECT count(*) FROM log),
+	ids.sno_prefixed(ids.sno_with_meta(ids.sno_zero(), 7))};
 my $foreign = q{SELECT * FROM sno_catalog.sno_lease
 	WHERE system_identifier <> (SELECT system_identifier FROM pg_control_system()) ORDER BY partition};
 my $expected = $source->safe_psql('app',

@@ -1,0 +1,170 @@
+/*
+ * prefix.c
+ *		Prefixes of metabytes: the table sno_prefix, and ids with their prefix as text.
+ *
+ * A session reads the whole table at once, and again when a row was changed.  What was
+ * changed by a transaction that rolled back is forgotten that way, too.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "lease/table.h"
+#include "simd/codec.h"
+#include "type/fields.h"
+
+#define TABLE	"sno_prefix"
+
+enum
+{
+	META, PREFIX, COLUMNS
+};
+
+static const Oid column_types[COLUMNS] = {INT4OID, TEXTOID};
+
+static Oid	table;
+static uint64 version = 1;		/* changes whenever there may be other prefixes */
+static uint64 version_read;
+static MemoryContext context;	/* where they are */
+static char **prefixes;			/* by metabyte; NULL: it has none */
+
+static void
+prefixes_changed(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == table)
+		version++;
+}
+
+/* Read the table, unless that was done since it changed last. */
+static void
+read_prefixes(void)
+{
+	static bool watched = false;
+	uint64		seen = version;
+	MemoryContext fresh,
+				caller;
+	char	  **read;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (version_read == seen)
+		return;
+	if (!watched)
+		CacheRegisterRelcacheCallback(prefixes_changed, (Datum) 0);
+	watched = true;
+	table = sno_table_require(TABLE);
+	rel = table_open(table, AccessShareLock);
+	sno_table_check(rel, TABLE, column_types, COLUMNS);
+
+	fresh = AllocSetContextCreate(CurrentMemoryContext, "sno prefixes", ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(fresh);
+	read = palloc0((SNO_META_MAX + 1) * sizeof(char *));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[COLUMNS];
+		bool		null[COLUMNS];
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, null);
+		if (!null[META] && !null[PREFIX])
+			read[(uint8) DatumGetInt32(values[META])] = TextDatumGetCString(values[PREFIX]);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	MemoryContextSwitchTo(caller);
+
+	if (context != NULL)
+		MemoryContextDelete(context);
+	MemoryContextSetParent(fresh, CacheMemoryContext);
+	context = fresh;
+	prefixes = read;
+	version_read = seen;
+}
+
+/* The prefix of the metabyte of an id, NULL if it has none. */
+static const char *
+prefix_of(const Sno *id)
+{
+	read_prefixes();
+	return prefixes[sno_unpack(id).meta];
+}
+
+PG_FUNCTION_INFO_V1(sno_prefix);
+Datum
+sno_prefix(PG_FUNCTION_ARGS)
+{
+	const char *prefix = prefix_of(PG_GETARG_SNO_P(0));
+
+	if (prefix == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(prefix));
+}
+
+PG_FUNCTION_INFO_V1(sno_prefixed);
+Datum
+sno_prefixed(PG_FUNCTION_ARGS)
+{
+	Sno		   *id = PG_GETARG_SNO_P(0);
+	const char *prefix = prefix_of(id);
+	size_t		length;
+	text	   *result;
+
+	if (prefix == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("metabyte %d has no prefix", sno_unpack(id).meta),
+				 errhint("Insert one into table \"%s.%s\".", SNO_CATALOG_SCHEMA, TABLE)));
+
+	length = strlen(prefix);
+	result = (text *) palloc(VARHDRSZ + length + 1 + SNO_TEXT_SIZE);
+	SET_VARSIZE(result, VARHDRSZ + length + 1 + SNO_TEXT_SIZE);
+	memcpy(VARDATA(result), prefix, length);
+	VARDATA(result)[length] = '_';
+	sno_encode(id, VARDATA(result) + length + 1);
+	PG_RETURN_TEXT_P(result);
+}
+
+/* The id has the last 16 characters.  None of them can be an underscore. */
+PG_FUNCTION_INFO_V1(sno_from_prefixed);
+Datum
+sno_from_prefixed(PG_FUNCTION_ARGS)
+{
+	text	   *input = PG_GETARG_TEXT_PP(0);
+	const char *start = VARDATA_ANY(input);
+	int			length = (int) VARSIZE_ANY_EXHDR(input) - SNO_TEXT_SIZE - 1;	/* of the prefix */
+	Sno		   *id = (Sno *) palloc(sizeof(Sno));
+	const char *prefix;
+
+	if (length < 0 || start[length] != '_' ||
+		sno_decode(start + length + 1, id) != SNO_TEXT_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for an id with a prefix: \"%s\"", text_to_cstring(input)),
+				 errdetail("It has a prefix, an underscore, and the %d characters of an id, each one of 2-9 and a-x.",
+						   SNO_TEXT_SIZE)));
+
+	prefix = prefix_of(id);
+	if (prefix == NULL || strlen(prefix) != (size_t) length || memcmp(prefix, start, length) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("wrong prefix of an id: \"%s\"", text_to_cstring(input)),
+				 prefix == NULL ?
+				 errdetail("Its metabyte is %d, which has no prefix.", sno_unpack(id).meta) :
+				 errdetail("Its metabyte is %d, whose prefix is \"%s\".", sno_unpack(id).meta, prefix)));
+	PG_RETURN_SNO_P(id);
+}
+
+PG_FUNCTION_INFO_V1(sno_prefix_changed);
+Datum
+sno_prefix_changed(PG_FUNCTION_ARGS)
+{
+	return sno_table_row_changed(fcinfo, TABLE);
+}
