@@ -25,6 +25,9 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.c
 # Files of the sources that match the pattern, from srcdir on.
 sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
 
+# They link to each other, so they keep their folders.
+DOCUMENTS = $(foreach files, README.md CHANGELOG.md doc/*.md doc/bench/*.svg, $(call sources,$(files)))
+
 # libpq is linked to a library of its own, which the registry client alone loads.
 LIBPQ_OBJS = src/registry/libpq.o
 LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
@@ -67,7 +70,24 @@ install-libpq-library: $(LIBPQ_LIBRARY) | installdirs
 uninstall: uninstall-libpq-library
 uninstall-libpq-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_LIBRARY)'
-.PHONY: install-libpq-library uninstall-libpq-library
+
+documents_folder = $(DESTDIR)$(docdir)/$(docmoduledir)/sno
+install: install-documents
+install-documents:
+	$(MKDIR_P) $(addprefix '$(documents_folder)'/, $(sort $(dir $(DOCUMENTS))))
+	set -e; for file in $(DOCUMENTS); do \
+		$(INSTALL_DATA) "$(srcdir)/$$file" '$(documents_folder)'/"$$file"; \
+	done
+uninstall: uninstall-documents
+uninstall-documents:
+	rm -rf '$(documents_folder)'
+.PHONY: install-libpq-library uninstall-libpq-library install-documents uninstall-documents
+
+# The archive of the last commit, for PGXN.
+archive = sno-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' $(srcdir)/META.json)
+dist:
+	git -C '$(srcdir)' archive --prefix=$(archive)/ --output='$(CURDIR)/$(archive).zip' HEAD
+.PHONY: dist
 
 # Without IPC::Run each of the TAP tests would fail.
 ifneq ($(shell perl $(PG_PROVE_FLAGS) -MPostgreSQL::Test::Cluster -ce 1 2>&1), -e syntax OK)
