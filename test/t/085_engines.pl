@@ -206,6 +206,61 @@ is(sent("region = 'eu' AND $year"),
 	'event_eu', 'with a region it is sent to one');
 
 #
+# Both as doc/servers.md shows them, in databases of their own
+#
+
+my $page = slurp_file("$FindBin::RealBin/../../doc/servers.md");
+foreach my $node ($a, $b, $c)
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE page');
+	$node->safe_psql('page',     'CREATE EXTENSION sno');
+}
+
+# What a block of the page does on one server after the other.  Its comments tell where.
+sub steps_of
+{
+	my ($kind) = @_;
+	my ($block) = $page =~ /^```sql $kind\n(.*?)^```$/ms or die "no block $kind";
+	my (undef, @steps) = split /^-- .*\n/m, $block;
+	return @steps;
+}
+
+if ($both_ways)
+{
+	$_->safe_psql('page',
+		'CREATE TABLE doc (id sno PRIMARY KEY DEFAULT sno_generate(1), origin text NOT NULL)'
+	) foreach $a, $b;
+	$a->safe_psql('page', "INSERT INTO doc (origin) VALUES ('before')");
+	my @steps = steps_of('replication');
+	is(scalar @steps, 3, 'both ways: three steps');
+	$a->safe_psql('page', $steps[0]);
+	foreach (
+		[ $b, $a, 'from_first',  $steps[1] ],
+		[ $a, $b, 'from_second', $steps[2] ])
+	{
+		my ($to, $from, $subscription, $step) = @$_;
+		(my $connection = $from->connstr('page')) =~ s/'/''/g;
+		$to->safe_psql('page', $step =~ s/'\.\.\.'/'$connection'/r);
+		$to->wait_for_subscription_sync($from, $subscription, 'page');
+	}
+	$_->safe_psql('page', "INSERT INTO doc (origin) VALUES ('after')") foreach $a, $b;
+	$a->wait_for_catchup('from_first');
+	$b->wait_for_catchup('from_second');
+	is($_->safe_psql('page', 'SELECT count(*), count(DISTINCT id) FROM doc'),
+		'3|3', 'both ways: ' . $_->name . ' has all rows') foreach $a, $b;
+}
+
+my @steps = steps_of('shards');
+is(scalar @steps, 2, 'shards: two steps');
+$a->safe_psql('page', $steps[0]);
+my ($host, $port) = ($a->host, $a->port);
+$c->safe_psql('page', 'CREATE EXTENSION postgres_fdw; '
+	  . $steps[1] =~ s/host '\.\.\.', dbname '\.\.\.'/host '$host', port '$port', dbname 'page'/r);
+$_->safe_psql('page', "INSERT INTO event (region) VALUES ('eu')") foreach $a, $c;
+is($c->safe_psql('page', 'SELECT count(*), count(DISTINCT id) FROM event'),
+	'2|2', 'shards: ids of both servers');
+
+#
 # What was granted
 #
 
