@@ -101,7 +101,7 @@ explore(State s)
 	return true;
 }
 
-/* What README tells users. */
+/* What doc/reference.md tells users. */
 static void
 test_story(void)
 {

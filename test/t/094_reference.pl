@@ -1,0 +1,192 @@
+
+# doc/reference.md and the extensions agree: each function, operator, cast, operator class,
+# setting, table, column and item is on the page as it is in the database, and the page has
+# no other.
+
+use strict;
+use warnings;
+
+use FindBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $page = slurp_file("$FindBin::RealBin/../../doc/reference.md");
+my ($server_calls) = $page =~ /^## Functions that PostgreSQL calls\n(.*)\z/ms;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "TimeZone = 'UTC'\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE EXTENSION sno_registry');
+
+# The rows of a query.  In it, "member" are the objects of both extensions.
+sub rows_of
+{
+	my ($query) = @_;
+	return sort split /\n/, $node->safe_psql(
+		'postgres', qq{
+LOAD 'sno';
+WITH member AS (
+	SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON (d.refclassid, d.refobjid) = (e.tableoid, e.oid)
+	WHERE d.deptype = 'e' AND e.extname LIKE 'sno%')
+$query});
+}
+
+# The section of a heading
+sub section_of
+{
+	my ($heading) = @_;
+	my ($section) = $page =~ /^#+ \Q$heading\E\n(.*?)(?=^#|\z)/ms or die "no section $heading";
+	return $section;
+}
+
+# The first cells of the rows of tables, without the marks of code
+sub cells_of
+{
+	my ($text, $count) = @_;
+	my @rows;
+	while ($text =~ /^\| (`.*\|)$/mg)
+	{
+		my @cells = split / *\| */, $1, -1;
+		push @rows, join ' | ', map { s/`//gr } @cells[ 0 .. $count - 1 ];
+	}
+	return sort @rows;
+}
+
+# The columns in the entry of a table or function, each with its type
+sub columns_of
+{
+	my ($name) = @_;
+	my ($table) = section_of($name) =~ /(^\| column .*?)^$/ms;
+	return map { "$name | $_" } cells_of($table // '', 2);
+}
+
+sub agree
+{
+	my ($wanted, $described, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return is(join("\n", @$described), join("\n", @$wanted), $what);
+}
+
+#
+# Functions
+#
+
+# A signature has the arguments that a caller gives.  What PostgreSQL adds to defaults is
+# left out, and its long name of timestamptz.
+my @signatures = sort map {
+	s/timestamp with time zone/timestamptz/gr
+	  =~ s/DEFAULT (NULL|'[^']*')::\w+/DEFAULT $1/gr =~ s/,? ?\bOUT .*\)/)/r
+	  =~ s/\bIN //gr =~ s/TABLE\(.*/SETOF record/r
+} rows_of(q{
+SELECT CASE p.prokind WHEN 'p' THEN 'CALL ' ELSE '' END
+	|| CASE WHEN p.pronamespace = 'public'::regnamespace THEN '' ELSE p.pronamespace::regnamespace || '.' END
+	|| format('%s(%s)', p.proname, pg_get_function_arguments(p.oid)) || coalesce(' → ' || pg_get_function_result(p.oid), '')
+FROM member JOIN pg_proc AS p ON (classid, objid) = (p.tableoid, p.oid)});
+my %called_by_server = map { $_ => 1 } $server_calls =~ /`([\w.]+)`/g;
+my (@for_users, %for_server);
+foreach my $signature (@signatures)
+{
+	my ($name) = $signature =~ /^([\w.]+)\(/;
+	if (defined $name && $called_by_server{$name})
+	{
+		$for_server{$name} = 1;
+	}
+	else
+	{
+		push @for_users, $signature;
+	}
+}
+agree(\@for_users, [ sort $page =~ /^- `((?:CALL )?\w+\(.*)`$/mg ],
+	'functions that users call');
+agree([ sort keys %for_server ], [ sort keys %called_by_server ],
+	'functions that PostgreSQL calls');
+
+# Each has an entry with an example, and is in the index.  Those that differ only in
+# their types share an entry.
+my ($index) = $page =~ /\A(.*?)^## /ms;
+my %names = map { /(\w+)\(/ => 1 }
+  map { /^sno_flake/ ? s/_(uuid|bytea)\(/(/r : $_ } @for_users;
+foreach my $name (sort keys %names)
+{
+	like(section_of($name), qr/^- `(CALL )?$name\(.*^```sql\n/ms, "$name has an example");
+	like($index, qr/\[$name\]\(#$name\)/, "$name is in the index");
+}
+
+# Columns of what they return
+agree(
+	[   rows_of(q{
+SELECT DISTINCT format('%s | %s | %s', p.proname, a.name, CASE a.type WHEN 'timestamptz'::regtype THEN 'timestamptz' ELSE a.type::regtype::text END)
+FROM member JOIN pg_proc AS p ON (classid, objid) = (p.tableoid, p.oid),
+	unnest(p.proargnames, p.proargmodes, p.proallargtypes) AS a (name, mode, type)
+WHERE a.mode IN ('o', 't') AND p.pronamespace = 'public'::regnamespace}) ],
+	[ sort map { columns_of($_) } keys %names ],
+	'columns of results');
+
+#
+# Operators, casts, operator classes
+#
+
+agree(
+	[   rows_of(q{
+SELECT format('%s %s %s | %s', oprleft::regtype, oprname, oprright::regtype, oprresult::regtype)
+FROM member JOIN pg_operator AS o ON (classid, objid) = (o.tableoid, o.oid)}) ],
+	[ cells_of(section_of('Operators'), 2) ],
+	'operators');
+agree(
+	[   map { s/timestamp with time zone/timestamptz/r } rows_of(q{
+SELECT format('%s AS %s', castsource::regtype, casttarget::regtype)
+FROM member JOIN pg_cast AS c ON (classid, objid) = (c.tableoid, c.oid)}) ],
+	[ cells_of(section_of('Casts'), 1) ],
+	'casts');
+agree(
+	[   rows_of(q{
+SELECT format('%s | %s | %s', amname, opcname, CASE WHEN opcdefault THEN 'default' END)
+FROM member JOIN pg_opclass AS o ON (classid, objid) = (o.tableoid, o.oid) JOIN pg_am AS a ON a.oid = opcmethod}) ],
+	[ sort map { s/ \| default.*/ | default/r =~ s/(\| \w+ \| )(?!default).*/$1/r } cells_of(section_of('Indexes'), 3) ],
+	'operator classes');
+
+#
+# Settings
+#
+
+agree(
+	[   rows_of(q{
+SELECT format('%s | %s | %s | %s | %s | %s', name, vartype, unit, boot_val, min_val || ' to ' || max_val, context)
+FROM pg_settings WHERE name LIKE 'sno.%'}) ],
+	[ cells_of(section_of('Settings'), 6) ],
+	'settings');
+like(section_of($_), qr/^```sql\n.*\Q$_\E /ms, "$_ has an example")
+  foreach rows_of(q{SELECT name FROM pg_settings WHERE name LIKE 'sno.%'});
+
+#
+# Tables and items
+#
+
+agree(
+	[   map { s/timestamp with time zone/timestamptz/r } rows_of(q{
+SELECT format('%s | %s | %s', c.oid::regclass, attname, format_type(atttypid, atttypmod))
+FROM member JOIN pg_class AS c ON (classid, objid) = (c.tableoid, c.oid) JOIN pg_attribute ON attrelid = c.oid
+WHERE relkind IN ('r', 'v') AND attnum > 0 AND NOT attisdropped}) ],
+	[ sort map { columns_of($_) } $page =~ /^### (sno_(?:catalog|registry)\.\w+)$/mg ],
+	'columns of tables');
+agree(
+	[ rows_of('SELECT item FROM sno_check()') ],
+	[ cells_of(section_of('sno_check') =~ /(^\| item \| not.*?)^$/ms, 1) ],
+	'items of sno_check()');
+
+#
+# SQLSTATEs
+#
+
+my %has_row  = map { $_ => 1 } cells_of(section_of('Errors'), 1);
+my $comments = join "\n", rows_of(q{
+SELECT replace(d.description, E'\n', ' ') FROM member JOIN pg_description AS d ON (classid, objid) = (d.classoid, d.objoid)});
+my %named = map { $_ => 1 } "$comments$page" =~ /\b((?:0A|22|23|25|2B|39|42|53|55|XX)[0-9A-Z]{3})\b/g;
+agree([], [ grep { !$has_row{$_} } sort keys %named ],
+	'the table has each SQLSTATE that the page or a comment names');
+
+$node->stop;
+done_testing();
