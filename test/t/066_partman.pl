@@ -27,7 +27,7 @@ note "pg_partman $version";
 
 my ($recipe) =
   slurp_file("$FindBin::RealBin/../../doc/partitions.md") =~
-  /^## pg_partman\n.*?^```sql\n(.*?)^```$/ms
+  /^```sql pg_partman\n(.*?)^```$/ms
   or die 'no recipe';
 $recipe =~ s/create_partition/create_parent/ if $version =~ /^5\.[23]\./;
 $node->safe_psql('postgres', "CREATE EXTENSION sno; $recipe");
