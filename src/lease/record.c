@@ -172,7 +172,8 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	note_holder(&pass->holder, row);
 	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
 		return;
-	if (!own && ceiling >= pass->now)
+	/* A partition of ids of given times is used up, and no lease of it lasts. */
+	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
 	{
 		survey->others++;
 		survey->others_until = Max(survey->others_until, ceiling);

@@ -26,7 +26,7 @@ typedef struct SnoSurvey
 {
 	SnoBounds	bounds;			/* of each partition, but not which are defined */
 	uint64		holder;			/* who we are: that of our own rows, or a new one */
-	int			others;			/* leases of other holders that last now */
+	int			others;			/* leases of other holders that will end */
 	uint64		others_until;	/* the last unit of these */
 } SnoSurvey;
 

@@ -247,17 +247,20 @@ check_partitions(const Check *c)
 		   "Widen \"sno.partitions\", or end sessions that don't generate any more.");
 }
 
+/*
+ * Leases of other holders are no fault.  They came with the rows, so they tell nothing of
+ * what another server does now.
+ */
 static void
 check_holders(const Check *c)
 {
 	if (c->error != NULL || c->locked)
 		report(c, "holders", false, "The leases can't be read.", "See item \"leases\".");
 	else
-		report(c, "holders", c->survey.others == 0,
-			   c->survey.others == 0 ? "No other holder's lease is active." :
-			   psprintf("Active leases of other holders: %d. The last one ends at %s.",
-						c->survey.others, time_of(c->survey.others_until)),
-			   "They came from a server or database that this one was copied or promoted from. If that still generates, give each of them a range of its own by \"sno.partitions\".");
+		report(c, "holders", true, c->survey.others == 0 ?
+			   "No other holder's lease is active." :
+			   psprintf("Active leases of other holders: %d. The last one ends at %s. They came with a copy, a restore or a promotion.",
+						c->survey.others, time_of(c->survey.others_until)), NULL);
 }
 
 static void

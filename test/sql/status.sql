@@ -170,10 +170,10 @@ ALTER TABLE sno_catalog.sno_lease RENAME TO elsewhere;
 SELECT item, ok, detail FROM sno_check() WHERE NOT ok;
 ALTER TABLE sno_catalog.elsewhere RENAME TO sno_lease;
 
--- Other holders
+-- Other holders: what they leased is no fault.  What served given times has no end.
 INSERT INTO sno_catalog.sno_lease
 SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
-FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01')) AS v (partition, until);
+FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01'), (4, 'infinity')) AS v (partition, until);
 SELECT * FROM sno_check() WHERE item = 'holders';
 TRUNCATE sno_catalog.sno_lease;
 SELECT ok FROM sno_check() WHERE item = 'holders';

@@ -59,7 +59,7 @@ restore_dump($two, $dump, 'the dump is restored in another cluster');
 
 like(
 	item_holders($two),
-	qr/^f\|Active leases of other holders: 1\./,
+	qr/^t\|Active leases of other holders: 1\./,
 	'sno_check() in the other cluster tells of the other holder');
 $torture->set_clock(2 * 3600);
 isnt(generate($two), $partition,

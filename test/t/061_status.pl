@@ -232,8 +232,10 @@ like(
 	$standby->safe_psql(
 		'postgres',
 		"SELECT ok, detail FROM sno_check() WHERE item = 'holders'"),
-	qr/^f\|Active leases of other holders: [1-9]\d*\. The last one ends at /,
+	qr/^t\|Active leases of other holders: [1-9]\d*\. The last one ends at /,
 	'on a promoted standby, sno_check() tells of the leases of the primary');
+is($standby->safe_psql('postgres', 'SELECT item FROM sno_check() WHERE NOT ok'),
+	'', 'they are no fault');
 $standby->stop;
 $node->stop;
 
