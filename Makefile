@@ -59,6 +59,9 @@ $(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS): | $(object_folders)
 $(object_folders):
 	$(MKDIR_P) $@
 
+# It has the version in it.
+src/monitor/check.o src/monitor/check.bc: $(srcdir)/sno.control
+
 all: $(LIBPQ_LIBRARY)
 $(LIBPQ_OBJS): CPPFLAGS += -I$(libpq_srcdir)
 $(LIBPQ_LIBRARY): $(LIBPQ_OBJS)
