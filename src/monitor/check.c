@@ -279,7 +279,7 @@ check_notifications(const Check *c)
 			   "Increase \"max_worker_processes\". sno_generators_reset() forgets the refusals.");
 }
 
-/* What the registry granted, and until when. */
+/* What the registry granted, and until when.  Is that over, though more is wanted? */
 static char *
 describe_grants(const Check *c, const SnoGrants *granted, bool *over)
 {
@@ -291,7 +291,7 @@ describe_grants(const Check *c, const SnoGrants *granted, bool *over)
 		until = Min(until, granted->grant[i].ceiling);
 		count += granted->grant[i].last - granted->grant[i].first + 1;
 	}
-	*over = granted->count > 0 && until < c->now;
+	*over = granted->count > 0 && until < c->now && sno_grants_lack(until);
 	return granted->count == 0 ? "It granted nothing to this database yet." :
 		psprintf("It granted this database %d partitions until %s.", count, time_of(until));
 }

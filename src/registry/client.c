@@ -206,7 +206,7 @@ go_on_from_file(void)
 
 		if (entry != NULL && !is_asked_for(space) &&
 			pg_atomic_read_u64(&space->holder) == 0 && is_same(entry))
-			sno_grants_publish(space, entry->database, &entry->asker.granted, 0);
+			sno_grants_publish(space, entry->database, &entry->asker.granted, 0, 0);
 	}
 }
 
@@ -401,9 +401,9 @@ ask_for_all(Client *c)
 	{
 		const Task *task = lfirst(cell);
 		const SnoGrants *granted = &sno_grants_find_entry(&grants_file, task->database)->asker.granted;
+		uint64		now = sno_clock_unit();
 
-		sno_grants_publish(task->space, task->database, granted,
-						   renewal_of(granted, sno_clock_unit()));
+		sno_grants_publish(task->space, task->database, granted, renewal_of(granted, now), now);
 		/* Sessions that still want something ask again. */
 		pg_atomic_write_u32(&task->space->asked, task->again);
 	}

@@ -141,18 +141,36 @@ sno_grant_find(int partition, uint64 holder, SnoGrant *grant)
 }
 
 /*
+ * Grants of this database were over with a unit.  Is more wanted?  If not, nobody made an
+ * id since.
+ */
+bool
+sno_grants_lack(uint64 until)
+{
+	bool		in_vain;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	in_vain = sno_space->answered > until;
+	LWLockRelease(&sno_space->lock);
+	return in_vain || pg_atomic_read_u32(&sno_space->asked) != 0;
+}
+
+/*
  * Bring grants into force in a database, whose file is on disk.  They are to be renewed
- * from a monotonic µs on.  The registry client alone does this.  If the database was
- * dropped, another one may have its space.
+ * from a monotonic µs on.  The registry answered in a unit; 0 if they are those of the
+ * file.  The registry client alone does this.  If the database was dropped, another one
+ * may have its space.
  */
 void
-sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants, int64 renew_at)
+sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants, int64 renew_at,
+				   uint64 answered)
 {
 	LWLockAcquire(&space->lock, LW_EXCLUSIVE);
 	if (sno_space_hold(space, database))
 	{
 		space->grants = *grants;
 		space->renew_at = renew_at;
+		space->answered = answered;
 		pg_atomic_write_u64(&space->holder, grants->holder);
 		sno_space_release();
 	}

@@ -43,8 +43,9 @@ extern void sno_grant_ask_more(uint64 now);
 extern void sno_grant_renew(void);
 extern SnoGrants sno_grants_copy(void);
 extern bool sno_grant_find(int partition, uint64 holder, SnoGrant *grant);
+extern bool sno_grants_lack(uint64 until);
 extern void sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants,
-							   int64 renew_at);
+							   int64 renew_at, uint64 answered);
 extern bool sno_grants_know_range(void);
 extern bool sno_grant_is_for_anybody(int partition);
 extern bool sno_registry_may_see(void);

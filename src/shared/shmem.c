@@ -56,7 +56,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	8
+#define SNO_SHMEM_VERSION	9
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -263,6 +263,7 @@ clear_grants(SnoSpace *space)
 	pg_atomic_write_u64(&space->holder, 0);
 	pg_atomic_write_u32(&space->asked, 0);
 	space->blocks_wanted = 1;
+	space->answered = 0;
 	space->grants = (SnoGrants) {0};
 }
 

@@ -50,6 +50,7 @@ typedef struct SnoSpace
 	pg_atomic_uint32 asked;		/* do sessions want the registry to be asked? */
 	int32		blocks_wanted;	/* of partitions */
 	int64		renew_at;		/* monotonic µs */
+	uint64		answered;		/* unit in which the registry last answered for it, or 0 */
 	SnoGrants	grants;
 } SnoSpace;
 
