@@ -1,0 +1,334 @@
+
+# The page doc/operations.md, word for word: its commands are run on real servers, each on
+# the machine that its first line names, and what the page shows after them is compared.
+# No id comes twice meanwhile, and sno_check() never finds a fault.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use Cwd ();
+use NotedIds;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoInstall;
+use Test::More;
+use TestHelpers;
+
+foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
+{
+	plan
+	  skip_all => "$tool is not installed"
+	  if !grep { -x "$_/$tool" } '',
+	  split /:/, $ENV{PATH};
+}
+
+my $top  = "$FindBin::RealBin/../..";
+my $page = slurp_file("$top/doc/operations.md");
+
+# A new version of the library, to be installed where the page says so
+my ($installation, $libraries, $scripts) = copy_installation();
+my ($version) = slurp_file("$top/sno.control") =~ /default_version = '(\d+\.\d+)'/;
+my $next         = "$version.1";
+my $next_library = build_library('sno.control',
+	sub { $_[0] =~ s/(default_version = )'[^']*'/$1'$next'/r });
+$ENV{PATH} = "$installation/bin:$ENV{PATH}";
+
+sub install_next_version
+{
+	unlink "$libraries/sno.so", "$scripts/sno.control";
+	system_or_bail('cp', $next_library, "$libraries/sno.so");
+	append_to_file("$scripts/sno.control",
+		slurp_file("$top/sno.control") =~
+		  s/(default_version = )'[^']*'/$1'$next'/r);
+	append_to_file("$scripts/sno--$version--$next.sql",
+		'CREATE FUNCTION sno_next() RETURNS integer LANGUAGE sql RETURN 1;');
+	return;
+}
+
+# Blocks that are not run as they are, by what they contain, with what is done instead:
+# one that takes the rights of root, and one that older servers refuse
+my %replaced = ('sudo make install' => \&install_next_version);
+my ($major) = qx(pg_config --version) =~ /(\d+)/;
+$replaced{'ALTER OPERATOR FAMILY'} = sub { }
+  if $major < 18;
+
+#
+# The machines
+#
+my $backup   = PostgreSQL::Test::Utils::tempdir('backup');
+my %machines = map { $_ => PostgreSQL::Test::Cluster->new($_ =~ s/ /_/gr) }
+  ('server', 'copy', 'restored server', 'standby', 'new server',
+	'upgraded server', 'next server');
+
+END
+{
+	my $status = $?;
+	foreach my $node (values %machines)
+	{
+		system_log('pg_ctl', '-D', $node->data_dir, '-m', 'immediate', 'stop')
+		  if -e $node->data_dir . '/postmaster.pid';
+	}
+	$? = $status;
+}
+
+# Make the data folder of a machine.  A copy of it listens on the port of its own machine,
+# which the environment tells.
+sub init_machine
+{
+	my ($name) = @_;
+	my $node = $machines{$name};
+	$node->init(
+		allows_streaming => 'logical',
+		has_archiving    => $name eq 'server');
+	my $file = $node->data_dir . '/postgresql.conf';
+	my $conf = slurp_file($file) =~ s/^port = .*$//mr;
+	unlink $file;
+	append_to_file($file, "${conf}log_statement = none\n");
+	return;
+}
+
+sub environment
+{
+	my ($name) = @_;
+	my $node   = $machines{$name};
+	my $server = $machines{server};
+	return (
+		PGDATA     => $node->data_dir,
+		PGHOST     => $node->host,
+		PGPORT     => $node->port,
+		PGDATABASE => 'app',
+		PRIMARY    => 'host=' . $server->host . ' port=' . $server->port,
+		BACKUP     => $backup,
+		ARCHIVE    => $server->archive_dir,
+		OLD_PGDATA => $server->data_dir,
+		OLD_BIN    => "$installation/bin",
+		PGPORTOLD  => PostgreSQL::Test::Cluster::get_free_port(),
+		PGPORTNEW  => $node->port);
+}
+
+# Run a program on a machine; returns its output.  It must succeed.
+sub run_on
+{
+	my ($name, $what, @command) = @_;
+	my %environment = environment($name);
+	local @ENV{ keys %environment } = values %environment;
+	my $folder = Cwd::getcwd();
+	chdir $machines{$name}->host or die "could not change the folder: $!";
+	my ($out, $err) = ('', '');
+	my $result =
+	  IPC::Run::run(\@command, '<', '/dev/null', '>', \$out, '2>', \$err);
+	chdir $folder or die "$folder: $!";
+	ok($result, "run on the $name: $what") or diag("$out$err");
+	return $out;
+}
+
+sub query_on
+{
+	my ($name, $query, $database) = @_;
+	return run_on($name, $query, 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
+		'-c', $query, defined $database ? ('-d', $database) : ()) =~ s/\n\z//r;
+}
+
+sub control { return run_on($_[0], "pg_ctl $_[1]", 'pg_ctl', '-l', 'server.log', '-m', 'fast', $_[1]); }
+
+init_machine('server');
+control('server', 'start');
+
+#
+# What is done before and after a block that contains a text; each sub gets the machine
+#
+my ($loaded, $order);
+my $rows_in_order =
+  q{SELECT md5(string_agg(concat(name, ' ', body), ',' ORDER BY p.id, m.id)) FROM person AS p JOIN message AS m ON m.person_id = p.id};
+
+my %before = (
+	'pg_reload_conf' => sub {
+		$loaded = query_on($_[0], 'SELECT pg_conf_load_time()');
+	},
+
+	# What a reader of the page may have
+	'CREATE ROLE watcher' => sub {
+		query_on('server', $_) foreach (
+			q{SELECT sno_create_generator('orders', 60000), sno_create_flake('flake', 'snowflake', 1)},
+			q{SELECT sno_generate(1, 'orders'), sno_flake('flake'), sno_generate_at('2020-01-01')},
+			q{SELECT sno_create_key('url')},
+			q{INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits) VALUES (100, 'ours', '2020-01-01', 1000, 30, 8)});
+	},
+	'pg_restore --create' => sub { start_new($_[0]) },
+	'CREATE SUBSCRIPTION' => sub { start_new($_[0]) },
+	'DROP SUBSCRIPTION'   => sub {
+		query_on('server', q{INSERT INTO person (name) VALUES ('at the end')});
+	},
+	'pg_upgrade -d' => sub {
+		init_machine($_[0]);
+		control('server', 'stop');
+	},
+
+	# As after an upgrade from 17
+	'ALTER OPERATOR FAMILY' => sub {
+		foreach my $database ('app', 'app_test')
+		{
+			query_on('server',
+				'ALTER OPERATOR FAMILY ids.sno_ops USING btree DROP FUNCTION 6 (ids.sno, ids.sno);
+				ALTER OPERATOR FAMILY ids.sno_ops USING gist DROP FUNCTION 12 ("any", "any")',
+				$database);
+		}
+	},
+	'DROP EXTENSION sno' => sub {
+		query_on('server',
+			'INSERT INTO person (name) SELECT n FROM generate_series(1, 1000) AS n;
+			INSERT INTO message (person_id, body) SELECT id, n FROM person, generate_series(1, 2) AS n');
+		$order = query_on('server', $rows_in_order);
+	},
+);
+
+my $notes = NotedIds->new;
+my %after = (
+	'pg_reload_conf' => sub {
+		my ($name) = @_;
+		wait_until('the settings are loaded',
+			sub { query_on($name, 'SELECT pg_conf_load_time()') ne $loaded });
+	},
+	'pg_switch_wal' => sub {
+		wait_until(
+			'the WAL is in the archive',
+			sub {
+				query_on('server',
+					'SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) FROM pg_stat_archiver'
+				) eq 't';
+			});
+	},
+	'INSERT INTO person' => sub { check_ids($_[0]) },
+	'DROP SUBSCRIPTION' => sub {
+		is( query_on($_[0],
+				q{SELECT (SELECT count(*) FROM person WHERE name = 'at the end'), (SELECT string_agg(name, ',' ORDER BY name) FROM sno_catalog.sno_generator), (SELECT count(*) FROM sno_catalog.sno_layout WHERE id >= 100)}
+			),
+			'1|flake,orders|1',
+			'all rows, generators and layouts have moved');
+	},
+	'psql -q -f "$BACKUP/keys.sql"' => sub {
+		my $seal = q{SELECT sno_seal(bigint '1', 'url')};
+		is(query_on($_[0], $seal), query_on('server', $seal), 'the key is restored');
+	},
+
+	# Other parts of the page are about the server.
+	'sno.partitions = \'32768' => sub {
+		control($_[0], 'stop');
+		control('server', 'start');
+	},
+	'pg_upgrade -d' => sub {
+		check_ids($_[0]);
+		control($_[0], 'stop');
+		control('server', 'start');
+	},
+	'DROP EXTENSION sno' => sub {
+		is(query_on('server', $rows_in_order), $order, 'uuids have the order of the ids');
+		is(query_on('server', 'SELECT count(*) FROM pg_namespace WHERE nspname = $$sno_catalog$$'),
+			0, 'the extension is gone');
+	},
+	'TYPE sno USING' => sub {
+		is(query_on('server', $rows_in_order), $order, 'the ids are back');
+		check_ids('server');
+	});
+
+sub start_new
+{
+	my ($name) = @_;
+	init_machine($name);
+	control($name, 'start');
+	return;
+}
+
+# A machine makes ids, and finds no fault.
+sub check_ids
+{
+	my ($name) = @_;
+	$notes->add($name,
+		query_on($name,
+			'SELECT sno_generate(3) FROM generate_series(1, 100)'));
+	$notes->add("$name, named",
+		query_on($name,
+			q{SELECT sno_generate(3, name) FROM sno_catalog.sno_generator, generate_series(1, 100) WHERE name = 'orders'}
+		));
+	is(query_on($name, 'SELECT item, detail FROM sno_check() WHERE NOT ok'),
+		'', "$name: sno_check() finds no fault");
+	return;
+}
+
+#
+# The blocks
+#
+my $functions = '';
+my $output;
+while ($page =~ /^```(\w[^\n]*)\n(.*?)^```$/msg)
+{
+	my ($kind, $text) = ($1, $2);
+	my ($name) = $text =~ /\A(?:#|--) On the (.*)\n/;
+	my ($line) = grep { !/^(#|--) On the/ } split /\n/, $text;
+	$name //= 'server';
+	if ($kind eq 'text result')
+	{
+		my $expected = join '.*?', map { quotemeta } split /\.\.\./, $text;
+		$expected = '\A' if $text eq '';
+		like($output, qr/$expected\n?\z/, 'its result');
+		next;
+	}
+	my ($replaced) = grep { $text =~ /\Q$_/ } keys %replaced;
+	if (defined $replaced)
+	{
+		$replaced{$replaced}->();
+		next;
+	}
+	$_->($name) foreach map { $before{$_} } grep { $text =~ /\Q$_/ } sort keys %before;
+	if ($kind eq 'sql')
+	{
+		$output = run_on($name, $line, 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-c', '\set QUIET', '-f', text_file($text));
+	}
+	elsif ($kind eq 'sh')
+	{
+		$output = run_on($name, $line, 'bash', '-euc', "set -o pipefail\n$functions$text");
+		($functions) = $text =~ /^(\w+\(\) \{.*?^\}\n)/ms if $functions eq '';
+		$functions //= '';
+	}
+	else
+	{
+		fail("a block of kind $kind");
+	}
+	$_->($name) foreach map { $after{$_} } grep { $text =~ /\Q$_/ } sort keys %after;
+}
+$notes->check_unique('all machines');
+
+# A file with this text
+sub text_file
+{
+	my ($text) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir('block') . '/block.sql';
+	append_to_file($file, $text);
+	return $file;
+}
+
+#
+# The table of errors has each error of the sources that may be met in operation
+#
+my @known =
+  map { join '".*"', map { join '.*', map { quotemeta } split /\.\.\./ } split /"[^"]*"/ }
+  map { split /; / } $page =~ /^\| \w{5} \| ([^|]+) \|/mg;
+foreach my $file (split /\n/, qx(find '$top/src' -name '*.c'))
+{
+	my $source = slurp_file($file);
+	while ($source =~
+		/errcode\(ERRCODE_(CONFIGURATION_LIMIT_EXCEEDED|OBJECT_NOT_IN_PREREQUISITE_STATE|LOCK_NOT_AVAILABLE|OBJECT_IN_USE|UNDEFINED_TABLE|DEPENDENT_OBJECTS_STILL_EXIST|DATETIME_FIELD_OVERFLOW|SEQUENCE_GENERATOR_LIMIT_EXCEEDED)\),\s*errmsg\("((?:[^"\\]|\\.)*)"/g)
+	{
+		my $message = $2 =~ s/\\"/"/gr;
+		ok((grep { $message =~ /^$_/ } @known), "the page knows: $message");
+	}
+}
+
+foreach my $name (sort keys %machines)
+{
+	control($name, 'stop') if -e $machines{$name}->data_dir . '/postmaster.pid';
+}
+done_testing();
