@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+#
+# Django: migrations come from the models alone, inspectdb reads the database.
+
+export PYTHONPATH=$CLIENTS/python:$CLIENTS/python/test:. PYTHONDONTWRITEBYTECODE=yes
+export DJANGO_SETTINGS_MODULE=settings
+readme() { /usr/bin/python3 "$CLIENTS/python/test/readme.py" "$@"; }
+
+mkdir -p shop/migrations
+touch shop/__init__.py shop/migrations/__init__.py
+readme django >shop/models.py
+cat >shop/migrations/0001_extension.py <<'PYTHON'
+from django.contrib.postgres.operations import CreateExtension
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    operations = [CreateExtension("sno")]
+PYTHON
+cat >shop/admin.py <<'PYTHON'
+from django.contrib import admin
+from shop.models import Customer, Order
+
+admin.site.register(Customer)
+
+
+@admin.register(Order)
+class OrderAdmin(admin.ModelAdmin):
+    list_display = ["id", "customer"]
+    search_fields = ["id"]
+PYTHON
+cat >urls.py <<'PYTHON'
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [path("admin/", admin.site.urls)]
+PYTHON
+cat >settings.py <<'PYTHON'
+import os
+
+SECRET_KEY = "secret"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "sno.django",
+    "shop",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "urls"
+ALLOWED_HOSTS = ["*"]
+DATABASES = {
+    "default": {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
+}
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
+USE_TZ = True
+PYTHON
+
+django_is() { /usr/bin/python3 -c "import django, sys; sys.exit(django.VERSION < ($1))"; }
+
+django() { /usr/bin/python3 -B -m django "$@"; }
+
+works 'check' django check
+works 'makemigrations' django makemigrations shop
+works 'migrate to the extension' django migrate shop 0001
+create_extension
+works 'migrate' django migrate
+all_is_well 'migrate'
+works 'the models are as migrated' django makemigrations --check
+works 'migrate does nothing more' django migrate
+is "$(grep -c 'No migrations to apply' said)" 1 'and says so'
+
+# The tests of an application: they make a database by the migrations.
+cp "$CLIENTS/python/test/django_models.py" shop/tests.py
+works 'an application' django test shop
+is "$(grep -c '^OK' said)" 1 'its tests pass'
+
+# The driver that Django prefers is psycopg 3, if it can use that.
+if django_is 4,2; then
+    mkdir without
+    echo 'raise ImportError' >without/psycopg.py
+    works 'an application, by psycopg 2' env PYTHONPATH="without:$PYTHONPATH" \
+        /usr/bin/python3 -B -m django test shop
+fi
+
+works 'inspectdb' django inspectdb customers orders
+is "$(grep -E '^class|sno|models.ForeignKey' said)" "class Customers(models.Model):
+    id = sno.django.SnoField(primary_key=True)
+class Orders(models.Model):
+    id = sno.django.SnoField(primary_key=True)
+    customer = models.ForeignKey(Customers, models.DO_NOTHING)" 'it knows the type'
+works 'inspectdb of all' django inspectdb --include-views --include-partitions
+is "$(sed -n 's/^class \(.*\)(.*/\1/p' said | grep -vE '^(Auth|Django)')" 'Customers
+Orders' 'it makes models of the tables of the user only'
+
+sed -i 's/    name = .*/&\n    referrer = SnoField(null=True)\n    number = SnoField(meta=3, null=True)/' shop/models.py
+works 'makemigrations of new fields' django makemigrations shop
+works 'migrate the new fields' django migrate
+django_is 5,0 && is "$(sql -c "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'customers'::regclass
+    ORDER BY adnum")" 'sno_generate(1)
+sno_generate(3)' 'a field that is no key can have a default'
+works 'no change is left' django makemigrations --check
+works 'migrate back' django migrate shop 0002
+all_is_well 'migrate back'
+works 'migrate back to the extension' django migrate shop 0001
+extension_is_kept 'migrate back to the extension'
