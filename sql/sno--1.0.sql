@@ -496,12 +496,12 @@ COMMENT ON OPERATOR @> (anyrange, sno) IS
 
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE C IMMUTABLE PARALLEL SAFE
 SUPPORT sno_range_support;
 COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
     'whether the uuid is one that sno_to_uuidv8() made of an id whose time, '
-    'sno_timestamp(), is in the range; false for any other uuid; uses '
-    'indexes on the uuid';
+    'sno_timestamp(), is in the range; false for any other uuid, also if the '
+    'range is null; uses indexes on the uuid';
 
 --
 -- operator classes
@@ -1013,7 +1013,8 @@ BEGIN
     END IF;
     IF key = 'uuid'::regtype THEN
         to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
-        to_time := format('%1$s.sno_timestamp(%1$s.sno_from_uuidv8($1::uuid))', sno);
+        -- All that has to do with time is in the first 6 bytes, of other uuids, too.
+        to_time := format('%1$s.sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || ''\x00000000'')::%1$s.sno)', sno);
     ELSE
         to_bound := format('%s.sno_min($1)::text', sno);
         to_time := format('%1$s.sno_timestamp($1::%1$s.sno)', sno);
@@ -1128,8 +1129,7 @@ COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interva
     'if the time is out of range, 22023 if ahead or keep is negative, 42809 '
     'for any other table, 42501 unless the caller has the rights of its '
     'owner, 42P07 if the name of a new partition is taken, 23514 if the '
-    'default partition has rows for it, 22P02 if a partition begins or ends '
-    'at a uuid that is no id';
+    'default partition has rows for it';
 
 --
 -- flakes: ids of other systems

@@ -24,7 +24,8 @@
 
 enum
 {
-	META, PREFIX, COLUMNS
+	META = 1, PREFIX,
+	COLUMNS = PREFIX
 };
 
 static const Oid column_types[COLUMNS] = {INT4OID, TEXTOID};
@@ -70,12 +71,15 @@ read_prefixes(void)
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Datum		values[COLUMNS];
-		bool		null[COLUMNS];
+		Datum		meta,
+					prefix;
+		bool		no_meta,
+					no_prefix;
 
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, null);
-		if (!null[META] && !null[PREFIX])
-			read[(uint8) DatumGetInt32(values[META])] = TextDatumGetCString(values[PREFIX]);
+		meta = heap_getattr(tuple, META, RelationGetDescr(rel), &no_meta);
+		prefix = heap_getattr(tuple, PREFIX, RelationGetDescr(rel), &no_prefix);
+		if (!no_meta && !no_prefix && (uint32) DatumGetInt32(meta) <= SNO_META_MAX)
+			read[DatumGetInt32(meta)] = TextDatumGetCString(prefix);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

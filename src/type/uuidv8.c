@@ -45,7 +45,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Get the id of such a uuid.  If it is none, tell why; else the result is NULL. */
+/* Get the id of such a uuid, and return NULL.  If it is none, return the reason. */
 static const char *
 decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
@@ -98,8 +98,8 @@ sno_is_uuidv8(PG_FUNCTION_ARGS)
 }
 
 /*
- * The planner support function of sno_is_uuidv8().  Where uuids are asked whether they are
- * ids, nearly all are.
+ * The planner support function of sno_is_uuidv8().  Most uuids that are asked are ids, but
+ * those that aren't must not seem to be none.
  */
 PG_FUNCTION_INFO_V1(sno_is_uuidv8_support);
 Datum
@@ -109,7 +109,7 @@ sno_is_uuidv8_support(PG_FUNCTION_ARGS)
 
 	if (!IsA(request, SupportRequestSelectivity))
 		PG_RETURN_POINTER(NULL);
-	((SupportRequestSelectivity *) request)->selectivity = 1.0;
+	((SupportRequestSelectivity *) request)->selectivity = 0.9;
 	PG_RETURN_POINTER(request);
 }
 
@@ -120,7 +120,12 @@ sno_during(PG_FUNCTION_ARGS)
 {
 	Sno			id;
 
+	/* A uuid that is no id is in no range, not even in an unknown one. */
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
 	if (decode_uuidv8(PG_GETARG_UUID_P(0), &id) != NULL)
 		PG_RETURN_BOOL(false);
+	if (PG_ARGISNULL(1))
+		PG_RETURN_NULL();
 	PG_RETURN_BOOL(sno_range_has(fcinfo, PG_GETARG_RANGE_P(1), &id));
 }

@@ -168,20 +168,22 @@ for (1 .. 20)
 close_session($_)                 foreach ($here,  $there);
 $_->check_unique('two databases') foreach ($notes, $elsewhere);
 
-# Definitions belong to a server: logical replication neither changes those of
-# the subscriber nor stops because of them.
+# Definitions belong to a server, and prefixes do, too: logical replication neither changes
+# those of the subscriber nor stops because of them.
 my $subscriber = server('subscriber');
 $subscriber->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
 CREATE TABLE item (id sno PRIMARY KEY);
 SELECT sno_create_generator('small', 4000);
+INSERT INTO sno_catalog.sno_prefix VALUES (7, 'ours');
 });
 $node->safe_psql(
 	'postgres', q{
 DROP TABLE numbers, workers;
 CREATE TABLE item (id sno PRIMARY KEY);
 INSERT INTO item VALUES (sno_generate(1, 'small'));
+INSERT INTO sno_catalog.sno_prefix VALUES (7, 'copied'), (8, 'eight');
 CREATE PUBLICATION everything FOR ALL TABLES;
 });
 my $connection = $node->connstr . ' dbname=postgres';
@@ -197,6 +199,9 @@ SELECT sno_create_generator('late', 3003);
 INSERT INTO item VALUES (sno_generate(1, 'late'));
 UPDATE sno_catalog.sno_generator SET meta = 7 WHERE name = 'late';
 SELECT sno_drop_generator('small');
+UPDATE sno_catalog.sno_prefix SET prefix = 'theirs' WHERE meta = 7;
+INSERT INTO sno_catalog.sno_prefix VALUES (9, 'nine');
+DELETE FROM sno_catalog.sno_prefix WHERE meta = 8;
 INSERT INTO item VALUES (sno_generate(7, 'late'));
 });
 $node->wait_for_catchup('everything');
@@ -206,6 +211,8 @@ is( $subscriber->safe_psql(
 		'postgres', 'SELECT name, partition FROM sno_catalog.sno_generator'),
 	'small|4000',
 	'definitions are not replicated');
+is( $subscriber->safe_psql('postgres', 'TABLE sno_catalog.sno_prefix'),
+	'7|ours', 'prefixes are not replicated');
 $notes->add('subscriber',
 	$subscriber->safe_psql('postgres', ids_of(100, 'small')));
 $notes->check_unique('two servers');

@@ -1,4 +1,4 @@
-"""The examples of README.md."""
+"""The examples of clients/python/README.md."""
 
 import os
 import re
