@@ -1,0 +1,3 @@
+module sno.example/go
+
+go 1.19
