@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# The package as pip installs it, from a copy of the folder.
+# The package as pip installs it, from a copy of the folder (clients/python/README.md).
 
 /usr/bin/python3 -c 'import setuptools, pip' 2>/dev/null || skip_all 'no pip'
 
