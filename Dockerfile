@@ -12,7 +12,7 @@ RUN apt-get update && \
     apt-get install -y --no-install-recommends \
         gcc libc6-dev libpq-dev libssl-dev make "postgresql-server-dev-$PG_MAJOR" && \
     rm -rf /var/lib/apt/lists/*
-COPY Makefile META.json README.md CHANGELOG.md *.control /sno/
+COPY Makefile README.md *.control /sno/
 COPY doc /sno/doc
 COPY sql /sno/sql
 COPY src /sno/src

@@ -26,7 +26,7 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.c
 sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
 
 # They link to each other, so they keep their folders.
-DOCUMENTS = $(foreach files, README.md CHANGELOG.md doc/*.md doc/bench/*.svg, $(call sources,$(files)))
+DOCUMENTS = $(foreach files, README.md doc/*.md doc/bench/*.svg, $(call sources,$(files)))
 
 # libpq is linked to a library of its own, which the registry client alone loads.
 LIBPQ_OBJS = src/registry/libpq.o
