@@ -25,9 +25,6 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.c
 # Files of the sources that match the pattern, from srcdir on.
 sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
 
-# They link to each other, so they keep their folders.
-DOCUMENTS = $(foreach files, README.md doc/*.md doc/bench/*.svg, $(call sources,$(files)))
-
 # libpq is linked to a library of its own, which the registry client alone loads.
 LIBPQ_OBJS = src/registry/libpq.o
 LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
@@ -74,22 +71,26 @@ uninstall: uninstall-libpq-library
 uninstall-libpq-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_LIBRARY)'
 
-documents_folder = $(DESTDIR)$(docdir)/$(docmoduledir)/sno
-install: install-documents
-install-documents:
-	$(MKDIR_P) $(addprefix '$(documents_folder)'/, $(sort $(dir $(DOCUMENTS))))
-	set -e; for file in $(DOCUMENTS); do \
-		$(INSTALL_DATA) "$(srcdir)/$$file" '$(documents_folder)'/"$$file"; \
+# PGXS would put DOCS into one folder, together with those of all extensions.  These
+# name and show each other, so they keep their folders, in one of sno's own.
+DOCS = README.md $(call sources,doc/*.md) $(call sources,doc/*/*.svg)
+docs = '$(DESTDIR)$(docdir)/$(docmoduledir)/sno'
+install: install-docs
+install-docs:
+	for file in $(DOCS); do \
+		$(MKDIR_P) $(docs)/$$(dirname $$file) && \
+		$(INSTALL_DATA) $(srcdir)/$$file $(docs)/$$file || exit; \
 	done
-uninstall: uninstall-documents
-uninstall-documents:
-	rm -rf '$(documents_folder)'
-.PHONY: install-libpq-library uninstall-libpq-library install-documents uninstall-documents
+uninstall: uninstall-docs
+uninstall-docs:
+	rm -rf $(docs)
+.PHONY: install-libpq-library uninstall-libpq-library install-docs uninstall-docs
 
-# The archive of the last commit, for PGXN.
-archive = sno-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' $(srcdir)/META.json)
+# The archive for PGXN, of what is committed.
+RELEASE = sno-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' $(srcdir)/META.json)
 dist:
-	git -C '$(srcdir)' archive --prefix=$(archive)/ --output='$(CURDIR)/$(archive).zip' HEAD
+	@test -e $(srcdir)/.git || { echo "make dist needs a git checkout" >&2; exit 1; }
+	git -C $(srcdir) archive --prefix=$(RELEASE)/ --output=$(CURDIR)/$(RELEASE).zip HEAD
 .PHONY: dist
 
 # Without IPC::Run each of the TAP tests would fail.

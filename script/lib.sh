@@ -143,24 +143,3 @@ clear_away() {
     stop_server "$work/server" || true
     rm -rf "$work"
 }
-
-need_for_packages() {
-    need build-essential fakeroot debhelper lintian libpq-dev libssl-dev postgresql-all \
-        postgresql-server-dev-all
-}
-
-# build_packages FOLDER: build Debian's packages of a copy of the tree in $work, source
-# and binary, and test them.  They are in $work then.  The first release closes no bug
-# of Debian.
-build_packages() {
-    local version source
-    version=$(cd "$work/$1" && dpkg-parsechangelog -S Version)
-    source=postgresql-sno-${version%-*}
-    as_user mv "$work/$1" "$work/$source"
-    as_user tar --create --gzip --directory="$work" --exclude="$source/debian" \
-        --file="$work/${source%-*}_${version%-*}.orig.tar.gz" "$source"
-    (cd "$work/$source" && quietly "$work/package.log" \
-        as_user env PG_UPDATECONTROL=yes dpkg-buildpackage --no-sign) &&
-        as_user lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs \
-            "$work/${source%-*}_${version}_$(dpkg --print-architecture).changes"
-}

@@ -198,8 +198,8 @@ check_restored('custom');
 
 # By a superuser, for the owner
 $target->safe_psql('postgres', 'CREATE DATABASE super');
-dump_as('super', 'postgres', '-Fc');
-restore($target, 'super', 'super', 'postgres');
+dump_as('super', scalar getpwuid($>), '-Fc');
+restore($target, 'super', 'super', scalar getpwuid($>));
 check_restored('super');
 
 # Section by section

@@ -139,7 +139,7 @@ sub check_dump
 	}
 	return;
 }
-check_dump('app', 'new_owner', 'postgres');
+check_dump('app', 'new_owner', scalar getpwuid($>));
 
 #
 # A role that may create the extension, but does not own the database
@@ -185,7 +185,7 @@ REASSIGN OWNED BY installer TO new_owner;
 DROP OWNED BY installer;
 DROP ROLE installer});
 check_rights('installed', 'new_owner', 'guest');
-check_dump('installed', 'new_owner', 'postgres');
+check_dump('installed', 'new_owner', scalar getpwuid($>));
 
 # All that the role owns is dropped: the extension with the schema of its
 # tables.

@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+#
+# Folders with a Debian in each, in $chroots.
+
+# make_chroot SUITE[-arm64]: make the folder completely, or not at all.
+make_chroot() {
+    local root=$chroots/$1 suite=${1%-*} arch=()
+    [ "$suite" = "$1" ] || arch=(--arch="${1#*-}")
+    [ ! -d "$root" ] || return 0
+
+    say "making $root"
+    need debootstrap
+    as_root mkdir -p "$chroots"
+    as_root rm -rf "$root.part"
+    quietly "$work/debootstrap.log" as_root debootstrap --variant=minbase \
+        --include=ca-certificates "${arch[@]}" "$suite" "$root.part" ||
+        die "could not make $root"
+    # Packages that are installed there must not start a server, nor create one, and
+    # need not be flushed to disk one by one.
+    as_root tee "$root.part/usr/sbin/policy-rc.d" >/dev/null <<<$'#!/bin/sh\nexit 101'
+    as_root chmod +x "$root.part/usr/sbin/policy-rc.d"
+    as_root mkdir "$root.part/etc/postgresql-common"
+    as_root tee "$root.part/etc/postgresql-common/createcluster.conf" >/dev/null <<<'create_main_cluster = false'
+    as_root tee "$root.part/etc/dpkg/dpkg.cfg.d/sno" >/dev/null <<<$'force-confold\nforce-unsafe-io'
+    if [ "$suite" = sid ]; then
+        # PostgreSQL 19 is still in experimental.  apt takes only these packages there.
+        sed 's/ sid / experimental /' "$root.part/etc/apt/sources.list" |
+            as_root tee "$root.part/etc/apt/sources.list.d/experimental.list" >/dev/null
+        as_root tee "$root.part/etc/apt/preferences.d/sno" >/dev/null <<'END'
+Package: postgresql-19 postgresql-*-19 libpq5 libpq-dev
+Pin: release a=experimental
+Pin-Priority: 990
+END
+        # A mirror's sid may be old, and its lists may have expired.
+        as_root tee "$root.part/etc/apt/apt.conf.d/sno" >/dev/null <<<'Acquire::Check-Valid-Until "false";'
+    fi
+    as_root mv "$root.part" "$root"
+}
+
+# enter CHROOT COMMAND...: the checkout is /sno there.  Mounts and processes belong
+# to the command, and end with it.  chroot is not enough: in it, users may not have
+# namespaces.
+enter() {
+    as_root mkdir -p "$chroots/$1/sno"
+    # shellcheck disable=SC2016
+    as_root unshare --mount --pid --fork --kill-child bash -euc '
+        mount --bind "$0" "$0"
+        mount --bind "$1" "$0/sno"
+        mount -t proc proc "$0/proc"
+        mount -t tmpfs tmpfs "$0/dev/shm"
+        cd "$0"
+        pivot_root . .
+        umount --lazy .
+        cd /
+        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
+    ' "$chroots/$1" "$top" "${@:2}"
+}
