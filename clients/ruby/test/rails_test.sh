@@ -8,7 +8,7 @@ ruby_home=$CLIENTS/ruby
 
 # The gem, as it is installed.
 cp -r "$ruby_home" source
-works 'gem build' gem build -C source --output "$PWD/sno.gem" activerecord-sno.gemspec
+works 'gem build' env -C source gem build --output "$PWD/sno.gem" activerecord-sno.gemspec
 works 'gem install' gem install --local --ignore-dependencies --no-document --install-dir "$PWD/gems" sno.gem
 is "$(cd gems/gems/activerecord-sno-* && find . -type f | sort)" \
 './README.md
