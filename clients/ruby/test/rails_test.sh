@@ -16,6 +16,12 @@ is "$(cd gems/gems/activerecord-sno-* && find . -type f | sort)" \
 ./lib/sno.rb
 ./lib/sno/active_record.rb' 'the gem has what is needed'
 
+# The line of clients/ruby/README.md for Rails, which requires what the Gemfile names.
+example 'ruby Gemfile' >Gemfile
+works 'Gemfile' env GEM_PATH="$PWD/gems:$(gem env path)" /usr/bin/ruby -rbundler/setup \
+    -e 'Bundler.require; require "active_record"; ActiveRecord::Base
+        ActiveRecord::Type.lookup(:sno, adapter: :postgresql)'
+
 cat >database.rb <<'RUBY'
 require ENV["ADAPTER"] if ENV["ADAPTER"]
 require "active_record"
