@@ -1,0 +1,58 @@
+// What the tests share.
+
+'use strict'
+
+const assert = require('assert')
+const fs = require('fs')
+const Module = require('module')
+const path = require('path')
+
+let tests = 0
+
+function ok(name) {
+  console.log(`ok ${++tests} - ${name}`)
+}
+
+function same(seen, wanted, name) {
+  assert.deepStrictEqual(seen, wanted, name)
+  ok(name)
+}
+
+async function fails(error, action, name) {
+  await assert.rejects(async () => (typeof action === 'function' ? action() : action), error, name)
+  ok(name)
+}
+
+// skipUnless(PACKAGE...)
+function skipUnless(...packages) {
+  for (const name of packages) {
+    try {
+      require.resolve(name)
+    } catch {
+      console.log(`1..0 # SKIP no ${name}`)
+      process.exit(0)
+    }
+  }
+}
+
+// What the block of README.md with this name declares.
+function readme(name, ...declared) {
+  const file = path.join(__dirname, '../README.md')
+  const [, code] = fs.readFileSync(file, 'utf8').match(RegExp('^```js ' + name + '\\n([^]*?)^```$', 'm'))
+  const block = new Module(`${file}:${name}`)
+  block.filename = file
+  block.paths = module.paths
+  block._compile(`${code}\nmodule.exports = { ${declared.join()} }`, file)
+  return block.exports
+}
+
+function run(test) {
+  test().then(
+    () => console.log(`1..${tests}`),
+    (error) => {
+      console.log(`not ok ${tests + 1} - ${error.stack.replace(/\n/g, '\n# ')}`)
+      process.exit(1)
+    })
+}
+
+module.exports = { assert, fails, ok, readme, run, same, skipUnless }
