@@ -1,8 +1,10 @@
-// What the tests share.
+// What the tests share.  Those in shell take the blocks of clients/javascript/README.md by
+// application.sh.
 
 'use strict'
 
 const assert = require('assert')
+const { execFileSync } = require('child_process')
 const fs = require('fs')
 const Module = require('module')
 const path = require('path')
@@ -46,6 +48,17 @@ function readme(name, ...declared) {
   return block.exports
 }
 
+const psql = (sql) => execFileSync('psql', ['-qXAt', '-c', sql], { encoding: 'utf8' })
+
+// What belongs to the extension.
+const extension = () => psql('\\dx+ sno')
+
+// The tables of clients/tables.sql, as they are.
+const tables = () => psql(`
+  SELECT relname, attname, format_type(atttypid, NULL), attnotnull, pg_get_expr(adbin, adrelid)
+  FROM pg_attribute JOIN pg_class AS c ON attrelid = c.oid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
+  WHERE relname IN ('customers', 'orders') AND attnum > 0 ORDER BY relname, attnum`)
+
 function run(test) {
   test().then(
     () => console.log(`1..${tests}`),
@@ -55,4 +68,4 @@ function run(test) {
     })
 }
 
-module.exports = { assert, fails, ok, readme, run, same, skipUnless }
+module.exports = { assert, extension, fails, ok, psql, readme, run, same, skipUnless, tables }

@@ -1,0 +1,16 @@
+'use strict'
+
+const arrayTypes = require('./array_types.js')
+
+// The driver reads NULL in an array as this text, which no id has.
+const withNulls = (value) => (
+  Array.isArray(value) ? value.map(withNulls) : value === 'NULL' ? null : value)
+
+exports.registerSno = async function registerSno(sql) {
+  const { parsers } = sql.options
+  for (const { typarray } of await sql.unsafe(arrayTypes)) {
+    const parse = parsers[typarray]
+    if (!parse) throw new Error('registerSno() needs the option fetch_types')
+    parsers[typarray] = Object.assign((text) => withNulls(parse(text)), { array: true })
+  }
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+#
+# Sequelize: sync changes tables as the models are, migrations, other calls list and drop
+# tables.
+
+# shellcheck source=SCRIPTDIR/application.sh
+. "$CLIENTS/javascript/test/application.sh"
+application sequelize sequelize pg
+create_extension
+cat >sequelize.js <<'JS'
+const assert = require('assert')
+const { Op, QueryTypes, Sequelize, literal } = require('sequelize')
+const { SNO } = require('postgresql-sno/sequelize')
+const { isSno, meta, range } = require('postgresql-sno')
+const { define } = require('./models')
+const { example } = require('./queries')
+
+const sequelize = new Sequelize({
+  dialect: 'postgres',
+  host: process.env.PGHOST,
+  port: process.env.PGPORT,
+  username: process.env.PGUSER,
+  password: process.env.PGPASSWORD,
+  database: process.env.PGDATABASE,
+  logging: false,
+})
+const models = define(sequelize)
+
+async function main() {
+  const shown = await eval(`async () => { ${process.argv[2]} }`)()
+  if (shown) console.log(shown)
+  await sequelize.close()
+}
+
+main()
+JS
+
+sequelize() { node sequelize.js "$1"; }
+
+works 'sync' sequelize 'await sequelize.sync()'
+all_is_well 'sync'
+works 'sync, with alter' sequelize 'await sequelize.sync({ alter: true })'
+all_is_well 'sync, with alter'
+works 'sync, with force' sequelize 'await sequelize.sync({ force: true })'
+all_is_well 'sync, with force'
+
+sql -c 'TRUNCATE customers, orders'
+works 'queries' sequelize "
+const found = await example(models)
+const ada = await models.Customer.findOne()
+assert(isSno(ada.id) && meta(ada.id) === 1)
+assert.deepStrictEqual(found.map((row) => [row.name, row.orders.map((order) => order.related)]), [['Ada', [[ada.id, null]]]])
+
+await models.Order.bulkCreate([{ customer_id: ada.id, related: [] }, { customer_id: ada.id, related: null }])
+const orders = await models.Order.findAll({ order: ['id'] })
+assert.deepStrictEqual(orders.map((row) => row.related), [[ada.id, null], [], null])
+assert.strictEqual(await models.Order.count({ where: { related: { [Op.contains]: [ada.id] } } }), 1)
+assert.strictEqual(await models.Customer.count({ where: { id: { [Op.in]: [ada.id] } } }), 1)
+assert.strictEqual((await sequelize.query('SELECT name FROM customers WHERE id = ANY (\$1)',
+  { bind: [[ada.id]], type: QueryTypes.SELECT })).length, 1)
+assert.strictEqual(await models.Customer.count({ where: { id: { [Op.between]: range(null, new Date(0)) } } }), 0)
+assert.strictEqual((await sequelize.query('SELECT name FROM customers WHERE id <@ tstzrange(\$1, NULL)',
+  { bind: [new Date(Date.now() - 3600000)], type: QueryTypes.SELECT })).length, 1)
+await sequelize.transaction((transaction) => ada.update({ name: 'Ada L.' }, { transaction }))
+assert.strictEqual((await models.Customer.findByPk(ada.id)).name, 'Ada L.')
+
+await assert.rejects(() => models.Customer.findByPk('no'), (error) => error.parent.code === '22P02')
+await assert.rejects(() => models.Order.create({ customer_id: 'no' }), (error) => error.parent.code === '22P02')
+await assert.rejects(() => models.Order.create({ customer_id: ada.id, related: ['no'] }), (error) => error.parent.code === '22P02')
+"
+
+works 'showAllTables' sequelize \
+    'return (await sequelize.getQueryInterface().showAllTables()).sort().join()'
+is "$(cat said)" 'customers,orders' 'it finds the tables of the user only'
+works 'drop' sequelize 'await sequelize.drop()'
+extension_is_kept 'drop'
+works 'sync after drop' sequelize 'await sequelize.sync()'
+works 'dropAllTables' sequelize 'await sequelize.getQueryInterface().dropAllTables()'
+is "$(columns)" '' 'it drops the tables of the user'
+
+works 'migration up' sequelize "
+const query = sequelize.getQueryInterface()
+await query.createTable('customers', {
+  id: { type: SNO, primaryKey: true, defaultValue: literal('sno_generate(1)') },
+  name: { type: Sequelize.TEXT, allowNull: false },
+})
+await query.createTable('orders', {
+  id: { type: 'sno', primaryKey: true, defaultValue: literal('sno_generate(2)') },
+  related: Sequelize.ARRAY(SNO),
+})
+await query.addColumn('orders', 'customer_id', { type: SNO, allowNull: false, references: { model: 'customers', key: 'id' } })
+"
+all_is_well 'migration up'
+works 'migration down' sequelize "
+const query = sequelize.getQueryInterface()
+await query.removeColumn('orders', 'customer_id')
+await query.dropTable('orders')
+await query.dropTable('customers')
+"
+is "$(columns)" '' 'migration down: the tables are gone'
+extension_is_kept 'migration down'

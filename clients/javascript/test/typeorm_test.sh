@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+#
+# TypeORM: synchronize changes tables as the entities are, migration:generate compares
+# them, queries.
+
+# shellcheck source=SCRIPTDIR/application.sh
+. "$CLIENTS/javascript/test/application.sh"
+application typeorm typeorm pg
+create_extension
+
+# typeorm SCRIPT: with the data source connected.
+typeorm() {
+    node -e "
+    const assert = require('assert')
+    const { Any, Between, Raw } = require('typeorm')
+    const { isSno, meta, range } = require('postgresql-sno')
+    const { dataSource } = require('./data-source')
+    const { example } = require('./queries')
+    async function main() {
+      await dataSource.initialize()
+      $1
+      await dataSource.destroy()
+    }
+    main()"
+}
+
+typeorm_migration() {
+    node node_modules/typeorm/cli.js "migration:$1" --dataSource data-source.js "${@:2}"
+}
+
+works 'migration:generate' typeorm_migration generate --outputJs --pretty first
+mv ./*-first.js 1-migration.js
+is "$(grep -oE '(CREATE|ALTER|DROP) (TABLE|VIEW) "\w+"' 1-migration.js)" 'CREATE TABLE "customers"
+CREATE TABLE "orders"
+ALTER TABLE "orders"
+ALTER TABLE "orders"
+DROP TABLE "orders"
+DROP TABLE "customers"' 'it is about the entities only'
+works 'migration:run' typeorm_migration run
+all_is_well 'migration:run'
+works 'migration:generate finds nothing to do' typeorm_migration generate --check second
+works 'migration:revert' typeorm_migration revert
+is "$(columns)" '' 'it drops the tables'
+extension_is_kept 'migration:revert'
+
+works 'synchronize' typeorm 'await dataSource.synchronize()'
+all_is_well 'synchronize'
+works 'synchronize again' typeorm 'await dataSource.synchronize()'
+all_is_well 'synchronize again'
+
+sql -c 'TRUNCATE customers, orders'
+works 'queries' typeorm "
+const customers = dataSource.getRepository('Customer')
+const orders = dataSource.getRepository('Order')
+const found = await example(dataSource)
+const [ada] = await customers.find()
+assert(isSno(ada.id) && meta(ada.id) === 1)
+assert.deepStrictEqual(found.map((order) => [order.related, order.customer.name]), [[[ada.id, null], 'Ada']])
+
+await orders.save([{ customer: ada, related: [] }, { customer: ada, related: null }])
+const related = (await orders.find({ order: { id: 'ASC' } })).map((order) => order.related)
+assert.deepStrictEqual(related, [[ada.id, null], [], null])
+assert.strictEqual(await customers.countBy({ id: Any([ada.id]) }), 1)
+assert.strictEqual(await customers.countBy({ id: Between(...range(null, new Date(0))) }), 0)
+assert.strictEqual(await customers.countBy({
+  id: Raw((id) => id + ' <@ tstzrange(:after, NULL)', { after: new Date(Date.now() - 3600000) }) }), 1)
+await dataSource.transaction((manager) => manager.update('Customer', ada.id, { name: 'Ada L.' }))
+assert.strictEqual((await customers.findOneBy({ id: ada.id })).name, 'Ada L.')
+await assert.rejects(() => customers.findOneBy({ id: 'no' }), (error) => error.code === '22P02')
+await assert.rejects(() => orders.save({ customer: ada, related: ['no'] }), (error) => error.code === '22P02')
+"
+
+works 'synchronize, and drop before' typeorm 'await dataSource.synchronize(true)'
+all_is_well 'synchronize, and drop before'
+works 'schema:drop' node node_modules/typeorm/cli.js schema:drop --dataSource data-source.js
+is "$(columns)" '' 'it drops the tables of the user'
+extension_is_kept 'schema:drop'

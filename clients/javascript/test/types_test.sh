@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+#
+# The types, as TypeScript sees them from modules of both kinds.
+
+# shellcheck source=SCRIPTDIR/application.sh
+. "$CLIENTS/javascript/test/application.sh"
+application types typescript pg postgres drizzle-orm sequelize typeorm @types/pg
+
+cat >uses.ts <<'TS'
+import { range, parse, isSno, meta, timestamp, toBytes, fromUuidV8, type Sno } from 'postgresql-sno'
+import { registerSno } from 'postgresql-sno/pg'
+import * as postgresJs from 'postgresql-sno/postgres'
+import { sno } from 'postgresql-sno/drizzle'
+import { SNO } from 'postgresql-sno/sequelize'
+import * as forTypeorm from 'postgresql-sno/typeorm'
+import { Pool } from 'pg'
+import postgres from 'postgres'
+import { pgTable, text } from 'drizzle-orm/pg-core'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { between, inArray } from 'drizzle-orm'
+import { DataTypes, Sequelize } from 'sequelize'
+import { DataSource, EntitySchema } from 'typeorm'
+
+const id: Sno = parse('nerfoeusqoxgw25d')
+const at: Date = timestamp(id)
+const byte: number = meta(id)
+const bytes: Uint8Array = toBytes(id)
+const text16: string = id
+const [from, to]: [Sno, Sno] = range(at, null)
+if (isSno(text16)) meta(text16)
+
+// @ts-expect-error: any text is no id
+const wrong: Sno = 'nerfoeusqoxgw25d'
+// @ts-expect-error
+meta('nerfoeusqoxgw25d')
+// @ts-expect-error: a number is no time
+range(1)
+// @ts-expect-error
+fromUuidV8(1)
+
+const pool = new Pool({ onConnect: registerSno })
+postgresJs.registerSno(postgres())
+// @ts-expect-error
+registerSno('client')
+
+const customers = pgTable('customers', { id: sno('id').primaryKey(), name: text('name'), related: sno('related').array() })
+async function queries() {
+  const [row] = await drizzle({ client: pool }).select().from(customers)
+    .where(between(customers.id, from, to))
+  const key: Sno = row!.id
+  const related: Sno[] | null = row!.related
+  inArray(customers.id, [key])
+  // @ts-expect-error: any text is no id
+  inArray(customers.id, ['no'])
+  return related
+}
+
+new Sequelize().define('customers', { id: { type: SNO, primaryKey: true }, related: DataTypes.ARRAY(SNO) })
+
+const source = new DataSource({ type: 'postgres', entities: [new EntitySchema<{ id: Sno }>({
+  name: 'Customer', columns: { id: { type: forTypeorm.sno, primary: true } } })] })
+forTypeorm.registerSno(source)
+
+export { byte, bytes, queries, wrong }
+TS
+cp uses.ts uses.mts
+cp uses.ts uses.cts
+
+# types MODULE RESOLUTION FILE...
+types() {
+    works "tsc --strict, $*" node_modules/.bin/tsc --strict --noEmit --skipLibCheck --target es2022 \
+        --esModuleInterop --module "$1" --moduleResolution "$2" "${@:3}"
+}
+
+types nodenext nodenext uses.mts uses.cts
+types esnext bundler uses.ts
