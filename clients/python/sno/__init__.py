@@ -131,7 +131,9 @@ class Sno(str):
 
 
 def check_aware(at: datetime) -> datetime:
-    """Return the time; raise ValueError if it has no time zone."""
+    """Return the time; raise ValueError if it has no time zone, TypeError if it is none."""
+    if not isinstance(at, datetime):
+        raise TypeError(f"not a datetime: {at!r}")
     if at.utcoffset() is None:
         raise ValueError(f"the time has no time zone: {at!r}")
     return at

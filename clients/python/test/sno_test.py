@@ -128,6 +128,7 @@ except ValueError as error:
     same(str(error), "not a sno: 'BRPK'", "the error tells the value")
 
 # Bounds.
+raises(TypeError, lambda: Sno.min(datetime(2026, 7, 1).date()), "a date is no time")
 utc = datetime(2026, 7, 1, 12, 0, 0, 7999, timezone.utc)
 east = utc.astimezone(timezone(timedelta(hours=5, minutes=30)))
 same(Sno.min(utc).timestamp, utc.replace(microsecond=4000), "the lowest id of the 4 ms")

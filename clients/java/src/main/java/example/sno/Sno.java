@@ -28,7 +28,7 @@ public final class Sno implements Comparable<Sno>, Serializable {
     public static Sno parse(String text) {
         long head = 0;
         long tail = 0;
-        boolean good = text.length() == 16;
+        boolean good = text != null && text.length() == 16;
         for (int i = 0; good && i < 16; i++) {
             int digit = DIGITS.indexOf(text.charAt(i));
             good = digit >= 0;
