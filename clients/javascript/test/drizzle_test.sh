@@ -23,7 +23,17 @@ extension_is_kept 'push again'
 works 'pull' drizzle_kit pull
 is "$(sed -n "s/.*pgTable(\"\(\w*\)\".*/\1/p" drizzle/schema.ts | sort)" 'customers
 orders' 'it finds the tables of the user only'
-rm -r drizzle
+
+# What README tells to mend in it
+sed -i -e 's/unknown(/sno(/' -e "1i import { sno } from 'postgresql-sno/drizzle'" drizzle/schema.ts
+for table in customers:1 orders:2; do
+    sed -i "/pgTable(\"${table%:*}\"/,/id:/s/sno(\"id\")/&.default(sql\`sno_generate(${table#*:})\`)/" drizzle/schema.ts
+done
+sed 's,\./schema\.js,./drizzle/schema.ts,' drizzle.config.js >pulled.config.js
+works 'push what was pulled' drizzle_kit push --config=pulled.config.js
+is "$(outcome)" 'No changes detected' 'it has nothing to do'
+all_is_well 'push what was pulled'
+rm -r drizzle pulled.config.js
 
 # queries CLIENT: README's, and more
 queries() {
