@@ -100,5 +100,6 @@ import { sno } from 'postgresql-sno/drizzle'
 import { range } from 'postgresql-sno'
 export const things = pgTable('things', { id: sno('id').primaryKey() })
 if (range().length !== 2 || things.id.getSQLType() !== 'sno') throw Error('import')
+if (things.id.mapFromDriverValue('NULL') !== null) throw Error('NULL in an array')
 JS
 works 'import' node schema.mjs
