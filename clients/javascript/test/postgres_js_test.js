@@ -39,12 +39,24 @@ run(async () => {
   const other = require('postgres')()
   same((await other`SELECT ARRAY[${ada}::sno, NULL] AS value`)[0].value, [ada, 'NULL'], 'without registerSno()')
   await registerSno(other)
-  same((await other`SELECT ARRAY[${ada}::customer_id, NULL] AS value`)[0].value, [ada, null], 'array of a domain')
+  same((await other`SELECT ARRAY[${ada}, NULL]::customer_id[] AS value`)[0].value, [ada, null], 'array of a domain')
   same((await other`SELECT ${[[null, ada], [null, null]]}::sno[] AS value`)[0].value,
     [[null, ada], [null, null]], 'NULL in two dimensions')
   same((await other`SELECT name FROM customers WHERE id <@ tstzrange(${new Date(Date.now() - 3600 * 1000)}, NULL)`)[0].name,
     'Ada', 'id <@ tstzrange')
   await other.end()
+
+  // A type that is newer than the connection, and then a connection that is newer than both.
+  const open = require('postgres')({ max: 2 })
+  await registerSno(open)
+  await open`CREATE DOMAIN order_id AS sno`
+  await registerSno(open)
+  const orderIds = () => value(open`SELECT ARRAY[${ada}, NULL]::order_id[] AS value`)
+  same(await orderIds(), [ada, null], 'registerSno() again')
+  const held = await open.reserve()
+  same(await orderIds(), [ada, null], 'a new connection after that')
+  held.release()
+  await open.end()
 
   const without = require('postgres')({ fetch_types: false })
   await fails(/fetch_types/, () => registerSno(without), 'it needs fetch_types')
