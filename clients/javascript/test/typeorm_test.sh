@@ -70,6 +70,15 @@ await assert.rejects(() => customers.findOneBy({ id: 'no' }), (error) => error.c
 await assert.rejects(() => orders.save({ customer: ada, related: ['no'] }), (error) => error.code === '22P02')
 "
 
+related=$(sql -c 'SELECT related FROM orders ORDER BY id')
+sql -c 'ALTER TABLE orders ALTER related TYPE uuid[] USING related::uuid[]'
+works 'migration:generate, for a column of another type' typeorm_migration generate --outputJs type
+is "$(grep -oE '"orders" (DROP COLUMN|ADD) "related"' ./*-type.js | head -n 2)" '"orders" DROP COLUMN "related"
+"orders" ADD "related"' 'it drops the column and adds it'
+sql -c 'ALTER TABLE orders ALTER related TYPE sno[] USING related::sno[]'
+works 'migration:generate finds nothing to do after ALTER' typeorm_migration generate --check second
+is "$(sql -c 'SELECT related FROM orders ORDER BY id')" "$related" 'the ids are kept'
+
 works 'synchronize, and drop before' typeorm 'await dataSource.synchronize(true)'
 all_is_well 'synchronize, and drop before'
 works 'schema:drop' node node_modules/typeorm/cli.js schema:drop --dataSource data-source.js
