@@ -39,7 +39,17 @@ sequelize() { node sequelize.js "$1"; }
 
 works 'sync' sequelize 'await sequelize.sync()'
 all_is_well 'sync'
+
+# The files of the tables, which change if a table is written anew, and the orders.
+contents() {
+    sql -c "SELECT relname, relfilenode FROM pg_class WHERE relname IN ('customers', 'orders') ORDER BY 1" \
+        -c 'SELECT * FROM orders ORDER BY id'
+}
+
+sql -c 'UPDATE orders SET related = ARRAY[customer_id, NULL]'
+before=$(contents)
 works 'sync, with alter' sequelize 'await sequelize.sync({ alter: true })'
+is "$(contents)" "$before" 'sync, with alter: no row is written'
 all_is_well 'sync, with alter'
 works 'sync, with force' sequelize 'await sequelize.sync({ force: true })'
 all_is_well 'sync, with force'
