@@ -1,10 +1,11 @@
 
 # Every example of the pages is run, and every link is followed.
 #
-# The blocks of SQL of a page are run in order by psql, in a database of their own.  If a
-# block of text is next, it is what psql shows, errors included.  Else there must be no
-# error.  After "text varies", ids, times and uuids may differ.  A comment hides blocks
-# that only prepare something from readers.
+# The blocks of SQL of a page are run in order by psql, in a database of their own, `app`.
+# Those of sh and cron are run by bash, with that database as the default.  If a block of
+# text is next, it is what the block shows, errors included.  Else there must be no error.
+# After "text varies", ids, times and uuids may differ.  A comment hides blocks that only
+# prepare something from readers.
 #
 # Other blocks are run by the test that a comment of the page names by their language, or
 # by all that stands after ```, for example <!-- sql: test/t/064_time.pl -->.  That test
@@ -45,15 +46,25 @@ $node->append_conf('postgresql.conf',
 	"TimeZone = 'UTC'\njit = off\nautovacuum = off\nlog_statement = none\n");
 $node->start;
 
-# What psql shows of a block
+# What runs blocks of these languages.  A line for cron begins with five fields that
+# tell when.
+my @bash = ('bash', '-eu', '-o', 'pipefail');
+my %program = (
+	sql  => [ 'psql', '-Xq', '-P', 'footer=off' ],
+	sh   => \@bash,
+	cron => [ @bash, '-c', q{sed -E 's/^([^ ]+ +){5}//' | bash} ]);
+
+# What a block shows.  psql prints its errors, and ends with 0.
 sub output_of
 {
-	my ($sql) = @_;
+	my ($language, $block) = @_;
 	my $shown;
+	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'app');
 	IPC::Run::run(
-		[ 'psql', '-Xq', '-P', 'footer=off', $node->connstr('page') ],
-		'<', \$sql, '>&', \$shown,
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		$program{$language}, '<', \$block, '>&', \$shown,
+		init => sub { chdir $node->basedir },
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
+	  or $shown .= "ERROR: the command fails\n";
 	return $shown;
 }
 
@@ -87,10 +98,12 @@ sub wrong_examples
 		push @wrong, "$test does not name the page"
 		  unless -e "$root/$test" && index(slurp_file("$root/$test"), $path) >= 0;
 	}
-	push @wrong, 'a block that is indented' if $text =~ /^[ \t]+```/m;
+	push @wrong, 'a block that is indented'
+	  if $text =~ /^[ \t]+```/m
+	  || $text =~ s/^```.*?^```$//msgr =~ /^\s*\n {4}/m;
 
-	$node->safe_psql('postgres', 'CREATE DATABASE page');
-	$node->safe_psql('page',     'CREATE EXTENSION sno')
+	$node->safe_psql('postgres', 'CREATE DATABASE app');
+	$node->safe_psql('app', 'CREATE EXTENSION sno')
 	  unless $text =~ /^CREATE EXTENSION sno;/m;
 
 	# What was run last, and what it shows, until the next block is looked at
@@ -121,9 +134,9 @@ sub wrong_examples
 		  if !defined $language
 		  || $is_data{$language}
 		  || defined($runner{$kind} // $runner{$language});
-		if ($kind eq 'sql')
+		if (exists $program{$kind})
 		{
-			($code, $shown) = ($block, output_of($block));
+			($code, $shown) = ($block, output_of($kind, $block));
 		}
 		else
 		{
@@ -132,7 +145,7 @@ sub wrong_examples
 	}
 	$expect_nothing->();
 
-	$node->safe_psql('postgres', 'DROP DATABASE page');
+	$node->safe_psql('postgres', 'DROP DATABASE app');
 	$node->safe_psql(
 		'postgres', q{
 SELECT format('DROP ROLE %I', rolname) FROM pg_roles WHERE oid <> 10 AND rolname !~ '^pg_' \gexec
@@ -192,11 +205,14 @@ foreach my $case (
 	[ 'another output',   "$one```text\n n\n---\n 2\n```\n", qr/^instead of this output:\n n\n---\n 2\n/ ],
 	[ 'an error',         "```sql\nSELECT 1 / 0;\n```\n$one", qr/^error of:\nSELECT 1 \/ 0;\n/ ],
 	[ 'an error at last', "$one```sql\nSELECT 1 / 0;\n```\n", qr/^error of:\nSELECT 1 \/ 0;\n/ ],
+	[ 'an error of sh',   "```sh\nfalse\n```\n$one", qr/^error of:\nfalse\n/ ],
+	[ 'an error of cron', "```cron\n17 * * * *  psql -c 'SELECT 1 / 0'\n```\n", qr/^error of:\n17/ ],
 	[ 'an error that is missing', "$one```text\nERROR:  division by zero\n```\n", qr/^instead of/ ],
 	[ 'a block that nobody runs', "```python\npass\n```\n",         qr/^nobody runs a block of "python"/ ],
 	[ 'SQL of another kind',      "```sql other\nSELECT;\n```\n",   qr/^nobody runs a block of "sql other"/ ],
 	[ 'a block without a language', "```\npass\n```\n",             qr/^a block without a language/ ],
 	[ 'a block that is indented',   "- a\n  ```sql\n  SELECT;\n  ```\n", qr/^a block that is indented/ ],
+	[ 'indented lines',          "Run\n\n    SELECT;\n", qr/^a block that is indented/ ],
 	[ 'a test that does not exist', "<!-- python: test/t/none.pl -->\n", qr{^test/t/none.pl does not name} ],
 	[ 'a test of other pages', "<!-- python: test/t/001_crash.pl -->\n", qr{^test/t/001_crash.pl does not name} ])
 {

@@ -74,6 +74,9 @@ END
 	$? = $status;
 }
 
+# When the standby was promoted
+my $promoted;
+
 # Make the data folder of a machine.  A copy of it listens on the port of its own machine,
 # which the environment tells.
 sub init_machine
@@ -103,6 +106,7 @@ sub environment
 		PRIMARY    => 'host=' . $server->host . ' port=' . $server->port,
 		BACKUP     => $backup,
 		ARCHIVE    => $server->archive_dir,
+		PROMOTED   => $promoted // '',
 		OLD_PGDATA => $server->data_dir,
 		OLD_BIN    => "$installation/bin",
 		PGPORTOLD  => PostgreSQL::Test::Cluster::get_free_port(),
@@ -158,6 +162,16 @@ my %before = (
 			q{INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits) VALUES (100, 'ours', '2020-01-01', 1000, 30, 8)});
 	},
 	'pg_restore --create' => sub { start_new($_[0]) },
+	'pg_ctl promote' => sub { $promoted = query_on($_[0], 'SELECT now()') },
+
+	# The old primary has one row whose id came twice, and one whose id didn't.
+	'CREATE SCHEMA old' => sub {
+		my $id = query_on('server',
+			q{WITH p AS (INSERT INTO person (name) VALUES ('old, once'), ('old, twice') RETURNING *),
+			m AS (INSERT INTO message (person_id, body) SELECT id, name FROM p)
+			SELECT id FROM p WHERE name = 'old, twice'});
+		query_on($_[0], "INSERT INTO person VALUES ('$id', 'new')");
+	},
 	'CREATE SUBSCRIPTION' => sub { start_new($_[0]) },
 	'DROP SUBSCRIPTION'   => sub {
 		query_on('server', q{INSERT INTO person (name) VALUES ('at the end')});
@@ -214,10 +228,15 @@ my %after = (
 		is(query_on($_[0], $seal), query_on('server', $seal), 'the key is restored');
 	},
 
-	# Other parts of the page are about the server.
-	'sno.partitions = \'32768' => sub {
+	# Here the old primary lives on.  Other parts of the page are about it alone.
+	'sno.partitions = \'32768' => sub { control('server', 'start') },
+	'old.message ON CONFLICT' => sub {
+		is( query_on($_[0],
+				q{SELECT string_agg(name || ': ' || coalesce(body, 'none'), '; ' ORDER BY name) FROM person AS p LEFT JOIN message ON person_id = p.id WHERE name ~ 'old|^new'}
+			),
+			'new: none; old, once: old, once; old, twice: old, twice',
+			'no row of the old primary is lost');
 		control($_[0], 'stop');
-		control('server', 'start');
 	},
 	'pg_upgrade -d' => sub {
 		check_ids($_[0]);
