@@ -69,7 +69,7 @@ DECLARE
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         CONTINUE WHEN line !~ 'Index Only Scan|Index Cond|Filter';
-        RETURN NEXT regexp_replace(line, '\$\d|\(InitPlan \d\).col1', 'value', 'g');
+        RETURN NEXT regexp_replace(line, '\$\d|\(InitPlan \w+\).col1', 'value', 'g');
     END LOOP;
 END $$;
 SELECT * FROM pg_temp.plan('SELECT * FROM document WHERE sno_during(id, (SELECT tstzrange(now(), NULL)))');

@@ -372,8 +372,9 @@ foreach (
 	}
 	close_session($reader);
 
-	# The standby doesn't see the next ids.
-	$node->wait_for_catchup($standby);
+	# The standby doesn't see the next ids.  It gets only what was flushed.  While the clock
+	# stands still, the WAL writer doesn't flush the commits of notifications.
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
 	$standby->stop;
 	$before = generate($session, $count, @all);
 	$clock->start_server($standby);
