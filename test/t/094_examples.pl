@@ -64,7 +64,7 @@ sub output_of
 		$program{$language}, '<', \$block, '>&', \$shown,
 		init => sub { chdir $node->basedir },
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default))
-	  or $shown .= "ERROR: the command fails\n";
+	  or $shown .= "\nERROR: the command fails\n";
 	return $shown;
 }
 
@@ -205,7 +205,7 @@ foreach my $case (
 	[ 'another output',   "$one```text\n n\n---\n 2\n```\n", qr/^instead of this output:\n n\n---\n 2\n/ ],
 	[ 'an error',         "```sql\nSELECT 1 / 0;\n```\n$one", qr/^error of:\nSELECT 1 \/ 0;\n/ ],
 	[ 'an error at last', "$one```sql\nSELECT 1 / 0;\n```\n", qr/^error of:\nSELECT 1 \/ 0;\n/ ],
-	[ 'an error of sh',   "```sh\nfalse\n```\n$one", qr/^error of:\nfalse\n/ ],
+	[ 'an error of sh',   "```sh\nprintf 1; false\n```\n$one", qr/^error of:\nprintf 1; false\n/ ],
 	[ 'an error of cron', "```cron\n17 * * * *  psql -c 'SELECT 1 / 0'\n```\n", qr/^error of:\n17/ ],
 	[ 'an error that is missing', "$one```text\nERROR:  division by zero\n```\n", qr/^instead of/ ],
 	[ 'a block that nobody runs', "```python\npass\n```\n",         qr/^nobody runs a block of "python"/ ],
