@@ -48,22 +48,12 @@ uint64		sno_keys_version = 1;
 
 static Oid	table;
 
-static void
-keys_changed(Datum arg, Oid relid)
-{
-	if (relid == InvalidOid || relid == table)
-		sno_keys_version++;
-}
-
 static Relation
 open_keys(LOCKMODE mode)
 {
-	static bool watched = false;
 	Relation	rel;
 
-	if (!watched)
-		CacheRegisterRelcacheCallback(keys_changed, (Datum) 0);
-	watched = true;
+	sno_table_watch(&table, &sno_keys_version);
 	table = sno_table_require(TABLE);
 	rel = table_open(table, mode);
 	sno_table_check(rel, TABLE, column_types, COLUMNS);

@@ -36,18 +36,10 @@ static uint64 version_read;
 static MemoryContext context;	/* where they are */
 static char **prefixes;			/* by metabyte; NULL: it has none */
 
-static void
-prefixes_changed(Datum arg, Oid relid)
-{
-	if (relid == InvalidOid || relid == table)
-		version++;
-}
-
 /* Read the table, unless that was done since it changed last. */
 static void
 read_prefixes(void)
 {
-	static bool watched = false;
 	uint64		seen = version;
 	MemoryContext fresh,
 				caller;
@@ -58,9 +50,7 @@ read_prefixes(void)
 
 	if (version_read == seen)
 		return;
-	if (!watched)
-		CacheRegisterRelcacheCallback(prefixes_changed, (Datum) 0);
-	watched = true;
+	sno_table_watch(&table, &version);
 	table = sno_table_require(TABLE);
 	rel = table_open(table, AccessShareLock);
 	sno_table_check(rel, TABLE, column_types, COLUMNS);

@@ -59,16 +59,12 @@ static const Oid column_types[COLUMNS] = {
 
 static Oid	table;
 
-/* The table as looked up last: its invalidation tells that definitions changed. */
-Oid
-sno_definition_table(void)
-{
-	return table;
-}
+uint64		sno_definitions_version = 1;
 
 static Oid
 find_table(void)
 {
+	sno_table_watch(&table, &sno_definitions_version);
 	return table = sno_table_require(SNO_DEFINITION_TABLE);
 }
 

@@ -36,6 +36,9 @@ sno_is_flake(const SnoDefinition *d)
 	return d->partition > SNO_PARTITION_MAX;
 }
 
+/* Changes whenever a definition may have. */
+extern uint64 sno_definitions_version;
+
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 
 /* What looking for a definition gives. */
@@ -51,7 +54,6 @@ extern SnoDefinitionLook sno_definition_find(const char *name, SnoDefinition *de
 pg_noreturn extern void sno_definition_missing(const char *name);
 extern void sno_definition_check(SnoDefinition *definition);
 extern void sno_definition_insert(const char *name, const SnoDefinition *definition);
-extern Oid	sno_definition_table(void);
 extern void sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg);
 extern Bitmapset *sno_definition_partitions(void);
 extern bool sno_definition_next_free(SnoDefinition *d, int64 last);

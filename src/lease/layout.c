@@ -40,18 +40,10 @@ static const Oid column_types[COLUMNS] = {
 uint64		sno_layouts_version = 1;
 
 static Oid	table;
-static bool watched;			/* are we told of its changes? */
 static uint64 version_read;
 static MemoryContext context;	/* where they are */
 static SnoNamedLayout *layouts;
 static int	count;
-
-static void
-layouts_changed(Datum arg, Oid relid)
-{
-	if (relid == InvalidOid || relid == table)
-		sno_layouts_version++;
-}
 
 static SnoFlakeType
 type_of(const SnoLayout *layout)
@@ -112,9 +104,7 @@ read_layouts(bool wait)
 
 	if (version_read == seen)
 		return true;
-	if (!watched)
-		CacheRegisterRelcacheCallback(layouts_changed, (Datum) 0);
-	watched = true;
+	sno_table_watch(&table, &sno_layouts_version);
 	table = sno_table_require(SNO_LAYOUT_TABLE);
 	rel = wait ? table_open(table, AccessShareLock) : sno_table_try_open(table, AccessShareLock);
 	if (rel == NULL)

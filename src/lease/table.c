@@ -65,11 +65,40 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-static void
-table_changed(Datum arg, Oid relid)
+/* Numbers that change whenever a table may have, the OID of which is at `table`. */
+static struct
 {
-	if (relid == InvalidOid || relid == table)
-		changes++;
+	const Oid  *table;
+	uint64	   *version;
+}			watched[5];
+static int	watched_count;
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	for (int i = 0; i < watched_count; i++)
+		if (relid == InvalidOid || relid == *watched[i].table)
+			(*watched[i].version)++;
+}
+
+/*
+ * Have *version raised from now on whenever the table at *table may have changed.  All
+ * tables share one callback: PostgreSQL has ten for all extensions of a session, and ends
+ * the session that wants more.
+ */
+void
+sno_table_watch(const Oid *table_to_watch, uint64 *version)
+{
+	for (int i = 0; i < watched_count; i++)
+		if (watched[i].version == version)
+			return;
+	if (watched_count == lengthof(watched))
+		elog(ERROR, "too many tables to watch");
+	if (watched_count == 0)
+		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	watched[watched_count].table = table_to_watch;
+	watched[watched_count].version = version;
+	watched_count++;
 }
 
 /*
@@ -78,16 +107,12 @@ table_changed(Datum arg, Oid relid)
 RelFileNumber
 sno_table_file(void)
 {
-	static bool watched = false;
 	uint64		seen = changes;
 	HeapTuple	tuple;
 
 	if (likely(changes_seen == seen && OidIsValid(table)))
 		return file;
-	if (!watched)
-		CacheRegisterRelcacheCallback(table_changed, (Datum) 0);
-	watched = true;
-
+	sno_table_watch(&table, &changes);
 	table = sno_table_find(SNO_TABLE_NAME);
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 	if (!HeapTupleIsValid(tuple))

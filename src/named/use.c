@@ -40,8 +40,6 @@ StaticAssertDecl(offsetof(SnoUse, flake) == offsetof(UseKey, flake), "a use does
 
 static HTAB *uses;
 
-uint64		sno_definitions_version = 1;
-
 /* The state in whose queue this session stands, and its ticket. */
 static SnoNamedState *queue;
 static uint32 ticket;
@@ -105,13 +103,6 @@ end_uses(int code, Datum arg)
 	sno_table_close_at_exit(rel);
 }
 
-static void
-definitions_changed(Datum arg, Oid relid)
-{
-	if (relid == InvalidOid || relid == sno_definition_table())
-		sno_definitions_version++;
-}
-
 /* At the first use of a session. */
 static void
 begin_uses(void)
@@ -123,7 +114,6 @@ begin_uses(void)
 	PreventCommandDuringRecovery("sno_generate()");
 	sno_session_begin();
 	sno_session_know_past();
-	CacheRegisterRelcacheCallback(definitions_changed, (Datum) 0);
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	before_shmem_exit(end_uses, (Datum) 0);
 }

@@ -23,9 +23,6 @@ typedef struct SnoUse
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
 } SnoUse;
 
-/* Changes whenever a definition may have. */
-extern uint64 sno_definitions_version;
-
 extern bool sno_use_find(const char *name, SnoDefinition *d);
 extern void sno_use_check(const char *name, const SnoDefinition *d, bool flake);
 extern SnoUse *sno_use_of(const text *name, bool flake);

@@ -911,6 +911,8 @@ shard_of(int definition)
 	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
 }
 
+uint64		sno_definitions_version = 1;
+
 /* A name means either definition. */
 SnoDefinitionLook
 sno_definition_find(const char *name, SnoDefinition *d)
