@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "access/parallel.h"
 #include "access/xact.h"
 #include "fmgr.h"
 #include "postmaster/interrupt.h"
@@ -30,11 +31,67 @@ static char *partitions_setting;
 static int	codec_setting;
 static struct config_enum_entry *codec_options;
 
+/*
+ * Settings on which it depends what a server may issue, and their defaults
+ *
+ * Before this library is loaded, anybody may set them for a session, to anything.  When
+ * they are defined, PostgreSQL refuses a value that is invalid, or that the user may not
+ * set, and takes the default instead.  It does so, too, if the library is loaded within a
+ * parallel operation, such as the build of an index.  But the default allows most, and
+ * then the value of the configuration file isn't in force either.  So by that default
+ * nothing is issued, until the session ends or another value is assigned.
+ *
+ * A parallel worker then assigns its leader's value, or the default if the leader has
+ * that.  What the leader was refused isn't known there.  So if anything was given to the
+ * worker, it issues nothing by the default.
+ */
+typedef struct Guarded
+{
+	const char *name;
+	char	   *given;			/* the value instead of which the default may be in force */
+	bool		by_default;		/* is it in force? */
+} Guarded;
+
+static Guarded partitions = {"sno.partitions"};
+static Guarded registry = {"sno.registry"};
+
+/* Note what a setting was given.  Call this before it is defined. */
+static void
+guard(Guarded *setting)
+{
+	const char *given = GetConfigOption(setting->name, true, false);
+
+	if (given != NULL)
+		setting->given = MemoryContextStrdup(TopMemoryContext, given);
+}
+
+/* The setting is defined.  Was the value taken? */
+static void
+guarded(Guarded *setting)
+{
+	if (!setting->by_default && !IsParallelWorker())
+		setting->given = NULL;
+}
+
+/* The value that isn't in force, NULL if there is none. */
+static const char *
+refused(const Guarded *setting)
+{
+	return setting->by_default ? setting->given : NULL;
+}
+
+/* What check_partitions() hands to assign_partitions(). */
+typedef struct PartitionsValue
+{
+	SnoPartitionRange range;
+	bool		is_default;
+} PartitionsValue;
+
 /* "first-last", or the number of a single partition. */
 static bool
 check_partitions(char **newval, void **extra, GucSource source)
 {
-	SnoPartitionRange *range;
+	PartitionsValue *value;
 	const char *s = *newval;
 	char	   *end;
 	unsigned long first,
@@ -52,87 +109,42 @@ check_partitions(char **newval, void **extra, GucSource source)
 		return false;
 	}
 
-	range = guc_malloc(LOG, sizeof(SnoPartitionRange));
-	if (range == NULL)
+	value = guc_malloc(LOG, sizeof(PartitionsValue));
+	if (value == NULL)
 		return false;
-	range->first = (int) first;
-	range->last = (int) last;
-	*extra = range;
+	*value = (PartitionsValue) {{(int) first, (int) last}, source == PGC_S_DEFAULT};
+	*extra = value;
 	return true;
 }
-
-/* How often the setting of the partitions was assigned while this library is loaded. */
-static int	partitions_assigned;
 
 static void
 assign_partitions(const char *newval, void *extra)
 {
-	partitions_assigned++;
-	sno_partition_range = *(SnoPartitionRange *) extra;
-	sno_partition_refused = NULL;
+	const PartitionsValue *value = extra;
+
+	sno_partition_range = value->range;
+	partitions.by_default = value->is_default;
+	sno_partition_refused = refused(&partitions);
 }
 
-/*
- * Define the setting.  If it has an invalid value before this library is loaded, or one
- * that the user may not set, PostgreSQL only warns, and takes the default.  But that is
- * all partitions, which may be another server's.
- */
-static void
-define_partitions(void)
+/* Hand to assign_registry() whether it is the default. */
+static bool
+check_registry(char **newval, void **extra, GucSource source)
 {
-	const char *given = GetConfigOption("sno.partitions", true, false);
+	bool	   *is_default = guc_malloc(LOG, sizeof(bool));
 
-	if (given != NULL)
-		given = MemoryContextStrdup(TopMemoryContext, given);
-	partitions_assigned = 0;
-	DefineCustomStringVariable("sno.partitions",
-							   "Sets the range of partitions in which ids may be issued.",
-							   "Servers that generate at the same time need ranges that don't overlap.",
-							   &partitions_setting,
-							   "0-65535",
-							   PGC_SUSET,
-							   0,
-							   check_partitions,
-							   assign_partitions,
-							   NULL);
-	/* The default is assigned first, and then what was given. */
-	if (given != NULL && (partitions_assigned == 1 || strcmp(given, partitions_setting) != 0))
-		sno_partition_refused = given;
+	if (is_default == NULL)
+		return false;
+	*is_default = source == PGC_S_DEFAULT;
+	*extra = is_default;
+	return true;
 }
-
-/* How often the setting of the registry was assigned while this library is loaded. */
-static int	registry_assigned;
 
 static void
 assign_registry(const char *newval, void *extra)
 {
-	registry_assigned++;
-	sno_grant_setting_changed();
-}
-
-/*
- * Define the setting.  Before this library is loaded, everybody may set it for a
- * session, by the options of the connection.  PostgreSQL then refuses that value, and
- * takes the default instead of the one of the configuration file.  It also does if the
- * library is loaded within a parallel operation, the build of an index for example.
- */
-static void
-define_registry(void)
-{
-	bool		given = GetConfigOption("sno.registry", true, false) != NULL;
-
-	registry_assigned = 0;
-	DefineCustomStringVariable("sno.registry",
-							   "Sets how to connect to the registry that grants partitions to this server.",
-							   "A connection string of libpq. Without one, all of \"sno.partitions\" may be used.",
-							   &sno_registry,
-							   "",
-							   PGC_SIGHUP,
-							   GUC_SUPERUSER_ONLY,
-							   NULL,
-							   assign_registry,
-							   NULL);
-	sno_registry_refused = given && registry_assigned == 1;
+	registry.by_default = *(bool *) extra;
+	sno_grant_setting_changed(refused(&registry) != NULL);
 }
 
 /*
@@ -183,7 +195,18 @@ _PG_init(void)
 							 assign_codec,
 							 NULL);
 
-	define_partitions();
+	guard(&partitions);
+	DefineCustomStringVariable("sno.partitions",
+							   "Sets the range of partitions in which ids may be issued.",
+							   "Servers that generate at the same time need ranges that don't overlap.",
+							   &partitions_setting,
+							   "0-65535",
+							   PGC_SUSET,
+							   0,
+							   check_partitions,
+							   assign_partitions,
+							   NULL);
+	guarded(&partitions);
 
 	DefineCustomIntVariable("sno.lease_duration",
 							"Sets how far ahead of the clock a session reserves the right to issue ids.",
@@ -203,7 +226,18 @@ _PG_init(void)
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
 
-	define_registry();
+	guard(&registry);
+	DefineCustomStringVariable("sno.registry",
+							   "Sets how to connect to the registry that grants partitions to this server.",
+							   "A connection string of libpq. Without one, all of \"sno.partitions\" may be used.",
+							   &sno_registry,
+							   "",
+							   PGC_SIGHUP,
+							   GUC_SUPERUSER_ONLY,
+							   check_registry,
+							   assign_registry,
+							   NULL);
+	guarded(&registry);
 
 	DefineCustomIntVariable("sno.grant_duration",
 							"Sets how far ahead of the clock the registry is asked to grant partitions.",

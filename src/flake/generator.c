@@ -127,6 +127,7 @@ choose_nodes(SnoDefinition *d, const SnoNamedLayout *layout, int64 nodes)
 	d->shard = (SnoShard) {0, nodes - 1};
 	if (counts && bits == 0)
 		return;					/* there is no other */
+	sno_partition_check_setting();
 	if (sno_is_registered())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

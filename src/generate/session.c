@@ -40,7 +40,6 @@
 #define LEASE_REGAIN_USEC	100000
 
 SnoPartition *sno_session_partition[2];
-const char *sno_partition_refused;
 
 /* The session generator's state word when its unit was exhausted; counted once. */
 static uint64 exhausted_word;
@@ -117,13 +116,7 @@ sno_session_begin(void)
 void
 sno_session_begin_own(void)
 {
-	if (sno_partition_refused != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
-						"sno.partitions", sno_partition_refused),
-				 errdetail("No id is made while it is unknown which partitions this server may use."),
-				 errhint("Set a valid range in the configuration file, for all roles and databases, and reload it.")));
+	sno_partition_check_setting();
 	sno_grant_check_setting();
 	sno_session_begin();
 	if (sno_my_activity->partition == SNO_NAMED_ONLY)

@@ -14,9 +14,6 @@
 /* The partitions that this session owns, by purpose; NULL if it has none. */
 extern SnoPartition *sno_session_partition[2];
 
-/* A value of sno.partitions that can't be applied, while there is no other. */
-extern const char *sno_partition_refused;
-
 /* A partition that is leased for somebody else, up to its ceiling. */
 typedef struct SnoLoan
 {

@@ -300,6 +300,7 @@ choose_partition(void)
 	SnoSurvey	survey;
 	int			partition;
 
+	sno_partition_check_setting();
 	if (sno_is_registered())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

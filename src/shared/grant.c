@@ -36,10 +36,11 @@ char	   *sno_node;
 /* Was the present setting of the registry checked? */
 static bool setting_is_checked;
 
+/* The setting was assigned; `refused` if the value that was given isn't in force. */
 void
-sno_grant_setting_changed(void)
+sno_grant_setting_changed(bool refused)
 {
-	sno_registry_refused = false;
+	sno_registry_refused = refused;
 	setting_is_checked = false;
 }
 

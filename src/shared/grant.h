@@ -35,7 +35,7 @@ sno_grant_is_in_force(uint64 holder)
 	return sno_is_registered() && pg_atomic_read_u64(&sno_space->holder) == holder;
 }
 
-extern void sno_grant_setting_changed(void);
+extern void sno_grant_setting_changed(bool refused);
 extern void sno_grant_check_setting(void);
 extern void sno_grant_check_setting_again(void);
 extern void sno_grant_ask(void);

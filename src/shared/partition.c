@@ -32,9 +32,23 @@
 #include "shared/partition.h"
 
 SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
+const char *sno_partition_refused;
 
 /* The blocks of this session's space that this process has looked at. */
 static SnoPartition *blocks[SNO_BLOCKS];
+
+/* Raise an error if it isn't known which partitions this session may use. */
+void
+sno_partition_check_setting(void)
+{
+	if (sno_partition_refused != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
+						"sno.partitions", sno_partition_refused),
+				 errdetail("No id is made while it is unknown which partitions this server may use."),
+				 errhint("Connect without that option. If you did not give it, set a valid range in the configuration file, for all roles and databases, and reload it.")));
+}
 
 /* A block of a space, NULL if none of its partitions was ever used. */
 static SnoPartition *

@@ -125,6 +125,9 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
+/* The value that was given but isn't in force, and nothing else is; else NULL. */
+extern const char *sno_partition_refused;
+
 /* May this session, which has not given p back, issue in it? */
 static inline bool
 sno_partition_owned(const SnoPartition *p)
@@ -132,6 +135,7 @@ sno_partition_owned(const SnoPartition *p)
 	return sno_partition_owner(p) == MyProcPid;
 }
 
+extern void sno_partition_check_setting(void);
 extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoGrants sno_partition_ranges(void);
