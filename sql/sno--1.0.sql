@@ -753,9 +753,17 @@ COMMENT ON AGGREGATE max(sno) IS
 -- generators
 --
 
-CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
+CREATE FUNCTION sno_generate_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_generate_support(internal) IS
+    'planner support for functions that issue ids: prepares the session for '
+    'parallel workers';
+
+CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer) IS
     'new id that differs from all others of this database; the metabyte is 0 '
     'to 255, else error 22003; waits at most sno.max_wait milliseconds, then '
@@ -771,7 +779,8 @@ COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
 
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer, text) IS
     'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
     'if the definition has a metabyte, null means that one, and another one '
@@ -842,7 +851,8 @@ CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_many_support(internal) IS
-    'planner support for sno_generate_many(): estimates the number of rows';
+    'planner support for sno_generate_many(): as sno_generate_support(), and '
+    'estimates the number of rows';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
 AS 'MODULE_PATHNAME'
@@ -865,7 +875,8 @@ COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
 
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
     'new id for the given time, in its unit of 4 ms, that differs from all '
     'others of this database; give times in ascending order: if they are out '
@@ -1465,7 +1476,8 @@ COMMENT ON FUNCTION sno_create_flake(text, text, bigint, integer, text) IS
 
 CREATE FUNCTION sno_flake(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake(text) IS
     'the next id of a generator of sno_create_flake(), of the unit of its '
     'layout that it is now, with units of 1 ms at most 3 ms later in a burst. '
@@ -1479,13 +1491,15 @@ COMMENT ON FUNCTION sno_flake(text) IS
 
 CREATE FUNCTION sno_flake_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake_uuid(text) IS
     'sno_flake() for layouts of 128 bits';
 
 CREATE FUNCTION sno_flake_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake_bytea(text) IS
     'sno_flake() for layouts of more than 64 bits, but for 128';
 

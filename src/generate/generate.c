@@ -4,6 +4,9 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "nodes/supportnodes.h"
+
 #include "generate/generate.h"
 #include "type/fields.h"
 
@@ -24,4 +27,23 @@ sno_generate(PG_FUNCTION_ARGS)
 				 sno_partition_number(sno_session_partition[SNO_FOR_CLOCK]),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
+}
+
+/*
+ * A call of a function that issues is planned.  Parallel workers may run it, and the
+ * session must have attached to the feed before that (shared/feed.c).
+ */
+void
+sno_generate_planned(Node *request)
+{
+	if (IsA(request, SupportRequestSimplify) && !IsParallelWorker())
+		sno_feed_attach();
+}
+
+PG_FUNCTION_INFO_V1(sno_generate_support);
+Datum
+sno_generate_support(PG_FUNCTION_ARGS)
+{
+	sno_generate_planned((Node *) PG_GETARG_POINTER(0));
+	PG_RETURN_POINTER(NULL);
 }

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "nodes/nodes.h"
+
 #include "generate/session.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
@@ -35,6 +37,7 @@ sno_generate_next(void)
 	return sno_session_next(SNO_FOR_CLOCK, 0);
 }
 
+extern void sno_generate_planned(Node *request);
 extern uint64 sno_many_count(int64 count);
 
 #endif							/* SNO_GENERATE_H */

@@ -77,7 +77,8 @@ sno_activity_begin(void)
 	if (a->pid == MyProcPid)
 		return;
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	memset(a, 0, sizeof(SnoActivity));
+	/* Workers may look at what comes before. */
+	memset(&a->pid, 0, sizeof(SnoActivity) - offsetof(SnoActivity, pid));
 	a->database = MyDatabaseId;
 	a->partition = SNO_NAMED_ONLY;
 	a->wait_partition = -1;

@@ -34,6 +34,9 @@ typedef struct SnoCounters
 /* What a session does.  It alone writes this, except where it says otherwise. */
 typedef struct SnoActivity
 {
+	pg_atomic_uint32 has_feed;	/* the pid of a process that has attached to its
+								 * database's feed, see feed.c */
+
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
 	int32		partition;		/* that it owns, or -1, or SNO_NAMED_ONLY */

@@ -8,9 +8,10 @@
  * session ends, because a reader may have an older snapshot.
  *
  * A parallel worker issues for its leader's transaction, so it uses the leader's issuer.
- * The leader must end that with the transaction, even if it issued nothing itself.  It
- * knows that it had workers, and looks for the feed then.  But it must have loaded this
- * library for that, so a worker issues nothing if its leader has not.
+ * The leader ends that with the transaction, even if it issued nothing itself.  At the
+ * end of a transaction that failed, it can't attach any more, because that may raise an
+ * error.  So a worker issues nothing unless its leader has attached before.  The leader
+ * does so when it plans a query that calls a function that issues (sno_feed_attach()).
  *
  * A prepared transaction issues no more, but what it inserted isn't shown yet.  It is
  * listed from before it leaves its issuer until all snapshots show it (prepared.c).
@@ -28,7 +29,6 @@
 
 #include "access/parallel.h"
 #include "access/transam.h"
-#include "access/twophase.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
 #include "shared/prepared.h"
@@ -71,9 +72,6 @@ static SnoIssuer *issuer;
 /* The unit from which the transaction issues, as this process told its issuer. */
 static uint64 told = SNO_NO_UNIT;
 
-/* In a parallel worker: does the leader have this library? */
-static bool leader_is_here;
-
 /* The feed of the space that this session has entered, made if there is none. */
 static SnoFeed *
 have_feed(void)
@@ -94,41 +92,37 @@ have_feed(void)
 	return dsa_get_address(sno_area, place);
 }
 
-/* At the first need of a process. */
-static void
-attach(void)
+/* In a parallel worker: will its leader end what the worker tells? */
+static bool
+leader_is_attached(const PGPROC *leader)
 {
-	PGPROC	   *leader = MyProc->lockGroupLeader;
+	int			count;
+	SnoActivity *slots;
 
-	if (IsParallelWorker() && !leader_is_here)
+	sno_shmem_attach();
+	slots = sno_activity_slots(&count);
+	return pg_atomic_read_u32(&slots[GetNumberFromPGProc(leader)].has_feed) == leader->pid;
+}
+
+/* At the first need of a process, at least. */
+void
+sno_feed_attach(void)
+{
+	PGPROC	   *leader = IsParallelWorker() ? MyProc->lockGroupLeader : NULL;
+
+	if (issuer != NULL)
+		return;
+	if (leader != NULL && !leader_is_attached(leader))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a parallel worker cannot issue a sno for a session that has not loaded library \"sno\""),
-				 errdetail("The session must know when the ids of its workers are committed."),
-				 errhint("Call sno_generate() or LOAD 'sno' before, or declare the function that issues ids in a worker PARALLEL RESTRICTED.")));
+				 errmsg("a parallel worker cannot issue a sno for a session that has not issued any"),
+				 errdetail("The session must be prepared to tell when the ids of its workers are committed."),
+				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED.")));
 	sno_space_enter();
 	feed = have_feed();
 	issuer = &feed->issuer[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
-}
-
-/*
- * Attach if parallel workers may have issued for this session.  It does no more than that
- * needs, because the transaction may have failed.  A worker doesn't attach here, at the
- * end of the transaction in which it starts: it would take its own issuer.
- */
-static void
-attach_if_workers_did(void)
-{
-	const SnoSpace *space;
-
-	if (issuer != NULL || MyProc->lockGroupLeader != MyProc || !sno_shmem_is_made())
-		return;
-	sno_shmem_attach();
-	space = sno_space_of(MyDatabaseId);
-	if (space == NULL || !DsaPointerIsValid(space->feed))
-		return;
-	feed = dsa_get_address(sno_area, space->feed);
-	issuer = &feed->issuer[MyProcNumber];
+	if (leader == NULL)
+		pg_atomic_write_u32(&sno_my_activity->has_feed, MyProcPid);
 }
 
 /*
@@ -141,14 +135,15 @@ sno_feed_unit(void)
 {
 	uint64		now = sno_clock_unit();
 
-	if (issuer == NULL)
-		attach();
+	sno_feed_attach();
 	if (now < told)
 	{
+		/* If this raises an error, nothing is told yet: the next call does all again. */
+		uint64		unit = sno_issuer_begin(issuer, &feed->promise, now, sno_clock_unit);
+
 		told = now;
-		now = sno_issuer_begin(issuer, &feed->promise, now, sno_clock_unit);
-		sno_feed_bound = Min(sno_feed_bound, now);
-		return now;
+		sno_feed_bound = Min(sno_feed_bound, unit);
+		return unit;
 	}
 	now = sno_promise_now(&feed->promise, now, sno_clock_unit);
 	return Max(now, sno_feed_bound);
@@ -178,8 +173,7 @@ sno_feed_knows_past(void)
 {
 	bool		known;
 
-	if (issuer == NULL)
-		attach();
+	sno_feed_attach();
 	known = pg_atomic_read_u32(&feed->past_known) != 0;
 	/* What is promised is read after this. */
 	pg_read_barrier();
@@ -207,8 +201,7 @@ sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 uint64
 sno_feed_highest(void)
 {
-	if (issuer == NULL)
-		attach();
+	sno_feed_attach();
 	return sno_promise_now(&feed->promise, sno_clock_unit(), sno_clock_unit);
 }
 
@@ -275,9 +268,8 @@ note_prepared(void)
 static void
 attach_to_read(void)
 {
-	if (issuer == NULL)
-		attach();
-	if (max_prepared_xacts == 0 || feed->prepared.known != 0)
+	sno_feed_attach();
+	if (feed->prepared.known != 0)
 		return;
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
 	sno_prepared_recall(&feed->prepared);
@@ -365,8 +357,7 @@ sno_feed_holders(int *count)
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)
 {
-	if (issuer == NULL)
-		attach();
+	sno_feed_attach();
 	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
 	forget(arg);
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
@@ -391,7 +382,6 @@ at_transaction_event(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_PREPARE:
 		case XACT_EVENT_PRE_COMMIT:
-			attach_if_workers_did();
 			if (issuer != NULL && event == XACT_EVENT_PRE_PREPARE)
 				note_prepared();
 			return;
@@ -399,7 +389,6 @@ at_transaction_event(XactEvent event, void *arg)
 			end_transaction(U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
 			break;
 		case XACT_EVENT_ABORT:
-			attach_if_workers_did();
 			end_transaction(0);
 			break;
 		case XACT_EVENT_PREPARE:
@@ -418,7 +407,5 @@ at_transaction_event(XactEvent event, void *arg)
 void
 sno_feed_init(void)
 {
-	/* What a worker loads while it starts is what its leader had loaded. */
-	leader_is_here = !IsParallelWorker() || InitializingParallelWorker;
 	RegisterXactCallback(at_transaction_event, NULL);
 }

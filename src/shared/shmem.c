@@ -56,7 +56,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	9
+#define SNO_SHMEM_VERSION	10
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -100,21 +100,6 @@ have_header(void)
 	if (!found)
 		memset(h, 0, SNO_HEADER_SIZE);
 	return h;
-}
-
-/* Is there anything in shared memory yet that this library can use? */
-bool
-sno_shmem_is_made(void)
-{
-	static const SnoHeader *h;
-
-	if (h == NULL)
-	{
-		LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-		h = have_header();
-		LWLockRelease(AddinShmemInitLock);
-	}
-	return h->magic == SNO_MAGIC && h->layout == SNO_SHMEM_VERSION;
 }
 
 /* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping. */
@@ -330,6 +315,7 @@ leave_space(int code, Datum arg)
 	sno_space->users--;
 	LWLockRelease(&header->lock);
 	sno_space = NULL;
+	pg_atomic_write_u32(&sno_my_activity->has_feed, 0);
 }
 
 /*

@@ -425,7 +425,6 @@ int			MyProcPid;
 Oid			MyDatabaseId = 5;
 int			max_prepared_xacts;
 int			ParallelWorkerNumber = -1;
-bool		InitializingParallelWorker;
 LWLockPadded *MainLWLockArray;
 MemoryContext CurrentMemoryContext;
 
@@ -439,9 +438,9 @@ dsa_area   *sno_area;
 
 void		sno_space_enter(void) {}
 void		sno_shmem_attach(void) {}
-bool		sno_shmem_is_made(void) { return true; }
 void		sno_shmem_init_lock(LWLock *lock) {}
-const SnoSpace *sno_space_of(Oid database) { return NULL; }
+SnoActivity *sno_my_activity;
+SnoActivity *sno_activity_slots(int *count) { return NULL; }
 void		RegisterXactCallback(XactCallback callback, void *arg) {}
 
 /* An error ends the call: the only one is that a promise was broken. */

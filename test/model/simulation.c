@@ -673,7 +673,6 @@ void RegisterXactCallback(XactCallback callback, void *arg) { at_end_of_transact
 
 /* No transaction inserts anything, and none is prepared. */
 int			max_prepared_xacts;
-bool		InitializingParallelWorker;
 FullTransactionId ReadNextFullTransactionId(void) { return FirstNormalFullTransactionId; }
 FullTransactionId GetTopFullTransactionIdIfAny(void) { return InvalidFullTransactionId; }
 FullTransactionId GetTopFullTransactionId(void) { return InvalidFullTransactionId; }
@@ -684,7 +683,7 @@ bool TransactionIdFollowsOrEquals(TransactionId a, TransactionId b) { return a >
 bool TransactionIdIsInProgress(TransactionId xid) { return false; }
 bool XidInMVCCSnapshot(TransactionId xid, Snapshot s) { return false; }
 LockAcquireResult LockAcquire(const LOCKTAG *tag, LOCKMODE mode, bool alone, bool dont) { return LOCKACQUIRE_OK; }
-LockData *GetLockStatusData(void) { return NULL; }
+LockData *GetLockStatusData(void) { static LockData none; return &none; }
 void dsa_free(dsa_area *a, dsa_pointer place) {}
 
 void
