@@ -1627,7 +1627,8 @@ CREATE TABLE sno_catalog.sno_lease (
     tick_until        timestamptz NOT NULL,
     tock_until        timestamptz NOT NULL,
     taken_at          timestamptz NOT NULL,
-    named             boolean     NOT NULL DEFAULT false
+    named             boolean     NOT NULL DEFAULT false,
+    home              bigint      NOT NULL DEFAULT 0
 ) USING heap;
 COMMENT ON TABLE sno_catalog.sno_lease IS
     'leases of partitions, one row each: nobody else uses the partition until '
@@ -1672,6 +1673,8 @@ COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.named IS
     'whether a named generator has the lease';
+COMMENT ON COLUMN sno_catalog.sno_lease.home IS
+    'what tells the database that wrote the row from others that had its OID';
 
 -- A dump has the rows.  In the restored database they are another holder's.
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
@@ -1689,6 +1692,8 @@ CREATE TABLE sno_catalog.sno_generator (
     system_identifier bigint NOT NULL,
     timeline     integer NOT NULL,
     key          text COLLATE pg_catalog."C" CHECK (octet_length(key) BETWEEN 1 AND 63),
+    database     oid NOT NULL DEFAULT 0,
+    home         bigint NOT NULL DEFAULT 0,
     CHECK (partition > 65535 OR (key IS NULL AND sequence_max BETWEEN sequence_min + 3 AND 65535)),
     CHECK (partition <= 65535 OR meta IS NULL),
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
@@ -1718,6 +1723,10 @@ COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
     'WAL timeline of that server';
+COMMENT ON COLUMN sno_catalog.sno_generator.database IS
+    'OID of the database where it was made';
+COMMENT ON COLUMN sno_catalog.sno_generator.home IS
+    'what tells that database from others that had its OID';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id; else error 23P01';
 

@@ -49,12 +49,13 @@
 enum
 {
 	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
-	SYSTEM_IDENTIFIER, TIMELINE, KEY,
-	COLUMNS = KEY
+	SYSTEM_IDENTIFIER, TIMELINE, KEY, DATABASE, HOME,
+	COLUMNS = HOME
 };
 
 static const Oid column_types[COLUMNS] = {
-	TEXTOID, INT4OID, INT8OID, INT8OID, INT4OID, INT8OID, INT4OID, TEXTOID
+	TEXTOID, INT4OID, INT8OID, INT8OID, INT4OID, INT8OID, INT4OID, TEXTOID,
+	OIDOID, INT8OID
 };
 
 static Oid	table;
@@ -82,8 +83,11 @@ definition_of(Relation rel, HeapTuple tuple)
 	d.shard.min = DatumGetInt64(values[SEQUENCE_MIN]);
 	d.shard.max = DatumGetInt64(values[SEQUENCE_MAX]);
 	d.meta = null[META] ? -1 : DatumGetInt32(values[META]);
-	d.made_here = !null[SYSTEM_IDENTIFIER] && !null[TIMELINE] && !RecoveryInProgress() &&
-		sno_record_is_ours(DatumGetInt64(values[SYSTEM_IDENTIFIER]), DatumGetInt32(values[TIMELINE]));
+	d.made_here = !RecoveryInProgress() &&
+		sno_record_is_ours(null[SYSTEM_IDENTIFIER] ? 0 : DatumGetInt64(values[SYSTEM_IDENTIFIER]),
+						   null[TIMELINE] ? 0 : DatumGetInt32(values[TIMELINE]),
+						   null[DATABASE] ? InvalidOid : DatumGetObjectId(values[DATABASE]),
+						   null[HOME] ? 0 : DatumGetInt64(values[HOME]));
 	if (!null[KEY])
 		strlcpy(d.key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
 	return d;
@@ -435,8 +439,8 @@ refuse_conflict(const char *name, const SnoDefinition *d)
 
 #define INSERT_DEFINITION \
 	"INSERT INTO sno_catalog.sno_generator " \
-	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline, key) " \
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline, key, database, home) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 
 void
 sno_definition_insert(const char *name, const SnoDefinition *d)
@@ -446,10 +450,11 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 		CStringGetTextDatum(name), Int32GetDatum(d->partition),
 		Int64GetDatum(d->shard.min), Int64GetDatum(d->shard.max),
 		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
-		Int32GetDatum((int32) GetWALInsertionTimeLine()), CStringGetTextDatum(d->key)
+		Int32GetDatum((int32) GetWALInsertionTimeLine()), CStringGetTextDatum(d->key),
+		ObjectIdGetDatum(MyDatabaseId), Int64GetDatum(sno_record_home())
 	};
 	const char	nulls[COLUMNS + 1] = {
-		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' '
+		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' ', ' ', ' '
 	};
 
 	check_name(name);

@@ -23,7 +23,7 @@ typedef struct SnoDefinition
 	SnoShard	shard;
 	int32		partition;		/* or the number of a layout */
 	int32		meta;			/* -1 if callers choose */
-	bool		made_here;		/* on this server, as it is now? */
+	bool		made_here;		/* in this database, on this server as it is now? */
 	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
 	SnoNodes	nodes;			/* of a layout, if it is known; else of size 0 */
 	bool		layout_is_new;	/* added by this transaction */

@@ -7,11 +7,17 @@
  * changes sides without telling, so it has the ceiling as both.
  *
  * Whose row is it?  The holder is a random number.  Beside it are the system
- * identifier, WAL timeline and database that it was drawn under.  A row where these
- * three aren't the server's own is another holder's: it comes from a backup, from
- * the primary that this server was a standby of, from a template database or by
- * logical replication.  Partitions of other holders are the last to be chosen, and
- * one that another holder leases as well is given up.
+ * identifier, WAL timeline and database that it was drawn under, and the database's
+ * home.  A row where these aren't the server's own is another holder's: it comes from a
+ * backup, from the primary that this server was a standby of, from a template database,
+ * from a dump of another database or by logical replication.  Partitions of other
+ * holders are the last to be chosen, and one that another holder leases as well is given
+ * up.
+ *
+ * The home tells a database from a former one that had its OID.  It is made of the
+ * incarnation (shared/shmem.c) and of what tells the database's folder from others.  If
+ * one of the two is the same, the database is.  ALTER DATABASE changes the incarnation,
+ * and a restored folder is another one.
  *
  * Sessions that find no row of their own at the same time may each draw a holder.
  * All of these are the server's own, and the first row's is used from then on.  A
@@ -26,14 +32,15 @@
  * its bound.  If the bound of the former is wall_hi, the generator was closed, and
  * `sequence` is the next one of that unit.  Else all of the bound's unit counts.
  *
- * That is true of rows of our own.  Another server may have opened the generator,
- * or renewed its lease, in WAL that never came here.  So its row is never exact.
+ * That is true of rows of our own.  Another holder may have opened the generator, or
+ * renewed its lease, in WAL that never came here, or after the dump was taken.  So its row is never exact.
  * When we open the generator first, we assume that it is open there, with a lease
  * from now on: we enter the other side (sno_record_recall()).  That is right unless
  * the lost WAL has another change of the side.
  *
  * A database that is read as a feed has one more row, with no partition.  Its bounds
- * tell up to which unit watermarks may have been told.
+ * tell up to which unit watermarks may have been told.  They hold in each copy of the
+ * database, because its readers go on there.
  *
  * Locking: a session writes a partition's row only while it owns the partition, a named
  * generator's only while it holds the lock of its group, and the feed's only while it
@@ -43,35 +50,70 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
 #include "lease/record.h"
 #include "lease/row.h"
+#include "registry/place.h"
 #include "type/fields.h"
 
 /* The system identifier of rows that were disowned: no server has it. */
 #define DISOWNED		0
 
 /* The row of a feed leases no partition. */
-#define NO_PARTITION	(-1)
+#define FEED			(-1)
+
+/* How often a row is overwritten that changes meanwhile. */
+#define OVERWRITE_TRIES	10
 
 /* The holder drawn when no row of our own was found, until a row has it. */
 static uint64 drawn_holder;
 
-/* Is what has these two of this server, as it is now? */
+/*
+ * The home of this database, as this session saw it first.  Whoever visits rows calls this
+ * before, because no page may be locked when it is called first.
+ */
+int64
+sno_record_home(void)
+{
+	static int64 home = 0;
+	char		name[MAXPGPATH];
+	SnoFileIdentity file = {0};
+
+	if (home != 0)
+		return home;
+	sno_space_enter();
+	snprintf(name, MAXPGPATH, "%s/PG_VERSION", DatabasePath);
+	if (!sno_file_identity(name, &file))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", name)));
+	home = (int64) ((uint64) sno_space->incarnation << 32 |
+					hash_bytes((unsigned char *) &file, sizeof(file)));
+	return home;
+}
+
+static bool
+is_same_home(uint64 a, uint64 b)
+{
+	return a >> 32 == b >> 32 || (uint32) a == (uint32) b;
+}
+
+/* Is what has these four of this server, as it is now, and of this database? */
 bool
-sno_record_is_ours(int64 system_identifier, int32 timeline)
+sno_record_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 home)
 {
 	return system_identifier == (int64) GetSystemIdentifier() &&
-		timeline == (int32) GetWALInsertionTimeLine();
+		timeline == (int32) GetWALInsertionTimeLine() &&
+		database == MyDatabaseId && is_same_home(home, sno_record_home());
 }
 
 static bool
 is_own(const SnoRow *row)
 {
-	return sno_record_is_ours(row->system_identifier, row->timeline) &&
-		row->database == MyDatabaseId;
+	return sno_record_is_ours(row->system_identifier, row->timeline, row->database, row->home);
 }
 
 static SnoSubject
@@ -121,7 +163,7 @@ typedef struct Holder
 static void
 note_holder(Holder *holder, const SnoRow *row)
 {
-	if (holder->found || row->partition == NO_PARTITION || !is_own(row))
+	if (holder->found || row->partition == FEED || !is_own(row))
 		return;
 	holder->found = true;
 	holder->number = (uint64) row->holder;
@@ -191,6 +233,7 @@ sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 	SurveyPass	pass = {.survey = survey,.now = now};
 
 	memset(survey, 0, sizeof(SnoSurvey));
+	(void) sno_record_home();
 	(void) sno_row_visit(rel, survey_row, &pass);
 	survey->holder = holder_number(&pass.holder);
 }
@@ -203,7 +246,7 @@ typedef struct Recall
 	SnoGenerator *own;			/* what our own rows say, except known ones */
 	SnoGenerator foreign;		/* what rows of other holders say */
 	bool		own_found;		/* is there a row of our own of just this subject? */
-	bool		other_server;	/* is there any row of another server? */
+	bool		others;			/* is there any row of another holder? */
 } Recall;
 
 /* A state word for nodes of a layout has all sequences from 0 up. */
@@ -238,9 +281,8 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	bool		same = is_same(&subject, &recall->subject);
 	SnoGenerator issued = issued_under(row, own && same);
 
-	if (row->system_identifier != DISOWNED &&
-		!sno_record_is_ours(row->system_identifier, row->timeline))
-		recall->other_server = true;
+	if (!own && row->system_identifier != DISOWNED)
+		recall->others = true;
 	if (!overlaps(&subject, &recall->subject))
 		return;
 	if (own)
@@ -261,13 +303,11 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
  * its part of the partition, except for those rows of our own that are known.  Its
  * floor becomes the highest bound of another holder's rows.
  *
- * Another server may have issued more than its rows say, or have rows that never
- * came here.  So we assume that it left its side for the other one, and used that as
- * far as `unseen` tells: up to the end of a lease that begins now, say.  That isn't so
- * once there is a row of our own, or if this server has no past in another one: it has no
- * row of one, and it defined the generator itself (`made_here`).  Of a generator that
- * counts, another database of this server may have issued more, too: no clock keeps the
- * original of a dump and its copy apart.
+ * Another holder, of another server or database, may have issued more than its rows say,
+ * or have rows that never came here.  So we assume that it left its side for the other
+ * one, and used that as far as `unseen` tells: up to the end of a lease that begins now,
+ * say.  That isn't so once there is a row of our own, or if this database has no past in
+ * another one: it has no row of one, and it defined the generator itself (`made_here`).
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -280,10 +320,9 @@ sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 		.own = g
 	};
 
+	(void) sno_record_home();
 	(void) sno_row_visit(rel, recall_row, &recall);
-	if (!recall.own_found &&
-		(recall.other_server || !made_here ||
-		 (unseen.more > 0 && recall.foreign.lease_floor > 0)))
+	if (!recall.own_found && (recall.others || !made_here))
 		sno_generator_switch(&recall.foreign, unseen.more == 0 ? unseen.until :
 							 Min(recall.foreign.lease_floor + unseen.more, SNO_UNIT_MAX));
 	sno_generator_merge(g, &recall.foreign);
@@ -335,7 +374,7 @@ overwrite(SnoRow *row, const void *arg)
 		return false;
 	for (int side = 0; side < 2 && !new.named; side++)
 		new.until[side] = Max(new.until[side], row->until[side]);
-	memcpy(row, &new, offsetof(SnoRow, named) + sizeof(bool));
+	memcpy(row, &new, SNO_ROW_SIZE);
 	return true;
 }
 
@@ -359,13 +398,14 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
 		.drifts = g->drifts,
 		.taken_at = GetCurrentTimestamp(),
-		.named = subject->named
+		.named = subject->named,
+		.home = sno_record_home()
 	};
 	bool		tick_tock = g->drifts & 1;
 
 	row.until[tick_tock] = sno_unit_to_timestamptz(g->ceiling);
 	row.until[!tick_tock] = sno_unit_to_timestamptz(subject->named ? g->wall_safe : g->ceiling);
-	for (;;)
+	for (int tries = 0;; tries++)
 	{
 		Search		search = {.subject = *subject,.floor = g->lease_floor};
 		BlockNumber room;
@@ -375,7 +415,8 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 		if (search.clash)
 			return false;
 		row.holder = (int64) holder_number(&search.holder);
-		if (!ItemPointerIsValid(&search.tid))
+		/* If somebody changes the row again and again, it stays, as one more bound. */
+		if (!ItemPointerIsValid(&search.tid) || tries == OVERWRITE_TRIES)
 			*lsn = sno_row_insert(rel, room, &row);
 		else if (!sno_row_change(rel, &search.tid, overwrite, &row, lsn))
 			continue;
@@ -387,7 +428,7 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 static bool
 disown_row(SnoRow *row, const void *arg)
 {
-	if (!is_own(row) || row->partition == NO_PARTITION)
+	if (!is_own(row) || row->partition == FEED)
 		return false;
 	row->system_identifier = DISOWNED;
 	return true;
@@ -402,16 +443,9 @@ disown_row(SnoRow *row, const void *arg)
 void
 sno_record_disown(Relation rel)
 {
+	(void) sno_record_home();
 	sno_partition_revoke_all();
 	XLogFlush(sno_row_change_all(rel, disown_row));
-}
-
-/* Is it a row of a feed, which this server or one that it succeeds wrote? */
-static bool
-is_of_feed(const SnoRow *row)
-{
-	return row->partition == NO_PARTITION && row->database == MyDatabaseId &&
-		row->system_identifier == (int64) GetSystemIdentifier();
 }
 
 static void
@@ -419,11 +453,14 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 {
 	uint64	   *until = arg;
 
-	if (is_of_feed(row))
+	if (row->partition == FEED)
 		*until = Max(*until, ceiling_of(row));
 }
 
-/* No watermark of this database was above this unit before the server started. */
+/*
+ * No watermark of this database, or of one that it is a copy of, was above this unit before
+ * the server started.
+ */
 uint64
 sno_record_promised(Relation rel)
 {
@@ -437,7 +474,7 @@ sno_record_promised(Relation rel)
 void
 sno_record_promise(Relation rel, uint64 until)
 {
-	SnoSubject	subject = {.partition = NO_PARTITION};
+	SnoSubject	subject = {.partition = FEED};
 	SnoGenerator g = {.word = SNO_WORD(until, false, 0),.ceiling = until,.lease_floor = SNO_UNIT_MAX};
 	XLogRecPtr	lsn;
 
@@ -448,7 +485,7 @@ sno_record_promise(Relation rel, uint64 until)
 static bool
 forget_promise(SnoRow *row, const void *arg)
 {
-	if (!is_of_feed(row))
+	if (row->partition != FEED)
 		return false;
 	row->until[0] = row->until[1] = sno_unit_to_timestamptz(0);
 	return true;

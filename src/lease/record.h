@@ -40,7 +40,8 @@ typedef struct SnoUnseen
 /* Does the caller know better than a row of ours what was issued under it? */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
-extern bool sno_record_is_ours(int64 system_identifier, int32 timeline);
+extern int64 sno_record_home(void);
+extern bool sno_record_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 home);
 extern void sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey);
 extern void sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 							  SnoUnseen unseen, bool made_here, SnoRecordKnown known,

@@ -36,8 +36,7 @@
 
 /* A tuple as sno_row_insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
-#define ROW_SIZE		(offsetof(SnoRow, named) + sizeof(bool))
-#define TUPLE_SIZE		(HEADER_SIZE + ROW_SIZE)
+#define TUPLE_SIZE		(HEADER_SIZE + SNO_ROW_SIZE)
 
 /* The row in a tuple that holds_row(). */
 static SnoRow *
@@ -53,7 +52,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 		HeapTupleHeaderGetNatts(tuple) >= SNO_TABLE_COLUMNS &&
 		tuple->t_hoff >= SizeofHeapTupleHeader &&
 		tuple->t_hoff == MAXALIGN(tuple->t_hoff) &&
-		length >= tuple->t_hoff + ROW_SIZE;
+		length >= tuple->t_hoff + SNO_ROW_SIZE;
 }
 
 /* A row with a null can't be in force: NOT NULL was dropped, and set again. */
@@ -337,7 +336,7 @@ sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
 	HeapTupleHeaderSetCmin(tuple, FirstCommandId);
 	HeapTupleHeaderSetXmax(tuple, InvalidTransactionId);
 	tuple->t_infomask |= HEAP_XMAX_INVALID;
-	memcpy(row_of(tuple), row, ROW_SIZE);
+	memcpy(row_of(tuple), row, SNO_ROW_SIZE);
 
 	page = register_page(state, buffer);
 	if (PageIsNew(page))

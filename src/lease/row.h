@@ -29,7 +29,10 @@ typedef struct SnoRow
 	TimestampTz until[2];		/* by tick-tock: tick_until, tock_until */
 	TimestampTz taken_at;
 	bool		named;
+	int64		home;			/* of the database, see record.c */
 } SnoRow;
+
+#define SNO_ROW_SIZE	(offsetof(SnoRow, home) + sizeof(int64))
 
 /*
  * Where a row is, and whether it may be overwritten: not if SQL has inserted,

@@ -16,7 +16,7 @@
 
 #define SNO_CATALOG_SCHEMA	"sno_catalog"
 #define SNO_TABLE_NAME		"sno_lease"
-#define SNO_TABLE_COLUMNS	14
+#define SNO_TABLE_COLUMNS	15
 
 extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const char *name);
