@@ -411,7 +411,7 @@ sno_session_lend(uint64 units)
 			obstacle = lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), &loan);
 		if (rel != NULL)
 			sno_table_close(rel);
-		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+		if (obstacle != SNO_NO_OBSTACLE)
 			sno_wait(&wait, obstacle, 1);
 	} while (obstacle != SNO_NO_OBSTACLE);
 	return loan;
@@ -501,7 +501,6 @@ sno_session_next(SnoPurpose purpose, uint64 unit)
 		obstacle = issue_own_or_prepare(purpose, unit, &issued, &step);
 		if (step == SNO_ISSUED)
 			return issued;
-		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
-			sno_wait(&wait, obstacle, 1);
+		sno_wait(&wait, obstacle, 1);
 	}
 }

@@ -23,6 +23,12 @@
 /* A call waits for two units of a layout at most this many ms, unless sno.max_wait is more. */
 #define UNITS_WAIT_MAX	2000
 
+/*
+ * Rounds without a wait that a call may make, however long they take: to lease, to publish
+ * and to issue needs a few, and the disk may be slow.
+ */
+#define ROUNDS_MAX		100
+
 int			sno_max_wait;
 
 /* How long a call waits, in ms.  Units of a layout may be longer than sno.max_wait. */
@@ -101,6 +107,20 @@ refuse_grant(void)
 			 errhint("See item \"registry\" of sno_check().")));
 }
 
+/* Raise the error that no obstacle was found, and yet no id. */
+pg_noreturn static void
+refuse_rounds(const SnoWait *wait)
+{
+	if (wait->generator != NULL)
+		refuse_named(wait, "Its state changed each time before an id was issued.",
+					 "Raise \"sno.max_wait\".");
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no partition could issue a sno within %d ms", max_wait_of(wait)),
+			 errdetail("Partitions changed each time before an id was issued."),
+			 errhint("Raise \"sno.max_wait\".")));
+}
+
 /* Raise the error for what is in the way. */
 pg_noreturn static void
 give_up(const SnoWait *wait)
@@ -170,9 +190,10 @@ give_up(const SnoWait *wait)
 						 wait->flake ?
 						 "Raise \"sno.max_wait\", or create a generator with more nodes." :
 						 "Raise \"sno.max_wait\", or widen the bounds of the generator.");
-		case SNO_TOO_FAST:
 		case SNO_CLASH:
 		case SNO_NO_OBSTACLE:
+			refuse_rounds(wait);
+		case SNO_TOO_FAST:
 			break;
 	}
 	ereport(ERROR,
@@ -182,9 +203,24 @@ give_up(const SnoWait *wait)
 			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
 }
 
+/* One more round without a wait.  Even if each makes some progress, all of them must end. */
+static void
+count_round(SnoWait *wait, int64 now)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (wait->begun == 0)
+		wait->begun = now;
+	if (++wait->rounds > ROUNDS_MAX && now - wait->begun > (int64) max_wait_of(wait) * 1000)
+	{
+		wait->obstacle = SNO_NO_OBSTACLE;
+		give_up(wait);
+	}
+}
+
 /*
- * Wait at most `msec` for an obstacle to go away.  Raises an error if sno.max_wait
- * has passed since the first wait, or at once if no wait helps.
+ * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is
+ * one that takes time.  Raises an error if sno.max_wait has passed since the first wait, or
+ * at once if no wait helps.
  */
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
@@ -193,6 +229,11 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	int64		left;
 	uint32		event;
 
+	if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
+	{
+		count_round(wait, now);
+		return;
+	}
 	sno_session_release_unusable();
 	/* That there is no partition tells more than that we asked too often. */
 	if (obstacle != SNO_TOO_FAST ||

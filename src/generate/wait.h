@@ -39,6 +39,8 @@ typedef struct SnoWait
 	bool		flake;			/* is it of a layout? */
 	SnoCounters *counters;		/* count the wait, unless NULL */
 	int64		since;			/* monotonic µs, 0 before the first wait */
+	int64		begun;			/* the same, 0 before the first round */
+	int			rounds;			/* without a wait */
 	SnoObstacle obstacle;		/* what the error is about */
 } SnoWait;
 

@@ -23,6 +23,7 @@
 #include "utils/tuplestore.h"
 
 #include "generate/session.h"
+#include "generate/wait.h"
 #include "lease/record.h"
 #include "lease/table.h"
 #include "shared/feed.h"
@@ -62,6 +63,7 @@ static void
 cover_watermark(void)
 {
 	uint64		unit = sno_feed_highest();
+	SnoWait		wait = {.partition = -1};
 
 	while (!sno_feed_is_covered(unit, sno_table_file()))
 	{
@@ -69,6 +71,7 @@ cover_watermark(void)
 
 		sno_feed_cover(unit, rel->rd_rel->relfilenode, write_row, rel);
 		sno_table_close(rel);
+		sno_wait(&wait, SNO_NO_OBSTACLE, 0);
 	}
 }
 
@@ -173,6 +176,15 @@ guarded_column(const TriggerData *trigger)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(trigger->tg_relation))));
+
+	/* PostgreSQL makes the value after the triggers have run. */
+	if (TupleDescAttr(desc, column - 1)->attgenerated != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_COLUMN_DEFINITION),
+				 errmsg("column \"%s\" of relation \"%s\" is a generated column",
+						name, RelationGetRelationName(trigger->tg_relation)),
+				 errdetail("Its value is not known yet when function \"%s\" runs.", "sno_watermark_guard"),
+				 errhint("Make the id with sno_generate() in the same transaction.")));
 
 	getTypeInputInfo(getBaseType(SPI_gettypeid(desc, column)), &input, &parameter);
 	fmgr_info(input, &function);

@@ -372,25 +372,23 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 	return obstacle;
 }
 
-/* What a wait for a generator is about. */
-static SnoWait
-wait_for(const char *name, const SnoDefinition *d)
+/* Tell what a wait for a generator is about. */
+static void
+describe_wait(SnoWait *wait, const char *name, const SnoDefinition *d)
 {
-	return (SnoWait) {
-		.generator = name,
-		.partition = sno_is_flake(d) ? -1 : d->partition,
-		.unit_size = sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 :
-			d->shard.max - d->shard.min + 1,
-		.unit_msec = unit_msec(d),
-		.flake = sno_is_flake(d)
-	};
+	wait->generator = name;
+	wait->partition = sno_is_flake(d) ? -1 : d->partition;
+	wait->unit_size = sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 :
+		d->shard.max - d->shard.min + 1;
+	wait->unit_msec = unit_msec(d);
+	wait->flake = sno_is_flake(d);
 }
 
 /* Issue, however long it takes. */
 static uint64
 next_patiently(SnoUse *use)
 {
-	int64		since = 0;
+	SnoWait		wait = {0};
 
 	for (;;)
 	{
@@ -405,15 +403,9 @@ next_patiently(SnoUse *use)
 			sno_session_release_unusable();
 			return issued;
 		}
-		if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
-		{
-			SnoWait		wait = wait_for(use->name, &use->definition);
-
-			wait.since = since;
-			wait.counters = use->state == NULL ? NULL : &use->state->counters;
-			sno_wait(&wait, obstacle, msec);
-			since = wait.since;
-		}
+		describe_wait(&wait, use->name, &use->definition);
+		wait.counters = use->state == NULL ? NULL : &use->state->counters;
+		sno_wait(&wait, obstacle, msec);
 	}
 }
 
@@ -489,10 +481,11 @@ sno_use_of(const text *name, bool flake)
 void
 sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 {
-	SnoWait		wait = wait_for(name, d);
+	SnoWait		wait = {0};
 	SnoObstacle obstacle;
 
 	begin_uses();
+	describe_wait(&wait, name, d);
 	while ((obstacle = sno_state_read(d, g)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
 }
@@ -501,10 +494,11 @@ sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 void
 sno_use_restore(const char *name, const SnoDefinition *d, const SnoGenerator *issued)
 {
-	SnoWait		wait = wait_for(name, d);
+	SnoWait		wait = {0};
 	SnoObstacle obstacle;
 
 	begin_uses();
+	describe_wait(&wait, name, d);
 	while ((obstacle = sno_state_restore(d, issued)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
 }
