@@ -40,10 +40,11 @@ sub build
 	my $source = "$FindBin::RealBin/../torture/" . $name =~ s/\.so$//r . '.c';
 	my $path   = PostgreSQL::Test::Utils::tempdir('torture') . "/$name";
 	chomp(my $includes = `pg_config --includedir`);
+	chomp(my $server = `pg_config --includedir-server`);
 	system_or_bail(
 		split(' ', $ENV{CC} // 'cc'),                   '-O2',
 		'-Wall',                                        '-Wextra',
-		'-Werror',                                      "-I$includes",
+		'-Werror',                                      "-I$includes", "-isystem", $server,
 		($name =~ /\.so$/ ? ('-shared', '-fPIC') : ()), '-o',
 		$path,                                          $source,
 		($name eq 'clients' ? '-lpq' : ()));
