@@ -1,5 +1,9 @@
 /* sno--1.0.sql: the type sno, and generators that never issue an id twice */
 
+-- The schema that the extension goes into is its installer's, who may have put anything
+-- there.  CREATE EXTENSION looks there after pg_catalog, but an operator or a function whose
+-- types match exactly wins.  So expressions in this script have exact types.
+
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno" to load this file. \quit
 
@@ -1076,7 +1080,7 @@ BEGIN
                     WHEN first = date_trunc('minute', first) THEN '_YYYY_MM_DD_HH24MI'
                     ELSE '_YYYY_MM_DD_HH24MISSMS' END);
                 base := class.relname;
-                WHILE octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
+                WHILE pg_catalog.octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
                     base := left(base, -1);
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
@@ -1684,21 +1688,22 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 -- drops what logical replication brings, and tells sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
-    name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
+    name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
     partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 98302),
     sequence_min bigint  NOT NULL CHECK (sequence_min BETWEEN 0 AND 281474976710655),
     sequence_max bigint  NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 281474976710655),
     meta         integer CHECK (meta BETWEEN 0 AND 255),
     system_identifier bigint NOT NULL,
     timeline     integer NOT NULL,
-    key          text COLLATE pg_catalog."C" CHECK (octet_length(key) BETWEEN 1 AND 63),
+    key          text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
     database     oid NOT NULL DEFAULT 0,
     home         bigint NOT NULL DEFAULT 0,
     CHECK (partition > 65535 OR (key IS NULL AND sequence_max BETWEEN sequence_min + 3 AND 65535)),
     CHECK (partition <= 65535 OR meta IS NULL),
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
-        pg_catalog.numrange(partition::numeric * 281474976710656 + sequence_min,
-                            partition::numeric * 281474976710656 + sequence_max, '[]') WITH OPERATOR(pg_catalog.&&))
+        pg_catalog.numrange(partition::numeric * 281474976710656::numeric + sequence_min::numeric,
+                            partition::numeric * 281474976710656::numeric + sequence_max::numeric, '[]')
+        WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators; change them with sno_create_generator() '
@@ -1751,9 +1756,9 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 
 CREATE TABLE sno_catalog.sno_layout (
     id            smallint PRIMARY KEY CHECK (id > 0),
-    name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (octet_length(name) BETWEEN 1 AND 63),
+    name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
     epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
-                                     AND date_trunc('milliseconds', epoch) = epoch),
+                                     AND pg_catalog.date_trunc('milliseconds', epoch) = epoch),
     unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit NOT IN (2, 3)),
     time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
     node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
@@ -1846,7 +1851,7 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >
 CREATE TABLE sno_catalog.sno_prefix (
     meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
     prefix text COLLATE pg_catalog."C" NOT NULL UNIQUE
-           CHECK (octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
+           CHECK (pg_catalog.octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
 );
 COMMENT ON TABLE sno_catalog.sno_prefix IS
     'prefixes of metabytes, which sno_prefixed() writes before ids; the '
@@ -1879,8 +1884,8 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
 -- have secrets.
 
 CREATE TABLE sno_catalog.sno_key (
-    name   text COLLATE pg_catalog."C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
-    secret bytea NOT NULL CHECK (octet_length(secret) = 16),
+    name   text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    secret bytea NOT NULL CHECK (pg_catalog.octet_length(secret) = 16),
     made   timestamptz NOT NULL
 ) USING heap;
 ALTER TABLE sno_catalog.sno_key ALTER COLUMN secret SET STATISTICS 0;

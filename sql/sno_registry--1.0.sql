@@ -23,6 +23,10 @@
 --
 -- Each call locks the row of the settings first, so one call is served at a time.
 
+-- Whoever installs this may have any search path, with schemas of others.  So all that is
+-- looked up now is qualified, but for SQL's keywords.  The other functions have a search path
+-- of their own.
+
 CREATE SCHEMA sno_registry;
 COMMENT ON SCHEMA sno_registry IS
     'tables of the registry, and functions that it uses; not for search paths';
@@ -36,7 +40,7 @@ CREATE TABLE sno_registry.settings (
     last     integer  NOT NULL,
     longest  interval NOT NULL,
     lossless boolean  NOT NULL,
-    home     text     NOT NULL,
+    home     pg_catalog.text NOT NULL,
     timeline integer  NOT NULL,
     era      integer  NOT NULL DEFAULT 0,
     part     integer  NOT NULL DEFAULT 0,
@@ -69,11 +73,11 @@ COMMENT ON INDEX sno_registry.settings_one_row IS
     'there is one registry in a database';
 
 CREATE TABLE sno_registry.holder (
-    holder bigint      PRIMARY KEY,
-    token  bigint      NOT NULL,
-    node   text        NOT NULL,
-    seen   timestamptz NOT NULL,
-    era    integer     NOT NULL
+    holder bigint  PRIMARY KEY,
+    token  bigint  NOT NULL,
+    node   pg_catalog.text        NOT NULL,
+    seen   pg_catalog.timestamptz NOT NULL,
+    era    integer NOT NULL
 );
 COMMENT ON TABLE sno_registry.holder IS
     'who asked: one database of one server, in one place; it is forgotten when '
@@ -120,8 +124,9 @@ COMMENT ON INDEX sno_registry.block_holder IS
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_depend
-               WHERE classid = 'pg_catalog.pg_class'::pg_catalog.regclass
-               AND objid = 'sno_registry.settings'::pg_catalog.regclass AND deptype = 'e')
+               WHERE classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+               AND objid OPERATOR(pg_catalog.=) 'sno_registry.settings'::pg_catalog.regclass::pg_catalog.oid
+               AND deptype OPERATOR(pg_catalog.=) 'e')
     THEN
         PERFORM pg_catalog.pg_extension_config_dump('sno_registry.settings', '');
         PERFORM pg_catalog.pg_extension_config_dump('sno_registry.holder', '');
@@ -134,45 +139,50 @@ $$;
 -- time and place
 --
 
-CREATE FUNCTION sno_registry.unit_of(timestamptz) RETURNS bigint
+CREATE FUNCTION sno_registry.unit_of(pg_catalog.timestamptz) RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.floor((EXTRACT(epoch FROM $1) - 1262304000) * 250);
-COMMENT ON FUNCTION sno_registry.unit_of(timestamptz) IS
+RETURN pg_catalog.floor(
+    (EXTRACT(epoch FROM $1) OPERATOR(pg_catalog.-) 1262304000::numeric) OPERATOR(pg_catalog.*) 250::numeric);
+COMMENT ON FUNCTION sno_registry.unit_of(pg_catalog.timestamptz) IS
     'unit of 4 ms that holds the time, counted from 2010-01-01 UTC';
 
-CREATE FUNCTION sno_registry.time_of(bigint) RETURNS timestamptz
+CREATE FUNCTION sno_registry.time_of(bigint) RETURNS pg_catalog.timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
-RETURN timestamptz '2010-01-01 00:00:00+00' + $1 * interval '4 ms';
+RETURN TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00+00'
+    OPERATOR(pg_catalog.+) ($1::double precision OPERATOR(pg_catalog.*) interval '4 ms');
 COMMENT ON FUNCTION sno_registry.time_of(bigint) IS
     'start of the unit';
 
 CREATE FUNCTION sno_registry.timeline() RETURNS integer
 LANGUAGE sql VOLATILE
-RETURN ('x' || pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::integer;
+RETURN ('x' OPERATOR(pg_catalog.||)
+    pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::integer;
 COMMENT ON FUNCTION sno_registry.timeline() IS
     'WAL timeline that this server writes; error 55000 on a standby';
 
 -- A restored dump makes another table, CREATE DATABASE copies to another database.
-CREATE FUNCTION sno_registry.home() RETURNS text
+CREATE FUNCTION sno_registry.home() RETURNS pg_catalog.text
 LANGUAGE sql STABLE
-RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid, 'sno_registry.settings'::pg_catalog.regclass::oid)
+RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid,
+            'sno_registry.settings'::pg_catalog.regclass::pg_catalog.oid)
         FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
-        WHERE d.datname = pg_catalog.current_database());
+        WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
 COMMENT ON FUNCTION sno_registry.home() IS
     'where this registry is: system identifier of the cluster, OID of the '
     'database, OID of the table settings';
 
 CREATE VIEW sno_registry.blocks AS
 SELECT b.first, b.last, h.node, b.holder,
-    sno_registry.time_of(b.floor + 1) AS since,
+    sno_registry.time_of(b.floor OPERATOR(pg_catalog.+) 1) AS since,
     sno_registry.time_of(b.ceiling) AS until,
     CASE
-        WHEN sno_registry.time_of(b.ceiling + 1) <= pg_catalog.clock_timestamp() THEN 'over'
-        WHEN h.era = s.era THEN 'held'
+        WHEN sno_registry.time_of(b.ceiling OPERATOR(pg_catalog.+) 1)
+            OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() THEN 'over'
+        WHEN h.era OPERATOR(pg_catalog.=) s.era THEN 'held'
         ELSE 'forgotten'
     END AS state
 FROM sno_registry.settings AS s, sno_registry.block AS b
-LEFT JOIN sno_registry.holder AS h ON h.holder = b.holder
+LEFT JOIN sno_registry.holder AS h ON h.holder OPERATOR(pg_catalog.=) b.holder
 WHERE b.holder IS NOT NULL;
 COMMENT ON VIEW sno_registry.blocks IS
     'the last grant of each block, for people';
@@ -216,7 +226,7 @@ COMMENT ON FUNCTION sno_registry.lock() IS
     'the settings, with the lock that each call takes first; error 55000 if '
     'there are none';
 
-CREATE FUNCTION sno_registry.refuse_copy(made_in text, home text) RETURNS void
+CREATE FUNCTION sno_registry.refuse_copy(made_in pg_catalog.text, home pg_catalog.text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -229,7 +239,7 @@ BEGIN
     END IF;
 END
 $function$;
-COMMENT ON FUNCTION sno_registry.refuse_copy(text, text) IS
+COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
     'error 55000 unless the registry is at home';
 
 -- What was lost was granted in the parts of the timelines passed, or it prolonged
@@ -270,10 +280,10 @@ COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
 
 -- The protocol.  It reads no clock, so tests can drive it.
 CREATE FUNCTION sno_registry.answer(
-    holder bigint, token bigint, next bigint, node text, asker_now bigint, until bigint, want integer,
-    registry_now bigint, timeline integer, home text)
+    holder bigint, token bigint, next bigint, node pg_catalog.text, asker_now bigint, until bigint, want integer,
+    registry_now bigint, timeline integer, home pg_catalog.text)
 RETURNS TABLE (
-    status text, range_first integer, range_last integer, now bigint,
+    status pg_catalog.text, range_first integer, range_last integer, now bigint,
     first integer, last integer, floor bigint, ceiling bigint)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -367,7 +377,7 @@ BEGIN
     ORDER BY b.first;
 END
 $function$;
-COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, text, bigint, bigint, integer, bigint, integer, text) IS
+COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text) IS
     'what sno_registry_renew() does, at a given unit, WAL timeline and home of '
     'the registry';
 
@@ -376,9 +386,9 @@ COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, text, bigint, bi
 --
 
 CREATE FUNCTION sno_registry_renew(
-    holder bigint, token bigint, next bigint, node text, asker_now bigint, until bigint, want integer)
+    holder bigint, token bigint, next bigint, node pg_catalog.text, asker_now bigint, until bigint, want integer)
 RETURNS TABLE (
-    status text, range_first integer, range_last integer, now bigint,
+    status pg_catalog.text, range_first integer, range_last integer, now bigint,
     first integer, last integer, floor bigint, ceiling bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -391,7 +401,7 @@ BEGIN
         sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(), sno_registry.home());
 END
 $function$;
-COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer) IS
+COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer) IS
     'for the servers: renew what a holder has until the given unit, and grant '
     'blocks until it has as many as it wants, 1 to 64. holder: random, not 0. '
     'token: of the last answer, 0 for a new holder. next: random, not 0, the '
@@ -409,7 +419,7 @@ COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, text, bigint, big
 CREATE FUNCTION sno_registry_create(
     first integer, last integer, size integer DEFAULT 64,
     longest interval DEFAULT '25 hours', lossless boolean DEFAULT false,
-    after timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
+    after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -450,7 +460,7 @@ BEGIN
     FROM generate_series(sno_registry_create.first, sno_registry_create.last, size) AS n;
 END
 $function$;
-COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, timestamptz) IS
+COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz) IS
     'make the registry of the partitions from first to last, in blocks of the '
     'given size. Named generators need partitions outside of it. '
     'longest: no grant is longer. lossless: a promoted standby lacks no grant, '
@@ -526,11 +536,11 @@ COMMENT ON FUNCTION sno_registry_move() IS
 --
 
 REVOKE ALL ON FUNCTION
-    sno_registry.unit_of(timestamptz), sno_registry.time_of(bigint), sno_registry.timeline(), sno_registry.home(),
-    sno_registry.lock(), sno_registry.refuse_copy(text, text),
+    sno_registry.unit_of(pg_catalog.timestamptz), sno_registry.time_of(bigint),
+    sno_registry.timeline(), sno_registry.home(), sno_registry.lock(), sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text),
     sno_registry.lose(integer, bigint), sno_registry.trust(integer, bigint),
-    sno_registry.answer(bigint, bigint, bigint, text, bigint, bigint, integer, bigint, integer, text),
-    sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer),
-    sno_registry_create(integer, integer, integer, interval, boolean, timestamptz),
+    sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text),
+    sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer),
+    sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz),
     sno_registry_vouch(), sno_registry_lost(), sno_registry_move()
 FROM PUBLIC;

@@ -1,0 +1,245 @@
+
+# What the owner of a database put into a schema, before the extensions are
+# installed into it, is never run, and nothing of the extensions depends on it.
+#
+# planted.sql plants operators and functions for all types, and types and views,
+# by all names that the scripts use.  Each of them warns if it is run.  So what
+# is wrong in a script shows in the log, or in pg_depend.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnoInstall;
+use Test::More;
+
+my ($installation, undef, $scripts) = copy_installation();
+my $node =
+  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
+my $dir = PostgreSQL::Test::Utils::tempdir('planted');
+my $log_read = 0;
+$node->init;
+$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->start;
+
+# The search path is one of: what is planted is found first, or it is not found.
+sub run_sql
+{
+	my ($user, $path, $dbname, $sql, @options) = @_;
+	local $ENV{PGOPTIONS} = "-c search_path=$path";
+	return $node->safe_psql($dbname, $sql,
+		connstr => $node->connstr($dbname) . ($user ? " user=$user" : ''),
+		@options);
+}
+
+sub as_owner     { return run_sql('mallory', 'pg_catalog',         @_); }
+sub as_superuser { return run_sql('',        'pg_catalog',         @_); }
+sub in_a_trap    { return run_sql('',        'planted,pg_catalog', @_); }
+
+# A database with all that is planted
+sub plant
+{
+	my ($dbname) = @_;
+	as_superuser('postgres',
+		"CREATE DATABASE $dbname TEMPLATE hostile OWNER mallory");
+	return;
+}
+
+# As whom planted code ran since the last call
+sub what_ran
+{
+	my $log = slurp_file($node->logfile, $log_read);
+	$log_read += length $log;
+	my %lines = map { $_ => 1 } $log =~ /(planted code runs as \w+)/g;
+	return join "\n", sort keys %lines;
+}
+
+# Which objects of the superuser use what is planted.  Each object belongs to one,
+# or to the owner of the database.
+sub what_uses_it
+{
+	my ($dbname) = @_;
+	return as_superuser(
+		$dbname, q{
+		WITH RECURSIVE part AS (
+			SELECT classid, objid FROM (
+				SELECT 'pg_proc'::regclass::oid, oid, proowner FROM pg_proc
+				UNION ALL SELECT 'pg_class'::regclass, oid, relowner FROM pg_class
+				UNION ALL SELECT 'pg_type'::regclass, oid, typowner FROM pg_type
+				UNION ALL SELECT 'pg_operator'::regclass, oid, oprowner FROM pg_operator
+				UNION ALL SELECT 'pg_opclass'::regclass, oid, opcowner FROM pg_opclass
+				UNION ALL SELECT 'pg_opfamily'::regclass, oid, opfowner FROM pg_opfamily
+				UNION ALL SELECT 'pg_cast'::regclass, oid, 10 FROM pg_cast) AS o (classid, objid, owner)
+			WHERE owner = 10 AND objid >= 16384
+			UNION
+			SELECT d.classid, d.objid FROM pg_depend AS d JOIN part AS p ON (d.refclassid, d.refobjid) = (p.classid, p.objid)
+			WHERE d.deptype IN ('a', 'i'))
+		SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) || ' uses ' || pg_describe_object(d.refclassid, d.refobjid, 0)
+		FROM pg_depend AS d JOIN part USING (classid, objid)
+		WHERE (d.refclassid, d.refobjid) NOT IN (SELECT * FROM part)
+			AND (pg_identify_object(d.refclassid, d.refobjid, 0)).schema = 'planted'
+		ORDER BY 1});
+}
+
+# Check that nothing planted is used.
+sub check_clean
+{
+	my ($dbname, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(what_ran(), '', "$what: nothing planted ran");
+	is(what_uses_it($dbname), '', "$what: nothing depends on what is planted");
+	return;
+}
+
+#
+# What to plant: the names in the scripts, and functions by these names.  Those of
+# the extensions are known where nothing is planted.
+#
+
+sub write_lines
+{
+	my ($name, @lines) = @_;
+	append_to_file("$dir/$name", join '', map { "$_\n" } @lines);
+	return;
+}
+
+my $text = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
+  sort glob("$scripts/sno--*.sql $scripts/sno_registry--*.sql");
+my %words   = map { $_ => 1 } $text =~ /\b([a-z_]\w*)\b/g;
+my %symbols = map { $_ => 1 } $text =~ /([-+*\/<>=~!@#%^&|`?]+)/g, '~~', '/';
+write_lines('words',     sort keys %words);
+write_lines('operators', map { s/\\/\\\\/gr } sort keys %symbols);
+
+$node->safe_psql('postgres',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_registry');
+$node->safe_psql(
+	'postgres', qq{
+	CREATE TEMP TABLE word (word name);
+	COPY word FROM '$dir/words';
+	COPY (SELECT proname, ARRAY(SELECT a::regtype::text FROM unnest(proargtypes) AS a), proretset, prorettype::regtype,
+			EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+		FROM pg_proc AS p JOIN word ON word = proname
+		WHERE pronargs BETWEEN 1 AND 6 AND pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace))
+	TO '$dir/functions'});
+as_superuser('postgres', 'CREATE ROLE mallory LOGIN');
+as_superuser('postgres', 'CREATE DATABASE hostile OWNER mallory');
+my ($operators, $overloads) = split /\|/,
+  as_owner('hostile', slurp_file("$FindBin::RealBin/planted.sql"),
+	extra_params =>
+	  [ map { ('-v', "$_=$dir/$_") } 'words', 'operators', 'functions' ]);
+cmp_ok($operators, '>', 10_000, 'more than 10,000 operators are planted');
+cmp_ok($overloads, '>', 10_000, 'and more than 10,000 functions');
+
+#
+# Both extensions, installed and used
+#
+
+plant('installed');
+as_owner('installed', 'CREATE EXTENSION sno SCHEMA planted');
+in_a_trap('installed',
+	'CREATE EXTENSION sno_registry SCHEMA planted');
+check_clean('installed', 'CREATE EXTENSION');
+
+my $use_sno = q{
+	SELECT planted.sno_create_generator('shared'::pg_catalog.text, 1), planted.sno_create_generator('other'::pg_catalog.text, 2);
+	SELECT planted.sno_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
+	INSERT INTO sno_catalog.sno_layout VALUES (100, 'own', '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789');
+	SELECT planted.sno_create_flake('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
+	SELECT planted.sno_drop_generator('other'::pg_catalog.text);
+	SELECT planted.sno_flake('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
+	INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user');
+	CREATE TABLE public.item (id planted.sno DEFAULT planted.sno_generate(1), n integer) PARTITION BY RANGE (id);
+	CALL planted.sno_partition_by_time('public.item'::pg_catalog.regclass, interval '1 day', interval '3 days', interval '1 day');
+	INSERT INTO public.item (n) VALUES (1), (2);
+	SELECT planted.min(id), planted.max(id), pg_catalog.count(DISTINCT id) FROM public.item;
+	SELECT planted.sno_prefixed(id), planted.sno_date_bin(interval '1 day', id, TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.item;
+	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT planted.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
+	CALL planted.sno_partition_by_time('public.by_uuid'::pg_catalog.regclass, interval '1 month');
+	INSERT INTO public.by_uuid DEFAULT VALUES;
+	SELECT * FROM planted.sno_generators();
+	SELECT * FROM planted.sno_check();
+	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_layout, sno_catalog.sno_prefix, sno_catalog.sno_key;
+	REINDEX TABLE sno_catalog.sno_generator;
+	COPY sno_catalog.sno_generator TO 'FILE';
+	DELETE FROM sno_catalog.sno_generator;
+	COPY sno_catalog.sno_generator FROM 'FILE'} =~ s/FILE/$dir\/generators/gr;
+my $use_registry = q{
+	SELECT planted.sno_registry_create(1024, 65535, 64, interval '25 hours', false, TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00Z');
+	SELECT sno_registry.unit_of(pg_catalog.now()) AS now \gset
+	SELECT planted.sno_registry_renew(11::bigint, 0::bigint, 12::bigint, 'node'::pg_catalog.text, :now::bigint, :now::bigint, 1);
+	SELECT planted.sno_registry_vouch(), planted.sno_registry_lost();
+	SELECT * FROM sno_registry.blocks;
+	DO 'BEGIN PERFORM planted.sno_registry_move(); EXCEPTION WHEN object_not_in_prerequisite_state THEN NULL; END';
+	VACUUM ANALYZE sno_registry.settings, sno_registry.holder, sno_registry.block};
+in_a_trap('installed', $use_sno);
+in_a_trap('installed', $use_registry);
+check_clean('installed', 'use');
+
+# PostgreSQL notes no dependencies of other bodies than those that are parsed.
+is( as_superuser(
+		'installed', q{
+		SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
+		WHERE proowner = 10 AND p.oid >= 16384
+			AND (lanname = 'sql' AND prosqlbody IS NULL OR lanname NOT IN ('c', 'internal', 'sql') OR prosecdef)
+			AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(proconfig, '{}'))}),
+	'',
+	'functions whose bodies are parsed when they run set search_path');
+
+#
+# The registry without the extension's control file, by whoever has any search path
+#
+
+plant('by_psql');
+{
+	local $ENV{PGOPTIONS} = '-c search_path=planted,pg_catalog';
+	$node->command_ok(
+		[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-f',
+			"$scripts/sno_registry--1.0.sql", $node->connstr('by_psql') ],
+		'the script of the registry, in psql');
+}
+in_a_trap('by_psql', $use_registry);
+check_clean('by_psql', 'psql -f');
+
+#
+# Updates: each version that was released, and one that shows that this test sees what
+# is wrong
+#
+
+my $default = as_superuser('postgres',
+	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
+foreach my $extension ('sno', 'sno_registry')
+{
+	foreach my $old (
+		split /\n/,
+		as_superuser(
+			'postgres', qq{
+		SELECT source FROM pg_extension_update_paths('$extension')
+		JOIN pg_available_extensions ON name = '$extension' AND default_version = target
+		WHERE path IS NOT NULL}))
+	{
+		my $dbname = "from_${extension}_$old" =~ tr/./_/r;
+		plant($dbname);
+		as_superuser($dbname,
+			"CREATE EXTENSION $extension SCHEMA planted VERSION '$old'");
+		as_superuser($dbname, "ALTER EXTENSION $extension UPDATE");
+		check_clean($dbname, "$extension, an update from $old");
+	}
+}
+
+append_to_file("$scripts/sno--$default--wrong.sql",
+	q{CREATE TABLE sno_catalog.sno_more (n bigint CHECK (n * 1.5 > 0.5));
+DO 'BEGIN PERFORM FROM pg_class WHERE oid = ''pg_class''::regclass; END';
+});
+as_superuser('installed', q{ALTER EXTENSION sno UPDATE TO 'wrong'});
+isnt(what_ran(), '', 'it shows if a script runs what is planted');
+like(
+	what_uses_it('installed'),
+	qr/^constraint sno_more_n_check .* uses operator .*\*/m,
+	'it shows if a constraint uses that');
+
+$node->stop;
+done_testing();
