@@ -9,9 +9,10 @@
  *
  * Definitions are read as catalogs are, with a new snapshot each time and without a
  * check of privileges: EXECUTE on a function is the privilege.  The table's lock is not
- * waited for: callers try again.  They are written by SQL that runs as the table's
- * owner, with nothing but pg_catalog in its search path and all names qualified, so
- * nothing planted is ever run.
+ * waited for: callers try again.  They are written by SQL, which needs rights that callers
+ * don't have.  It runs as the table's owner, as maintenance commands do: security-restricted,
+ * with nothing but pg_catalog in its search path and all names qualified.  So nothing planted
+ * is run, and a superuser's trigger on the table leaves nothing behind that runs later.
  *
  * Sessions remember the definitions that they use.  The table's trigger invalidates the
  * table in the relation caches of all sessions, whatever changes a row.  It also drops
@@ -395,7 +396,7 @@ change_definitions(const char *statement, int count, Oid *types, Datum *values, 
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_NOFORCE_RLS);
+						   SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	level = NewGUCNestLevel();
 	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
@@ -498,7 +499,7 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 	Oid			type = TEXTOID;
 	Datum		name = PG_GETARG_DATUM(0);
 
-	if (change_definitions("DELETE FROM sno_catalog.sno_generator WHERE name = $1",
+	if (change_definitions("DELETE FROM sno_catalog.sno_generator WHERE name OPERATOR(pg_catalog.=) $1",
 				1, &type, &name, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -51,3 +51,15 @@ EXPLAIN (COSTS OFF) SELECT id FROM item WHERE id = '9d5ve82222222222';
 EXPLAIN (COSTS OFF) SELECT id FROM item WHERE id <@ tstzrange('2026-02-01', '2026-03-01');
 SELECT count(*) FROM item WHERE id <@ tstzrange('2026-02-01', '2026-03-01');
 ROLLBACK;
+
+-- What changes definitions runs as the owner of their table, so it is restricted.
+BEGIN;
+CREATE FUNCTION pg_temp.leave_something() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TEMP TABLE left_behind ();
+    RETURN NULL;
+END$$;
+CREATE TRIGGER leave_something AFTER INSERT OR DELETE ON sno_catalog.sno_generator FOR EACH ROW EXECUTE FUNCTION pg_temp.leave_something();
+\set SHOW_CONTEXT never
+SELECT sno_create_generator('restricted', 1);
+ROLLBACK;
