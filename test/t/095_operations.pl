@@ -153,6 +153,23 @@ my %before = (
 		$loaded = query_on($_[0], 'SELECT pg_conf_load_time()');
 	},
 
+	# The owner of another database plants what takes the rights of whoever looks there.
+	'everywhere() {' => sub {
+		query_on('server', 'CREATE ROLE mallory', 'postgres');
+		query_on('server', 'CREATE DATABASE hostile OWNER mallory', 'postgres');
+		query_on('server', $_, 'hostile') foreach (
+			q{SET ROLE mallory;
+			CREATE SCHEMA planted;
+			CREATE FUNCTION planted.run() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'planted code runs'; RETURN true; END$$;
+			CREATE VIEW planted.pg_extension AS SELECT 'sno'::name AS extname, 'planted'::regnamespace::oid AS extnamespace WHERE planted.run();
+			CREATE FUNCTION planted.sno_check() RETURNS boolean LANGUAGE sql RETURN planted.run();
+			CREATE FUNCTION planted.sno_reseed() RETURNS boolean LANGUAGE sql RETURN planted.run();
+			CREATE FUNCTION planted.replace(text, text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.replace($1, $2, $3); END$$;
+			CREATE FUNCTION planted.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.set_config($1, $2, $3); END$$;
+			CREATE FUNCTION planted.current_database() RETURNS name LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.current_database(); END$$},
+			'ALTER DATABASE hostile SET search_path = planted, pg_catalog');
+	},
+
 	# What a reader of the page may have
 	'CREATE ROLE watcher' => sub {
 		query_on('server', $_) foreach (
@@ -319,6 +336,12 @@ while ($page =~ /^```(\w[^\n]*)\n(.*?)^```$/msg)
 	$_->($name) foreach map { $after{$_} } grep { $text =~ /\Q$_/ } sort keys %after;
 }
 $notes->check_unique('all machines');
+foreach my $name (sort keys %machines)
+{
+	my $log = $machines{$name}->host . '/server.log';
+	unlike(slurp_file($log), qr/planted code runs/, "$name: nothing planted ran")
+	  if -e $log;
+}
 
 # A file with this text
 sub text_file
