@@ -789,7 +789,8 @@ COMMENT ON FUNCTION sno_generate(integer, text) IS
     'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
     'if the definition has a metabyte, null means that one, and another one '
     'raises 22023; if it has none, null returns null; error 42704 if the '
-    'generator does not exist, 42809 if it has a layout; waits and fails as '
+    'generator does not exist, 42809 if it has a layout, 42501 if it is '
+    'restricted to a role that the caller is no member of; waits and fails as '
     'sno_generate(integer) does';
 
 CREATE FUNCTION sno_create_generator(name text, partition integer DEFAULT NULL,
@@ -816,6 +817,16 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_drop_generator(text) IS
     'drop the definition of a named generator; what it issued is still '
     'remembered; error 42704 if it does not exist';
+
+CREATE FUNCTION sno_restrict_generator(name text, role name DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
+    'let only members of a role use a named generator, the owner of the '
+    'database, and superusers; for others, what issues, reads or changes its '
+    'ids raises 42501. null lets everybody use it again. A role that is dropped '
+    'or renamed has no members. Error 42704 if there is no such generator or '
+    'role, 22004 if the name is null, 25006 on a standby';
 
 CREATE FUNCTION sno_lease(duration interval DEFAULT '1 hour',
     OUT snapshot jsonb, OUT until timestamptz)
@@ -1698,6 +1709,7 @@ CREATE TABLE sno_catalog.sno_generator (
     key          text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
     database     oid NOT NULL DEFAULT 0,
     home         bigint NOT NULL DEFAULT 0,
+    role         text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
     CHECK (partition > 65535 OR (key IS NULL AND sequence_max BETWEEN sequence_min + 3 AND 65535)),
     CHECK (partition <= 65535 OR meta IS NULL),
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
@@ -1706,8 +1718,8 @@ CREATE TABLE sno_catalog.sno_generator (
         WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
-    'definitions of named generators; change them with sno_create_generator() '
-    'and sno_drop_generator()';
+    'definitions of named generators; change them with sno_create_generator(), '
+    'sno_restrict_generator() and sno_drop_generator()';
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
@@ -1724,6 +1736,8 @@ COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
     'metabyte of all its ids, 0 to 255; null if callers choose one';
 COMMENT ON COLUMN sno_catalog.sno_generator.key IS
     'key in sno_key that seals its ids; null if they are not sealed';
+COMMENT ON COLUMN sno_catalog.sno_generator.role IS
+    'name of the role whose members may use it; null if everybody may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
@@ -1940,13 +1954,13 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_datab
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
-    sno_create_generator(text, integer, integer, integer, integer),
+    sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
     sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
-    sno_create_generator(text, integer, integer, integer, integer),
+    sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
     sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
     sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 TO pg_database_owner;

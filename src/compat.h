@@ -77,6 +77,11 @@ typedef struct SkipSupportData
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* 19 has a type for what names a cache to those who watch it; before, it is a number. */
+#if PG_VERSION_NUM < 190000
+typedef int SysCacheIdentifier;
+#endif
+
 /* 19 names a lock's tranche where it is made, before, each process did. */
 #if PG_VERSION_NUM >= 190000
 #define sno_new_tranche(name) LWLockNewTrancheId(name)

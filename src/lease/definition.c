@@ -8,7 +8,8 @@
  * it.
  *
  * Definitions are read as catalogs are, with a new snapshot each time and without a
- * check of privileges: EXECUTE on a function is the privilege.  The table's lock is not
+ * check of privileges: EXECUTE on a function is the privilege, and for who uses the
+ * generator the role that it may be restricted to (named/use.c).  The table's lock is not
  * waited for: callers try again.  They are written by SQL, which needs rights that callers
  * don't have.  It runs as the table's owner, as maintenance commands do: security-restricted,
  * with nothing but pg_catalog in its search path and all names qualified.  So nothing planted
@@ -32,6 +33,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -50,13 +52,13 @@
 enum
 {
 	NAME = 1, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META,
-	SYSTEM_IDENTIFIER, TIMELINE, KEY, DATABASE, HOME,
-	COLUMNS = HOME
+	SYSTEM_IDENTIFIER, TIMELINE, KEY, DATABASE, HOME, ROLE,
+	COLUMNS = ROLE
 };
 
 static const Oid column_types[COLUMNS] = {
 	TEXTOID, INT4OID, INT8OID, INT8OID, INT4OID, INT8OID, INT4OID, TEXTOID,
-	OIDOID, INT8OID
+	OIDOID, INT8OID, TEXTOID
 };
 
 static Oid	table;
@@ -91,6 +93,8 @@ definition_of(Relation rel, HeapTuple tuple)
 						   null[HOME] ? 0 : DatumGetInt64(values[HOME]));
 	if (!null[KEY])
 		strlcpy(d.key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
+	if (!null[ROLE])
+		strlcpy(d.role, TextDatumGetCString(values[ROLE]), NAMEDATALEN);
 	return d;
 }
 
@@ -440,8 +444,8 @@ refuse_conflict(const char *name, const SnoDefinition *d)
 
 #define INSERT_DEFINITION \
 	"INSERT INTO sno_catalog.sno_generator " \
-	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline, key, database, home) " \
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+	"(name, partition, sequence_min, sequence_max, meta, system_identifier, timeline, key, database, home, role) " \
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 
 void
 sno_definition_insert(const char *name, const SnoDefinition *d)
@@ -452,10 +456,12 @@ sno_definition_insert(const char *name, const SnoDefinition *d)
 		Int64GetDatum(d->shard.min), Int64GetDatum(d->shard.max),
 		Int32GetDatum(d->meta), Int64GetDatum((int64) GetSystemIdentifier()),
 		Int32GetDatum((int32) GetWALInsertionTimeLine()), CStringGetTextDatum(d->key),
-		ObjectIdGetDatum(MyDatabaseId), Int64GetDatum(sno_record_home())
+		ObjectIdGetDatum(MyDatabaseId), Int64GetDatum(sno_record_home()),
+		CStringGetTextDatum(d->role)
 	};
 	const char	nulls[COLUMNS + 1] = {
-		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' ', ' ', ' '
+		' ', ' ', ' ', ' ', d->meta < 0 ? 'n' : ' ', ' ', ' ', d->key[0] == '\0' ? 'n' : ' ', ' ', ' ',
+		d->role[0] == '\0' ? 'n' : ' '
 	};
 
 	check_name(name);
@@ -504,6 +510,36 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("generator \"%s\" does not exist", TextDatumGetCString(name))));
+	PG_RETURN_VOID();
+}
+
+/* Let only members of a role use a generator; NULL lets everybody. */
+PG_FUNCTION_INFO_V1(sno_restrict_generator);
+Datum
+sno_restrict_generator(PG_FUNCTION_ARGS)
+{
+	Oid			types[2] = {TEXTOID, TEXTOID};
+	Datum		values[2] = {0};
+	char		nulls[] = "  ";
+
+	PreventCommandDuringRecovery("sno_restrict_generator()");
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("name of a generator cannot be null")));
+	values[0] = PG_GETARG_DATUM(0);
+	if (PG_ARGISNULL(1))
+		nulls[1] = 'n';
+	else
+	{
+		const char *role = NameStr(*PG_GETARG_NAME(1));
+
+		(void) get_role_oid(role, false);
+		values[1] = CStringGetTextDatum(role);
+	}
+	if (change_definitions("UPDATE sno_catalog.sno_generator SET role = $2 WHERE name OPERATOR(pg_catalog.=) $1",
+						   2, types, values, nulls) == 0)
+		sno_definition_missing(TextDatumGetCString(values[0]));
 	PG_RETURN_VOID();
 }
 

@@ -25,6 +25,7 @@ typedef struct SnoDefinition
 	int32		meta;			/* -1 if callers choose */
 	bool		made_here;		/* in this database, on this server as it is now? */
 	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
+	char		role[NAMEDATALEN];	/* whose members may use it; empty if everybody may */
 	SnoNodes	nodes;			/* of a layout, if it is known; else of size 0 */
 	bool		layout_is_new;	/* added by this transaction */
 } SnoDefinition;

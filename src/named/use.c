@@ -7,6 +7,11 @@
  * (state.c): one more id of the state word's unit is an addition to it (use.h).  What
  * is rarer happens in sno_use_next_slowly(): the next unit, the lease, and waiting.
  *
+ * A generator may be restricted to the members of a role.  A use remembers the user that was
+ * found to have that right, and is found wanting if the current user is another one, as in
+ * a function with SECURITY DEFINER.  What changes the rights of any role counts as a change of
+ * definitions, so all is looked up again.
+ *
  * Those who wait for a unit stand in a queue.  Each draws a ticket, and may issue as
  * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
  * who has left the queue, served or not, so that it empties whatever becomes of
@@ -16,12 +21,15 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "catalog/pg_authid.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/syscache.h"
 
 #include "generate/session.h"
 #include "generate/wait.h"
@@ -151,14 +159,60 @@ is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
 	return a->partition == b->partition && sno_shards_equal(a->shard, b->shard);
 }
 
+static void
+rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
+{
+	sno_definitions_version++;
+}
+
+/* At the first use of a restricted generator: notice what changes the rights of roles. */
+static void
+watch_rights(void)
+{
+	static bool watched = false;
+
+	if (watched)
+		return;
+	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
+	watched = true;
+}
+
 /*
- * Raise an error if a generator is of a layout, and none such is wanted, or the other way.
- * A layout that this transaction added may lose its number by a rollback.  What was issued
- * is known by that number, so nothing is issued yet.
+ * Raise an error unless the current user may use the generator.  A role that is gone has
+ * no members, so only the database's owner and superusers may then.
+ */
+static void
+check_right(const char *name, const SnoDefinition *d)
+{
+	Oid			role;
+
+	if (d->role[0] == '\0')
+		return;
+	watch_rights();
+	role = get_role_oid(d->role, true);
+	if ((OidIsValid(role) && has_privs_of_role(GetUserId(), role)) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for generator \"%s\"", name),
+			 OidIsValid(role) ?
+			 errdetail("Only members of role \"%s\" may use it.", d->role) :
+			 errdetail("It is restricted to members of role \"%s\", which does not exist.", d->role),
+			 errhint("The owner of the database can change that with sno_restrict_generator().")));
+}
+
+/*
+ * Raise an error if the current user may not use a generator, or if it is of a layout, and
+ * none such is wanted, or the other way.  A layout that this transaction added may lose its
+ * number by a rollback.  What was issued is known by that number, so nothing is issued yet.
  */
 void
 sno_use_check(const char *name, const SnoDefinition *d, bool flake)
 {
+	check_right(name, d);
 	if (sno_is_flake(d) != flake)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -219,7 +273,17 @@ leave_stale_states(void)
 	}
 }
 
-/* Look the definition up, if it may have changed, and join its state. */
+/* The current user was found to have the right that the definition demands. */
+static void
+note_right(SnoUse *use)
+{
+	use->user = use->definition.role[0] == '\0' ? InvalidOid : GetUserId();
+}
+
+/*
+ * Look the definition up, if it may have changed, see that the current user may use the
+ * generator, and join its state.
+ */
 static SnoObstacle
 refresh_use(SnoUse *use)
 {
@@ -229,7 +293,11 @@ refresh_use(SnoUse *use)
 	SnoDefinition d;
 
 	if (use->version == seen && use->state != NULL)
+	{
+		check_right(use->name, &use->definition);
+		note_right(use);
 		return SNO_NO_OBSTACLE;
+	}
 	look = sno_definition_find(use->name, &d);
 	obstacle = obstacle_to(look);
 	if (obstacle != SNO_NO_OBSTACLE)
@@ -243,6 +311,7 @@ refresh_use(SnoUse *use)
 	if (use->state != NULL && !is_same_generator(&d, &use->definition))
 		leave_state(use);
 	use->definition = d;
+	note_right(use);
 	if (use->state == NULL)
 	{
 		leave_stale_states();

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "lease/definition.h"
 #include "named/state.h"
 #include "shared/clock.h"
@@ -21,6 +23,7 @@ typedef struct SnoUse
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
+	Oid			user;			/* who is known to have the right, InvalidOid if everybody has */
 } SnoUse;
 
 extern bool sno_use_find(const char *name, SnoDefinition *d);
@@ -30,6 +33,14 @@ extern uint64 sno_use_next_slowly(SnoUse *use);
 extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
 extern void sno_use_restore(const char *name, const SnoDefinition *d,
 							const SnoGenerator *issued);
+
+/* Is its definition known, with the right of the current user to use it? */
+static inline bool
+sno_use_is_known(const SnoUse *use)
+{
+	return use->version == sno_definitions_version &&
+		(likely(!OidIsValid(use->user)) || use->user == GetUserId());
+}
 
 /* Do sessions wait for a unit of the generator? */
 static inline bool
@@ -45,7 +56,7 @@ sno_use_is_queued(SnoNamedState *s)
 static inline uint64
 sno_use_next(SnoUse *use)
 {
-	if (likely(use->version == sno_definitions_version))
+	if (likely(sno_use_is_known(use)))
 	{
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);
@@ -64,7 +75,7 @@ sno_use_next(SnoUse *use)
 static inline uint64
 sno_use_next_flake(SnoUse *use)
 {
-	if (likely(use->version == sno_definitions_version))
+	if (likely(sno_use_is_known(use)))
 	{
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);

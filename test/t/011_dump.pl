@@ -45,7 +45,7 @@ sub connection
 my $source = new_server('source', '100-107');
 $source->start;
 $source->safe_psql('postgres',
-	'CREATE ROLE owner LOGIN; CREATE DATABASE app OWNER owner');
+	'CREATE ROLE owner LOGIN; CREATE ROLE only_here; CREATE DATABASE app OWNER owner');
 
 # A dump must bring all this back in the right order, with an empty search path.
 # The extension is in a schema of its own, and objects of all kinds refer to it.
@@ -73,7 +73,8 @@ CREATE MATERIALIZED VIEW recent AS SELECT min(id), max(id) FROM t WHERE id <@ ts
 CREATE FUNCTION make() RETURNS sno LANGUAGE sql BEGIN ATOMIC SELECT sno_generate(7); END;
 CREATE DOMAIN person_id AS sno CHECK (sno_meta(VALUE) < 8);
 INSERT INTO sno_catalog.sno_prefix VALUES (7, 'seven');
-SELECT sno_create_generator('named', 50, 10, 5000)},
+SELECT sno_create_generator('named', 50, 10, 5000), sno_create_generator('closed', 51);
+SELECT sno_restrict_generator('closed', 'only_here')},
 	connstr => connection($source, 'app'));
 my @sessions = map { open_session($source, 'app') } 1 .. 8;
 foreach my $session (@sessions)
@@ -93,7 +94,8 @@ my $content =
   q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
 	(SELECT count(*) FROM log),
-	ids.sno_prefixed(ids.sno_with_meta(ids.sno_zero(), 7))};
+	ids.sno_prefixed(ids.sno_with_meta(ids.sno_zero(), 7)),
+	(SELECT string_agg(concat(name, ' for ', role), ',' ORDER BY name) FROM sno_catalog.sno_generator)};
 my $foreign = q{SELECT * FROM sno_catalog.sno_lease
 	WHERE system_identifier <> (SELECT system_identifier FROM pg_control_system()) ORDER BY partition};
 my $expected = $source->safe_psql('app',
@@ -201,6 +203,17 @@ $target->safe_psql('postgres', 'CREATE DATABASE super');
 dump_as('super', scalar getpwuid($>), '-Fc');
 restore($target, 'super', 'super', scalar getpwuid($>));
 check_restored('super');
+
+# The role that a generator is restricted to isn't here, and this is not the database's
+# owner.
+my (undef, undef, $error) = $target->psql(
+	'super',
+	'SET search_path = ids; ' . ids_of(1, 'closed'),
+	connstr => connection($target, 'super'));
+like(
+	$error,
+	qr/permission denied for generator "closed"/,
+	'super: a restricted generator is still restricted');
 
 # Section by section
 $target->safe_psql('postgres', 'CREATE DATABASE sections OWNER owner');

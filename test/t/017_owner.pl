@@ -25,6 +25,7 @@ my @of_owner = (
 	q{sno_create_generator('more', 1)},
 	q{sno_take_snapshot('more')},
 	q{sno_restore_generator('more', '{"partition": [0, 1]}')},
+	q{sno_restrict_generator('more')},
 	q{sno_drop_generator('more')},
 	'count(*) FROM sno_generators()',
 	'count(*) FROM sno_check()',

@@ -149,6 +149,7 @@ my $use_sno = q{
 	SELECT planted.sno_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
 	INSERT INTO sno_catalog.sno_layout VALUES (100, 'own', '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789');
 	SELECT planted.sno_create_flake('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
+	SELECT planted.sno_restrict_generator('other'::pg_catalog.text, 'mallory'::pg_catalog.name);
 	SELECT planted.sno_drop_generator('other'::pg_catalog.text);
 	SELECT planted.sno_flake('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
 	INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user');

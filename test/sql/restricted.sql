@@ -1,0 +1,155 @@
+--
+-- Named generators that only members of a role may use
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS sno;
+DROP DATABASE IF EXISTS regress_sno_restricted;
+DROP ROLE IF EXISTS regress_sno_owner, regress_sno_billing, regress_sno_clerk, regress_sno_guest;
+RESET client_min_messages;
+SELECT current_database() AS db \gset
+CREATE ROLE regress_sno_owner;
+CREATE ROLE regress_sno_billing;
+CREATE ROLE regress_sno_clerk IN ROLE regress_sno_billing;
+CREATE ROLE regress_sno_guest;
+CREATE DATABASE regress_sno_restricted OWNER regress_sno_owner;
+\c regress_sno_restricted
+SET SESSION AUTHORIZATION regress_sno_owner;
+CREATE EXTENSION sno;
+CREATE FUNCTION outcome(call text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'SELECT count(*) FROM (SELECT ' || call || ') AS s';
+    RETURN 'ok';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END $$;
+CREATE FUNCTION outcomes(OUT call text, OUT outcome text) RETURNS SETOF record LANGUAGE sql AS $$
+    SELECT call, outcome(call) FROM unnest(ARRAY['sno_generate(1, ''invoices'')', 'sno_generate_many(2, 1, ''invoices'')',
+        'sno_flake(''numbers'')', 'sno_flake(''posts'')', 'sno_generate(1, ''free'')']) AS call
+$$;
+SELECT sno_create_generator('invoices', 100), sno_create_generator('free', 101),
+    sno_create_flake('numbers', 'counter'), sno_create_flake('posts', 'snowflake', 1);
+
+-- Everybody uses a new one.
+SET SESSION AUTHORIZATION regress_sno_guest;
+SELECT * FROM outcomes();
+
+-- Only the owner restricts it, to a role that exists.
+SELECT sno_restrict_generator('invoices', 'regress_sno_guest');
+SET SESSION AUTHORIZATION regress_sno_owner;
+SELECT sno_restrict_generator(name, 'regress_sno_billing') FROM unnest(ARRAY['invoices', 'numbers', 'posts']) AS name;
+SELECT name, role FROM sno_catalog.sno_generator ORDER BY name;
+SELECT sno_restrict_generator('none', 'regress_sno_billing');
+SELECT sno_restrict_generator('invoices', 'regress_sno_none');
+SELECT sno_restrict_generator('invoices', 'public');
+SELECT sno_restrict_generator(NULL, 'regress_sno_billing');
+
+-- Members use it, the owner, and superusers.
+SET SESSION AUTHORIZATION regress_sno_clerk;
+SELECT * FROM outcomes();
+SET SESSION AUTHORIZATION regress_sno_owner;
+SELECT * FROM outcomes();
+RESET SESSION AUTHORIZATION;
+SELECT * FROM outcomes();
+SET SESSION AUTHORIZATION regress_sno_guest;
+SELECT * FROM outcomes();
+SELECT sno_generate(1, 'invoices');
+SELECT sno_flake('numbers');
+
+-- The right is that of the current user, whoever used the generator before in the session,
+-- and in the same statement.
+RESET SESSION AUTHORIZATION;
+SET ROLE regress_sno_clerk;
+SELECT outcome('sno_flake(''numbers'')');
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+SET ROLE regress_sno_owner;
+CREATE FUNCTION next_number() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER AS 'SELECT sno_flake(''numbers'')';
+SET ROLE regress_sno_guest;
+SELECT next_number() IS NOT NULL AS issued;
+SELECT CASE n WHEN 3 THEN sno_flake('numbers') ELSE next_number() END IS NOT NULL AS issued FROM generate_series(1, 3) AS n;
+PREPARE next AS SELECT sno_flake('numbers') IS NOT NULL AS issued;
+SET ROLE regress_sno_clerk;
+EXECUTE next;
+SET ROLE regress_sno_guest;
+EXECUTE next;
+
+-- It holds for what reads and changes the state, too, if others may call that.
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION sno_take_snapshot(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) TO regress_sno_guest, regress_sno_clerk;
+SELECT sno_take_snapshot('invoices') AS snapshot \gset
+SET ROLE regress_sno_guest;
+SELECT outcome(call) FROM unnest(ARRAY['sno_take_snapshot(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
+    format('sno_restore_generator(''invoices'', %L)', :'snapshot')]) AS call;
+SET ROLE regress_sno_clerk;
+SELECT outcome(call) FROM unnest(ARRAY['sno_take_snapshot(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
+    format('sno_restore_generator(''invoices'', %L)', :'snapshot')]) AS call;
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION sno_take_snapshot(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) FROM regress_sno_guest, regress_sno_clerk;
+
+-- A session that has used it notices what changes: a membership,
+SET ROLE regress_sno_clerk;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+REVOKE regress_sno_billing FROM regress_sno_clerk;
+SET ROLE regress_sno_clerk;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+GRANT regress_sno_billing TO regress_sno_guest;
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+
+-- the name of the role,
+RESET ROLE;
+ALTER ROLE regress_sno_billing RENAME TO regress_sno_renamed;
+SET ROLE regress_sno_guest;
+SELECT sno_flake('numbers');
+SET ROLE regress_sno_owner;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+ALTER ROLE regress_sno_renamed RENAME TO regress_sno_billing;
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+
+-- the owner of the database,
+RESET ROLE;
+REVOKE regress_sno_billing FROM regress_sno_guest;
+SET ROLE regress_sno_owner;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_guest;
+SET ROLE regress_sno_owner;
+SELECT outcome('sno_flake(''numbers'')');
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_owner;
+
+-- and the restriction.  A rollback undoes it.
+SET ROLE regress_sno_owner;
+BEGIN;
+SELECT sno_restrict_generator('numbers');
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+ROLLBACK;
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+SET ROLE regress_sno_owner;
+SELECT sno_restrict_generator('numbers');
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_flake(''numbers'')');
+RESET ROLE;
+DROP ROLE regress_sno_billing;
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_generate(1, ''invoices'')');
+SET ROLE regress_sno_owner;
+SELECT outcome('sno_generate(1, ''invoices'')');
+
+-- What is created again is for everybody.
+SELECT sno_drop_generator('invoices'), sno_create_generator('invoices', 100);
+SET ROLE regress_sno_guest;
+SELECT outcome('sno_generate(1, ''invoices'')');
+
+RESET ROLE;
+\c :db
+DROP DATABASE regress_sno_restricted;
+DROP ROLE regress_sno_owner, regress_sno_clerk, regress_sno_guest;
