@@ -46,6 +46,15 @@ typedef struct SnoLayout
 	bool		node_last;		/* time, sequence, node; else time, node, sequence */
 } SnoLayout;
 
+/* Do word and id determine each other in the same way? */
+static inline bool
+sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
+{
+	return a->epoch == b->epoch && a->unit == b->unit && a->time_bits == b->time_bits &&
+		a->node_bits == b->node_bits && a->sequence_bits == b->sequence_bits &&
+		a->node_last == b->node_last;
+}
+
 /* An id as a number */
 typedef struct SnoFlake
 {

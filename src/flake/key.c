@@ -48,12 +48,18 @@ uint64		sno_keys_version = 1;
 
 static Oid	table;
 
+static void
+keys_changed(void)
+{
+	sno_keys_version++;
+}
+
 static Relation
 open_keys(LOCKMODE mode)
 {
 	Relation	rel;
 
-	sno_table_watch(&table, &sno_keys_version);
+	sno_table_watch(&table, keys_changed);
 	table = sno_table_require(TABLE);
 	rel = table_open(table, mode);
 	sno_table_check(rel, TABLE, column_types, COLUMNS);

@@ -36,6 +36,12 @@ static uint64 version_read;
 static MemoryContext context;	/* where they are */
 static char **prefixes;			/* by metabyte; NULL: it has none */
 
+static void
+prefixes_changed(void)
+{
+	version++;
+}
+
 /* Read the table, unless that was done since it changed last. */
 static void
 read_prefixes(void)
@@ -50,7 +56,7 @@ read_prefixes(void)
 
 	if (version_read == seen)
 		return;
-	sno_table_watch(&table, &version);
+	sno_table_watch(&table, prefixes_changed);
 	table = sno_table_require(TABLE);
 	rel = table_open(table, AccessShareLock);
 	sno_table_check(rel, TABLE, column_types, COLUMNS);

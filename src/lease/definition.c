@@ -65,10 +65,16 @@ static Oid	table;
 
 uint64		sno_definitions_version = 1;
 
+static void
+definitions_changed(void)
+{
+	sno_definitions_version++;
+}
+
 static Oid
 find_table(void)
 {
-	sno_table_watch(&table, &sno_definitions_version);
+	sno_table_watch(&table, definitions_changed);
 	return table = sno_table_require(SNO_DEFINITION_TABLE);
 }
 

@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
@@ -44,6 +45,17 @@ static uint64 version_read;
 static MemoryContext context;	/* where they are */
 static SnoNamedLayout *layouts;
 static int	count;
+
+/*
+ * Plans may have constants that were computed from a layout.  If the transaction that
+ * added it rolls back, they are made again.
+ */
+static void
+layouts_changed(void)
+{
+	sno_layouts_version++;
+	ResetPlanCache();
+}
 
 static SnoFlakeType
 type_of(const SnoLayout *layout)
@@ -104,7 +116,7 @@ read_layouts(bool wait)
 
 	if (version_read == seen)
 		return true;
-	sno_table_watch(&table, &sno_layouts_version);
+	sno_table_watch(&table, layouts_changed);
 	table = sno_table_require(SNO_LAYOUT_TABLE);
 	rel = wait ? table_open(table, AccessShareLock) : sno_table_try_open(table, AccessShareLock);
 	if (rel == NULL)

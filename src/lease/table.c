@@ -65,11 +65,11 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* Numbers that change whenever a table may have, the OID of which is at `table`. */
+/* What to call when a table may have changed, the OID of which is at `table`. */
 static struct
 {
 	const Oid  *table;
-	uint64	   *version;
+	void		(*changed) (void);
 }			watched[5];
 static int	watched_count;
 
@@ -78,27 +78,33 @@ relation_changed(Datum arg, Oid relid)
 {
 	for (int i = 0; i < watched_count; i++)
 		if (relid == InvalidOid || relid == *watched[i].table)
-			(*watched[i].version)++;
+			watched[i].changed();
 }
 
 /*
- * Have *version raised from now on whenever the table at *table may have changed.  All
- * tables share one callback: PostgreSQL has ten for all extensions of a session, and ends
- * the session that wants more.
+ * Call a function from now on whenever the table at *oid may have changed.  All tables
+ * share one callback: PostgreSQL has ten for all extensions of a session, and ends the
+ * session that wants more.
  */
 void
-sno_table_watch(const Oid *table_to_watch, uint64 *version)
+sno_table_watch(const Oid *oid, void (*changed) (void))
 {
 	for (int i = 0; i < watched_count; i++)
-		if (watched[i].version == version)
+		if (watched[i].changed == changed)
 			return;
 	if (watched_count == lengthof(watched))
 		elog(ERROR, "too many tables to watch");
 	if (watched_count == 0)
 		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	watched[watched_count].table = table_to_watch;
-	watched[watched_count].version = version;
+	watched[watched_count].table = oid;
+	watched[watched_count].changed = changed;
 	watched_count++;
+}
+
+static void
+table_changed(void)
+{
+	changes++;
 }
 
 /*
@@ -112,7 +118,7 @@ sno_table_file(void)
 
 	if (likely(changes_seen == seen && OidIsValid(table)))
 		return file;
-	sno_table_watch(&table, &changes);
+	sno_table_watch(&table, table_changed);
 	table = sno_table_find(SNO_TABLE_NAME);
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 	if (!HeapTupleIsValid(tuple))

@@ -20,7 +20,7 @@
 
 extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const char *name);
-extern void sno_table_watch(const Oid *table, uint64 *version);
+extern void sno_table_watch(const Oid *oid, void (*changed) (void));
 extern bool sno_table_is_as_created(Relation rel, const Oid *types, int count);
 extern void sno_table_check(Relation rel, const char *name, const Oid *types, int count);
 extern Datum sno_table_row_changed(FunctionCallInfo fcinfo, const char *name);

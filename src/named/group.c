@@ -13,6 +13,10 @@
  * neither a drop nor a rollback forgets anything, and a generator that is defined
  * again goes on where it was.
  *
+ * After DROP EXTENSION the number of a layout may belong to another one.  What state words
+ * stand for depends on the layout, so each has a group of its own.  Whether ids are sealed
+ * doesn't matter: a key changes an id, not the word.
+ *
  * Locking: the lists of groups change under the space's lock, all else of a group
  * under the group's lock.  Nobody waits for a group's lock, but tries again each
  * millisecond: its owner may be writing to disk, and a caller can be cancelled.
@@ -67,44 +71,47 @@ make_group(void)
 	return group;
 }
 
+/* What is no layout has a layout of zeros. */
 static SnoGroup *
-find_in_list(int partition)
+find_in_list(const SnoDefinition *d)
 {
-	SnoGroup   *group = sno_group_at(*list_of(partition));
+	SnoGroup   *group = sno_group_at(*list_of(d->partition));
 
-	while (group != NULL && group->partition != partition)
+	while (group != NULL && (group->partition != d->partition ||
+							 !sno_layouts_equal(&group->layout, &d->nodes.layout)))
 		group = sno_group_at(group->next);
 	return group;
 }
 
-/* The group of a partition, NULL if there is none. */
+/* The group of the state that a definition means, NULL if there is none. */
 SnoGroup *
-sno_group_find(int partition)
+sno_group_find(const SnoDefinition *d)
 {
 	SnoGroup   *group;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	group = find_in_list(partition);
+	group = find_in_list(d);
 	LWLockRelease(&sno_space->lock);
 	return group;
 }
 
-/* The group of a partition, which is made if there is none. */
+/* The same, which is made if there is none. */
 SnoGroup *
-sno_group_have(int partition)
+sno_group_have(const SnoDefinition *d)
 {
 	SnoGroup   *group;
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	group = find_in_list(partition);
+	group = find_in_list(d);
 	if (group == NULL)
 	{
 		group = make_group();
-		group->partition = partition;
-		if (partition <= SNO_PARTITION_MAX)
-			sno_partition_set_named(partition);
-		group->next = *list_of(partition);
-		*list_of(partition) = group->place;
+		group->partition = d->partition;
+		group->layout = d->nodes.layout;
+		if (!sno_is_flake(d))
+			sno_partition_set_named(d->partition);
+		group->next = *list_of(d->partition);
+		*list_of(d->partition) = group->place;
 	}
 	LWLockRelease(&sno_space->lock);
 	return group;

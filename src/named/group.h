@@ -17,6 +17,7 @@ typedef struct SnoGroup
 	dsa_pointer place;			/* its own */
 	dsa_pointer states;
 	int			partition;
+	SnoLayout	layout;			/* of zeros, unless the partition is one */
 	LWLock		lock;
 	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
 	SnoShard	forgotten_shard;	/* somewhere in this */
@@ -34,8 +35,8 @@ sno_state_at(dsa_pointer place)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-extern SnoGroup *sno_group_find(int partition);
-extern SnoGroup *sno_group_have(int partition);
+extern SnoGroup *sno_group_find(const SnoDefinition *d);
+extern SnoGroup *sno_group_have(const SnoDefinition *d);
 extern bool sno_group_lock(SnoGroup *group);
 extern SnoNamedState *sno_group_find_state(SnoGroup *group, SnoShard shard);
 extern SnoNamedState *sno_group_have_state(SnoGroup *group, const SnoDefinition *d);

@@ -447,7 +447,7 @@ sno_state_renew_early(SnoNamedState *s, uint64 now)
 SnoObstacle
 sno_state_join(const SnoDefinition *d, SnoNamedState **state)
 {
-	SnoGroup   *group = sno_group_have(d->partition);
+	SnoGroup   *group = sno_group_have(d);
 
 	if (!sno_group_lock(group))
 		return SNO_BUSY;
@@ -533,7 +533,7 @@ sno_state_reset_counters(void)
 SnoObstacle
 sno_state_read(const SnoDefinition *d, SnoGenerator *g)
 {
-	SnoGroup   *group = sno_group_find(d->partition);
+	SnoGroup   *group = sno_group_find(d);
 	Relation	rel;
 	SnoObstacle obstacle = begin_change(group, &rel);
 	SnoNamedState unknown = {.made_here = d->made_here};
@@ -556,29 +556,34 @@ sno_state_read(const SnoDefinition *d, SnoGenerator *g)
 SnoObstacle
 sno_state_restore(const SnoDefinition *d, const SnoGenerator *issued)
 {
-	SnoGroup   *group = sno_group_have(d->partition);
+	SnoGroup   *group = sno_group_have(d);
 	Relation	rel;
 	SnoObstacle obstacle = begin_change(group, &rel);
 	SnoNamedState *s;
 	SnoGenerator g;
 	XLogRecPtr	lsn;
 	uint64		now = sno_clock_unit();
+	bool		written = false;
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
 	s = sno_group_have_state(group, d);
 	sno_state_close(s);
-	for (;;)
+	/* The second time, the rows are recalled. */
+	for (int i = 0; i < 2 && !written; i++)
 	{
 		g = merge_known_state(rel, group, s, false, now);
 		sno_generator_merge(&g, issued);
-		if (write_closed(rel, s, g, &lsn))
-			break;
-		s->known = false;
+		written = write_closed(rel, s, g, &lsn);
+		if (!written)
+			s->known = false;
 	}
-	XLogFlush(lsn);
-	set_state(s, &g);
-	s->known = true;
+	if (written)
+	{
+		XLogFlush(lsn);
+		set_state(s, &g);
+		s->known = true;
+	}
 	end_change(group, rel);
-	return SNO_NO_OBSTACLE;
+	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
 }

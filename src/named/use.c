@@ -153,10 +153,12 @@ sno_use_find(const char *name, SnoDefinition *d)
 	return look == SNO_DEFINITION_FOUND;
 }
 
+/* Do both mean the same state? */
 static bool
 is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
 {
-	return a->partition == b->partition && sno_shards_equal(a->shard, b->shard);
+	return a->partition == b->partition && sno_shards_equal(a->shard, b->shard) &&
+		sno_layouts_equal(&a->nodes.layout, &b->nodes.layout);
 }
 
 static void

@@ -1,6 +1,7 @@
 
-# Layouts that users add: when other sessions see them, dump and restore by the
-# owner of a database, who is not a superuser, and logical replication.
+# Layouts that users add: when other sessions see them, layouts under the number of
+# former ones, dump and restore by the owner of a database, who is not a superuser, and
+# logical replication.
 
 use strict;
 use warnings;
@@ -82,6 +83,102 @@ is( $sessions[0]->query_safe('EXECUTE read'),
 	'2025-01-01 00:00:02+00',
 	'a prepared statement sees it, too');
 close_session($_) foreach @sessions;
+
+#
+# The extension is dropped, and its layout made again with other bits, under the same
+# number.  The same session goes on.
+#
+$source->safe_psql('postgres', 'CREATE DATABASE anew');
+my $session = open_session($source, 'anew');
+my $other   = open_session($source, 'anew');
+
+# Have the extension with a layout of this number of bits for nodes and sequences, and
+# return how many of 100,000 ids in a transaction come twice, in either session.
+sub remake
+{
+	my ($node_bits, $sequence_bits) = @_;
+	$session->query_safe(
+		qq{
+SET client_min_messages = warning;
+DROP EXTENSION IF EXISTS sno CASCADE;
+CREATE EXTENSION sno;
+INSERT INTO sno_catalog.sno_layout VALUES (100, 'mine', '2020-01-01Z', 1, 41, $node_bits, $sequence_bits);
+SELECT sno_create_flake('g', 'mine', 5)});
+	return join ',', map {
+		$_->query_safe(
+			'SELECT count(*) - count(DISTINCT id) FROM (SELECT sno_flake(\'g\') AS id FROM generate_series(1, 100000)) AS i'
+		)
+	} $session, $other;
+}
+foreach my $bits ([ 10, 12 ], [ 14, 8 ], [ 10, 12 ], [ 12, 10 ])
+{
+	is(remake(@$bits), '0,0',
+		"a layout made again with @$bits bits: no id comes twice");
+	is( $session->query_safe(
+			'SELECT name, layout, node_first, unit_issued + unit_spare FROM sno_generators() WHERE name IS NOT NULL AND layout IS NOT NULL'
+		),
+		'g|mine|5|' . 4 * 2**($bits->[1] - 1),
+		"sno_generators() has that one, once");
+}
+
+# A state of the old layout is open yet: who uses it hasn't looked.
+$session->query_safe(
+	q{DROP EXTENSION sno CASCADE; CREATE EXTENSION sno;
+INSERT INTO sno_catalog.sno_layout VALUES (100, 'mine', '2020-01-01Z', 1, 41, 11, 11);
+SELECT sno_create_flake('g', 'mine', 5)});
+is( $session->query_safe(
+		'SELECT name, layout, node_first, sequence_max FROM sno_generators() ORDER BY sequence_max NULLS FIRST'
+	),
+	"g|mine|5|\ng||5|2047",
+	'sno_generators() tells a generator of a former layout from that of the present one'
+);
+
+# A key changes ids, but not what a state word stands for.
+$session->query_safe(
+	q{SELECT sno_create_key('k', '\x2b7e151628aed2a6abf7158809cf4f3c');
+CREATE TABLE sealed (id bigint)});
+foreach my $key ('NULL', q{'k'}, 'NULL', q{'k'})
+{
+	my $id = $key eq 'NULL' ? 'id' : "sno_unseal(id, $key)";
+	$session->query_safe(
+		qq{SELECT sno_create_flake('r', 'randflake', 7, key => $key);
+INSERT INTO sealed SELECT $id FROM (SELECT sno_flake('r') AS id FROM generate_series(1, 1000)) AS i;
+SELECT sno_drop_generator('r')});
+}
+is($session->query_safe('SELECT count(*), count(DISTINCT id) FROM sealed'),
+	'4000|4000',
+	'with a key and without it, a generator goes on where it was');
+
+#
+# A plan has a constant that was computed from a layout.  Whoever added the layout rolls
+# back, and its number is used again.
+#
+my $minimum =
+  q{sno_flake_timestamp(1::bigint << 22, 'tried') AT TIME ZONE 'UTC'};
+$session->query_safe("PREPARE tried AS SELECT $minimum");
+$session->query_safe(
+	qq{CREATE FUNCTION tried() RETURNS timestamp LANGUAGE plpgsql AS \$\$ BEGIN RETURN $minimum; END \$\$}
+);
+
+sub try_layout
+{
+	my ($unit, $begin, $end) = @_;
+	$session->query_safe(
+		"$begin; INSERT INTO sno_catalog.sno_layout VALUES (101, 'tried', '2025-01-01Z', $unit, 41, 10, 12)"
+	);
+	is( $session->query_safe('EXECUTE tried') . ' '
+		  . $session->query_safe('SELECT tried()'),
+		join(' ', (sprintf '2025-01-01 00:00:%02d', $unit / 1000) x 2),
+		"$begin, $end: plans have the layout as it is");
+	$session->query_safe($end);
+	return;
+}
+try_layout(1000, 'BEGIN', 'ROLLBACK');
+$session->query_safe('BEGIN');
+try_layout(2000, 'SAVEPOINT s', 'ROLLBACK TO s');
+$session->query_safe('COMMIT');
+try_layout(3000, 'BEGIN', 'COMMIT');
+close_session($_) foreach $session, $other;
 
 #
 # Dump and restore
