@@ -2,9 +2,10 @@
  * generators.c
  *		sno_generators(): what each generator is doing.
  *
- * Slots and generators are read without a lock, while their owners change them
- * (shared/activity.c).  So the columns of a row may be of different moments, a unit
- * apart.  A session whose partition changed hands meanwhile shows none.
+ * Slots and generators are copied while their owners change them (shared/activity.c).  So
+ * the columns of a row may be of different moments, a unit apart.  A session whose
+ * partition changed hands meanwhile shows none.  Spaces are held while something of theirs
+ * is copied, and at no other time: catalogs are read for what is shown.
  *
  * Only members of pg_monitor see generators of other databases.  Definitions of this
  * database whose generators are not in use are listed, too.
@@ -91,12 +92,11 @@ set_times(Row *row, const SnoGenerator *g)
 
 /*
  * Where a named generator issues: in a partition, or in nodes of a layout, which is NULL if
- * it isn't known yet.
+ * it isn't known yet.  `named` is the layout that has this number here, or NULL.
  */
 static void
-set_place(Row *row, int partition, SnoShard shard, const SnoLayout *layout, bool here)
+set_place(Row *row, int partition, SnoShard shard, const SnoLayout *layout, const SnoNamedLayout *named)
 {
-	const SnoNamedLayout *named;
 	uint64		nodes;
 
 	if (partition <= SNO_PARTITION_MAX)
@@ -104,8 +104,7 @@ set_place(Row *row, int partition, SnoShard shard, const SnoLayout *layout, bool
 		set_column(row, PARTITION, Int32GetDatum(partition));
 		return;
 	}
-	named = here ? sno_layout_look(partition - SNO_PARTITION_MAX) : NULL;
-	if (named != NULL)
+	if (named != NULL && (layout == NULL || sno_layouts_equal(layout, &named->layout)))
 	{
 		set_column(row, LAYOUT, CStringGetTextDatum(named->name));
 		layout = &named->layout;
@@ -130,31 +129,31 @@ set_counts(Row *row, const SnoCounts *c)
 	set_column(row, LONGEST_WAIT, IntervalPGetDatum(longest));
 }
 
-/* The partition that a session owns; NULL if it has none, or changes it now. */
-static const SnoPartition *
-partition_of(const SnoActivity *a)
+/* Copy the partition that a session owns.  False if it has none, or changes it now. */
+static bool
+copy_partition(const SnoActivity *a, SnoPartition *copy)
 {
 	int			number = a->partition;	/* negative if there is none */
-	const SnoPartition *p = number < 0 ? NULL :
-		sno_partition_in(sno_space_of(a->database), number);
+	const SnoSpace *space = number < 0 ? NULL : sno_space_of(a->database);
 
-	return p != NULL && sno_partition_owner(p) == a->pid ? p : NULL;
+	if (space == NULL)
+		return false;
+	*copy = *sno_partition_in(space, number);
+	return sno_partition_owner(copy) == a->pid;
 }
 
-/* The next sequence of a session generator, for its counters. */
+/* The next sequence of a session generator, for its counters.  0 if it has no partition. */
 static uint32
-session_sequence(const SnoActivity *a)
+session_sequence(const SnoPartition *p)
 {
-	const SnoPartition *p = partition_of(a);
-
 	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 
-/* May the caller see the generators of a database? */
+/* May the caller see the generators of all databases? */
 static bool
-may_see(Oid database)
+may_see_all(void)
 {
-	return database == MyDatabaseId || has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
 /* The current unit, or the nearest one if the clock is out of the epoch. */
@@ -182,15 +181,20 @@ put_row(ReturnSetInfo *result, Row *row, Oid database)
 static void
 put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
 {
-	const SnoPartition *p = partition_of(a);
-	SnoCounts	counts = sno_counters_read(&a->own, session_sequence(a));
+	SnoPartition copy;
+	const SnoPartition *p;
+	SnoCounts	counts;
 	Row			row;
 
+	sno_spaces_hold();
+	p = copy_partition(a, &copy) ? &copy : NULL;
+	counts = sno_counters_read(&a->own, session_sequence(p));
+	sno_spaces_release();
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, PID, Int32GetDatum(a->pid));
 	if (p != NULL)
 	{
-		set_column(&row, PARTITION, Int32GetDatum(a->partition));
+		set_column(&row, PARTITION, Int32GetDatum(sno_partition_number(p)));
 		set_generator(&row, &p->generator, (SnoFlakeTime) {.unit = now});
 		set_times(&row, &p->generator);
 	}
@@ -209,24 +213,71 @@ time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 	return sno_flake_at(nodes, Min(Max(sno_clock_msec(), nodes->begin), nodes->end));
 }
 
-static void
-put_named(ReturnSetInfo *result, const SnoNamedState *s, uint64 now)
+/* What is shown of a named generator that is in use. */
+typedef struct Named
 {
-	SnoGenerator g = sno_state_copy(s);
-	SnoCounts	counts = sno_state_counts(s);
-	char		name[NAMEDATALEN];	/* it may change meanwhile */
+	Oid			database;
+	int32		partition;
+	SnoShard	shard;
+	SnoNodes	nodes;
+	SnoGenerator generator;
+	SnoCounts	counts;
+	char		name[NAMEDATALEN];
+} Named;
+
+/* Copies of those that are in use, of this database or of all. */
+static List *
+copy_named(bool all)
+{
+	List	   *copies = NIL;
+	SnoSpace   *space = NULL;
+
+	sno_spaces_hold();
+	while ((space = sno_space_next(space)) != NULL)
+	{
+		const SnoNamedState *s = NULL;
+
+		while ((all || space->database == MyDatabaseId) &&
+			   (s = sno_state_next_open(space, s)) != NULL)
+		{
+			Named	   *n = palloc(sizeof(Named));
+
+			n->database = s->database;
+			n->partition = s->partition;
+			n->shard = s->shard;
+			n->nodes = s->nodes;
+			n->generator = sno_state_copy(s);
+			n->counts = sno_state_counts(s);
+			strlcpy(n->name, s->name, NAMEDATALEN);
+			copies = lappend(copies, n);
+		}
+	}
+	sno_spaces_release();
+	return copies;
+}
+
+static void
+put_named(ReturnSetInfo *result, const Named *n, const SnoNamedLayout *layout, uint64 now)
+{
+	const SnoGenerator *g = &n->generator;
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
-	strlcpy(name, s->name, NAMEDATALEN);
-	if (s->database == MyDatabaseId)
-		set_column(&row, NAME, CStringGetTextDatum(name));
-	set_place(&row, s->partition, s->shard, &s->nodes.layout, s->database == MyDatabaseId);
-	set_generator(&row, &g, time_now(&s->nodes, sno_generator_word(&g), now));
-	if (!sno_is_count(s))
-		set_times(&row, &g);
-	set_counts(&row, &counts);
-	put_row(result, &row, s->database);
+	if (n->database == MyDatabaseId)
+		set_column(&row, NAME, CStringGetTextDatum(n->name));
+	set_place(&row, n->partition, n->shard, &n->nodes.layout, layout);
+	set_generator(&row, g, time_now(&n->nodes, sno_generator_word(g), now));
+	if (n->nodes.size == 0 || n->nodes.layout.unit != 0)
+		set_times(&row, g);
+	set_counts(&row, &n->counts);
+	put_row(result, &row, n->database);
+}
+
+/* The layout of a partition of this database; NULL if it has none, or isn't known. */
+static const SnoNamedLayout *
+layout_here(int32 partition)
+{
+	return partition > SNO_PARTITION_MAX ? sno_layout_look(partition - SNO_PARTITION_MAX) : NULL;
 }
 
 /* What put_unused() needs to know. */
@@ -235,6 +286,26 @@ typedef struct Listing
 	ReturnSetInfo *result;
 	HTAB	   *listed;			/* partition and bounds of those in use here */
 } Listing;
+
+/* Show those that are in use, and note those that definitions of this database mean. */
+static void
+put_used(Listing *listing, bool all, uint64 now)
+{
+	ListCell   *cell;
+
+	foreach(cell, copy_named(all))
+	{
+		const Named *n = lfirst(cell);
+		SnoDefinition d = {.partition = n->partition,.shard = n->shard};
+		const SnoNamedLayout *layout = n->database == MyDatabaseId ? layout_here(n->partition) : NULL;
+
+		/* Another layout may have had the number, before the extension was made again. */
+		if (n->database == MyDatabaseId &&
+			(layout == NULL || sno_layouts_equal(&layout->layout, &n->nodes.layout)))
+			(void) hash_search(listing->listed, &d, HASH_ENTER, NULL);
+		put_named(listing->result, n, layout, now);
+	}
+}
 
 /* Show a definition, unless its generator is in use. */
 static void
@@ -247,7 +318,7 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 		return;
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, NAME, CStringGetTextDatum(name));
-	set_place(&row, d->partition, d->shard, NULL, true);
+	set_place(&row, d->partition, d->shard, NULL, layout_here(d->partition));
 	if (!sno_is_flake(d))
 	{
 		set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->shard.min));
@@ -266,7 +337,7 @@ sno_generators(PG_FUNCTION_ARGS)
 	};
 	Listing		listing = {.result = result};
 	uint64		now = current_unit();
-	const SnoNamedState *s = NULL;
+	bool		all = may_see_all();
 	SnoActivity *slots;
 	int			count;
 
@@ -277,17 +348,9 @@ sno_generators(PG_FUNCTION_ARGS)
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
 		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY &&
-			may_see(slots[i].database))
+			(all || slots[i].database == MyDatabaseId))
 			put_session(result, &slots[i], now);
-	while ((s = sno_state_next_open(s)) != NULL)
-	{
-		SnoDefinition d = {.partition = s->partition,.shard = s->shard};
-
-		if (s->database == MyDatabaseId)
-			(void) hash_search(listing.listed, &d, HASH_ENTER, NULL);
-		if (may_see(s->database))
-			put_named(result, s, now);
-	}
+	put_used(&listing, all, now);
 	sno_definition_visit(NULL, put_unused, &listing);
 	return (Datum) 0;
 }
@@ -301,14 +364,21 @@ sno_generators_reset(PG_FUNCTION_ARGS)
 
 	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
+	sno_spaces_hold();
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < count; i++)
-		sno_counters_reset(&slots[i].own, session_sequence(&slots[i]));
+	{
+		SnoPartition copy;
+
+		sno_counters_reset(&slots[i].own,
+						   session_sequence(copy_partition(&slots[i], &copy) ? &copy : NULL));
+	}
 	sno_state_reset_counters();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;
 	for (int i = 0; i < (int) lengthof(sno_journal->workers); i++)
 		sno_journal->workers[i].refusals = 0;
 	LWLockRelease(&sno_journal->lock);
+	sno_spaces_release();
 	PG_RETURN_VOID();
 }

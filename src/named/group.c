@@ -44,29 +44,16 @@ clear_forgotten(SnoGroup *group)
 	group->forgotten_shard = (SnoShard) {PG_INT64_MAX, -1};
 }
 
-/* A group that a former database of the space had, or a new one. */
 static SnoGroup *
-make_group(void)
+make_group(const SnoDefinition *d)
 {
-	dsa_pointer place = sno_space->spare_groups;
+	dsa_pointer place = sno_space_allocate(sizeof(SnoGroup));
 	SnoGroup   *group = sno_group_at(place);
 
-	if (group != NULL)
-	{
-		sno_space->spare_groups = group->next;
-		for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
-		{
-			s->life = 0;
-			s->open = false;
-		}
-	}
-	else
-	{
-		place = dsa_allocate0(sno_area, sizeof(SnoGroup));
-		group = sno_group_at(place);
-		group->place = place;
-		sno_shmem_init_lock(&group->lock);
-	}
+	group->place = place;
+	group->partition = d->partition;
+	group->layout = d->nodes.layout;
+	sno_shmem_init_lock(&group->lock);
 	clear_forgotten(group);
 	return group;
 }
@@ -105,9 +92,7 @@ sno_group_have(const SnoDefinition *d)
 	group = find_in_list(d);
 	if (group == NULL)
 	{
-		group = make_group();
-		group->partition = d->partition;
-		group->layout = d->nodes.layout;
+		group = make_group(d);
 		if (!sno_is_flake(d))
 			sno_partition_set_named(d->partition);
 		group->next = *list_of(d->partition);
@@ -127,7 +112,7 @@ sno_group_lock(SnoGroup *group)
 	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
 		return false;
 	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
-		if (s->life != 0 && s->life != sno_space->life)
+		if (s->life != sno_space->life)
 		{
 			sno_state_close(s);
 			sno_lease_clear(&s->lease);
@@ -143,20 +128,20 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 {
 	SnoNamedState *s = group == NULL ? NULL : sno_state_at(group->states);
 
-	while (s != NULL && (s->life == 0 || !sno_shards_equal(s->shard, shard)))
+	while (s != NULL && !sno_shards_equal(s->shard, shard))
 		s = sno_state_at(s->next);
 	return s;
 }
 
-/* A new state is put into the list of all, where it stays. */
+/* A new state is put into the list of all of the space, where it stays. */
 static void
 list_state(SnoNamedState *s, dsa_pointer place)
 {
-	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	s->listed = sno_journal->named_states;
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	s->listed = sno_space->states;
 	pg_write_barrier();
-	sno_journal->named_states = place;
-	LWLockRelease(&sno_journal->lock);
+	sno_space->states = place;
+	LWLockRelease(&sno_space->lock);
 }
 
 /* Keep what a state issued among what the group has forgotten. */
@@ -187,10 +172,10 @@ recycle_state(SnoGroup *group)
 	for (dsa_pointer *l = &group->states; DsaPointerIsValid(*l); l = &sno_state_at(*l)->next)
 	{
 		s = sno_state_at(*l);
-		if (s->life != 0 && (s->open || sno_is_count(s) || pg_atomic_read_u32(&s->users) > 0))
+		if (s->open || sno_is_count(s) || pg_atomic_read_u32(&s->users) > 0)
 			continue;
 		link = l;
-		unused += s->life == 0 ? SNO_STATES_KEPT + 1 : 1;
+		unused++;
 	}
 	if (unused <= SNO_STATES_KEPT)
 		return InvalidDsaPointer;
@@ -198,8 +183,7 @@ recycle_state(SnoGroup *group)
 	place = *link;
 	s = sno_state_at(place);
 	*link = s->next;
-	if (s->life != 0)
-		forget_state(group, s);
+	forget_state(group, s);
 	return place;
 }
 
@@ -211,7 +195,7 @@ make_state(SnoGroup *group, const SnoDefinition *d)
 	SnoNamedState *s;
 
 	if (is_new)
-		place = dsa_allocate0(sno_area, sizeof(SnoNamedState));
+		place = sno_space_allocate(sizeof(SnoNamedState));
 	s = sno_state_at(place);
 	sno_state_init(s, d);
 	s->group = group->place;

@@ -197,7 +197,7 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 	if (group != NULL)
 	{
 		for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
-			if (o != s && o->life != 0 && sno_shards_overlap(o->shard, s->shard))
+			if (o != s && sno_shards_overlap(o->shard, s->shard))
 				sno_state_merge_other(&g, sno_state_copy(o));
 		if (sno_shards_overlap(group->forgotten_shard, s->shard))
 			sno_state_merge_other(&g, group->forgotten);
@@ -499,14 +499,14 @@ sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 }
 
 /*
- * The next of the open states of all databases after `s`, the first one after NULL; NULL
- * if there is none.  Takes no lock.
+ * The next of the open states of a space after `s`, the first one after NULL; NULL if there
+ * is none.  The caller holds the spaces.
  */
 const SnoNamedState *
-sno_state_next_open(const SnoNamedState *s)
+sno_state_next_open(const SnoSpace *space, const SnoNamedState *s)
 {
 	do
-		s = sno_state_at(s == NULL ? sno_journal->named_states : s->listed);
+		s = sno_state_at(s == NULL ? space->states : s->listed);
 	while (s != NULL && !s->open);
 	return s;
 }
@@ -517,13 +517,15 @@ sno_state_counts(const SnoNamedState *s)
 	return sno_counters_read(&s->counters, sequence_of(s, sno_state_copy(s).word));
 }
 
-/* Reset the counters of all states; the journal's lock is held. */
+/* Reset the counters of all states.  The caller holds the spaces and the journal's lock. */
 void
 sno_state_reset_counters(void)
 {
-	for (SnoNamedState *s = sno_state_at(sno_journal->named_states); s != NULL;
-		 s = sno_state_at(s->listed))
-		sno_counters_reset(&s->counters, sequence_of(s, sno_state_copy(s).word));
+	SnoSpace   *space = NULL;
+
+	while ((space = sno_space_next(space)) != NULL)
+		for (SnoNamedState *s = sno_state_at(space->states); s != NULL; s = sno_state_at(s->listed))
+			sno_counters_reset(&s->counters, sequence_of(s, sno_state_copy(s).word));
 }
 
 /*

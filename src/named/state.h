@@ -16,6 +16,7 @@
 #include "lease/definition.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
+#include "shared/shmem.h"
 
 /* state.c says what protects each field. */
 typedef struct SnoNamedState
@@ -28,7 +29,7 @@ typedef struct SnoNamedState
 
 	uint64		word;			/* the exact state word, while it isn't shared */
 	dsa_pointer next;			/* in the group */
-	uint32		life;			/* of the space, in which the rest holds; 0 if in none */
+	uint32		life;			/* of the space, in which the rest holds */
 	pg_atomic_uint32 users;		/* sessions that may issue */
 	bool		made_here;		/* as its definition says */
 	bool		known;			/* has all been merged that rows say? */
@@ -36,7 +37,7 @@ typedef struct SnoNamedState
 	SnoLease	lease;
 
 	/* What it does, for sno_generators(); see activity.c. */
-	dsa_pointer listed;			/* the next in the journal's list of all */
+	dsa_pointer listed;			/* the next in the space's list of all */
 	Oid			database;
 	int32		partition;
 	SnoShard	shard;
@@ -47,7 +48,7 @@ typedef struct SnoNamedState
 	SnoCounters counters;
 } SnoNamedState;
 
-StaticAssertDecl(offsetof(SnoNamedState, listed) == PG_CACHE_LINE_SIZE, "what issuing needs of a named generator is not two cache lines");
+StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c can't follow a list of states");
 
 /* Ids that a generator can issue in a unit. */
 static inline int
@@ -94,7 +95,7 @@ extern SnoObstacle sno_state_reopen_or_renew(SnoNamedState *s, const char *name)
 extern void sno_state_renew_early(SnoNamedState *s, uint64 now);
 extern SnoObstacle sno_state_read(const SnoDefinition *d, SnoGenerator *g);
 extern SnoObstacle sno_state_restore(const SnoDefinition *d, const SnoGenerator *issued);
-extern const SnoNamedState *sno_state_next_open(const SnoNamedState *s);
+extern const SnoNamedState *sno_state_next_open(const SnoSpace *space, const SnoNamedState *s);
 extern SnoCounts sno_state_counts(const SnoNamedState *s);
 extern void sno_state_reset_counters(void);
 

@@ -94,8 +94,6 @@ typedef struct SnoJournal
 
 	SnoWorker	workers[2];		/* by kind */
 	SnoRegistryNews registry;
-
-	dsa_pointer named_states;	/* a list of all, see named/group.c */
 } SnoJournal;
 
 extern SnoJournal *sno_journal;

@@ -249,6 +249,17 @@ sno_feed_clear(SnoFeed *f)
 	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
 }
 
+/*
+ * The database may be another one, whose table hasn't the row that was written.  No session
+ * uses the feed.  What was promised stays so.
+ */
+void
+sno_feed_begin_life(SnoFeed *f)
+{
+	pg_atomic_write_u64(&f->covered, 0);
+	pg_atomic_write_u32(&f->past_known, 0);
+}
+
 /* This transaction is about to be prepared. */
 static void
 note_prepared(void)

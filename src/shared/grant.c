@@ -173,7 +173,7 @@ sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants, int64
 		space->renew_at = renew_at;
 		space->answered = answered;
 		pg_atomic_write_u64(&space->holder, grants->holder);
-		sno_space_release();
+		sno_spaces_release();
 	}
 	LWLockRelease(&space->lock);
 }

@@ -3,7 +3,8 @@
  *		The partitions of a database, in shared memory, and who owns which.
  *
  * Each database has a space (shmem.c).  It has the partitions, in blocks that are
- * made when one of theirs is first used.  src/README.md draws the states of a
+ * made when a session first uses one of theirs.  Which ones are those of named
+ * generators is known without a block, too.  src/README.md draws the states of a
  * partition, and what leads from one to another.
  *
  * Parked partitions are in two lists, for the clock and for backfill.  The
@@ -62,58 +63,68 @@ block_of(const SnoSpace *space, int number)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-static const SnoPartition untouched;
+/* A partition whose block isn't made. */
+static const SnoPartition *
+without_block(const SnoSpace *space, int number)
+{
+	static const SnoPartition untouched,
+				for_named = {.named = true};
+	pg_atomic_uint32 *bits = unconstify(pg_atomic_uint32 *, &space->named[number / 32]);
+
+	return pg_atomic_read_u32(bits) >> number % 32 & 1 ? &for_named : &untouched;
+}
+
+/* The block of a partition of this session's space, NULL if there is none. */
+static inline SnoPartition *
+my_block(int number)
+{
+	SnoPartition **block = &blocks[number / SNO_BLOCK];
+
+	if (unlikely(*block == NULL))
+		*block = block_of(sno_space, number);
+	return *block;
+}
 
 /* A partition of this session's space, to be looked at. */
 const SnoPartition *
 sno_partition_at(int number)
 {
-	SnoPartition **block = &blocks[number / SNO_BLOCK];
+	SnoPartition *block = my_block(number);
 
-	if (unlikely(*block == NULL))
-	{
-		*block = block_of(sno_space, number);
-		if (*block == NULL)
-			return &untouched;
-	}
-	return &(*block)[number % SNO_BLOCK];
+	return unlikely(block == NULL) ? without_block(sno_space, number) : &block[number % SNO_BLOCK];
 }
 
-/* The same of any space; `space` may be NULL. */
+/* The same of any space, while spaces are held. */
 const SnoPartition *
 sno_partition_in(const SnoSpace *space, int number)
 {
-	const SnoPartition *block = space == NULL ? NULL : block_of(space, number);
+	const SnoPartition *block = block_of(space, number);
 
-	return block == NULL ? &untouched : &block[number % SNO_BLOCK];
+	return block == NULL ? without_block(space, number) : &block[number % SNO_BLOCK];
+}
+
+static void
+make_block(int index)
+{
+	dsa_pointer place = sno_space_allocate(SNO_BLOCK * sizeof(SnoPartition));
+	SnoPartition *block = dsa_get_address(sno_area, place);
+
+	for (int i = 0; i < SNO_BLOCK; i++)
+	{
+		block[i].number = index * SNO_BLOCK + i;
+		block[i].named = without_block(sno_space, block[i].number)->named;
+	}
+	pg_write_barrier();
+	dsa_pointer_atomic_write(&sno_space->blocks[index], place);
 }
 
 /* A partition, to be changed.  The lock is held; see the banner for errors. */
 static SnoPartition *
 partition_to_change(int number)
 {
-	dsa_pointer_atomic *place = &sno_space->blocks[number / SNO_BLOCK];
-
-	if (blocks[number / SNO_BLOCK] == NULL &&
-		!DsaPointerIsValid(dsa_pointer_atomic_read(place)))
-	{
-		dsa_pointer block = dsa_allocate0(sno_area, SNO_BLOCK * sizeof(SnoPartition));
-
-		pg_write_barrier();
-		dsa_pointer_atomic_write(place, block);
-	}
-	return unconstify(SnoPartition *, sno_partition_at(number));
-}
-
-/* The number of a partition that sno_partition_at() gave. */
-int
-sno_partition_number(const SnoPartition *p)
-{
-	static int	last;			/* block, which mostly is the one of p, too */
-
-	while (blocks[last] == NULL || p < blocks[last] || p >= blocks[last] + SNO_BLOCK)
-		last = (last + 1) % SNO_BLOCKS;
-	return last * SNO_BLOCK + (int) (p - blocks[last]);
+	if (my_block(number) == NULL)
+		make_block(number / SNO_BLOCK);
+	return &my_block(number)[number % SNO_BLOCK];
 }
 
 /* Is it among those that this session may use, and not of named generators? */
@@ -556,10 +567,12 @@ sno_partition_revoke_all(void)
 void
 sno_partition_set_named(int number)
 {
-	SnoPartition *p = partition_to_change(number);
+	SnoPartition *block = my_block(number);
 
 	unpark(number);
-	p->named = true;
+	if (block != NULL)
+		block[number % SNO_BLOCK].named = true;
+	pg_atomic_fetch_or_u32(&sno_space->named[number / 32], UINT32_C(1) << number % 32);
 	sno_shmem_note_use(number);
 }
 

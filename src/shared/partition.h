@@ -31,6 +31,7 @@ typedef struct SnoPartition
 								 * SNO_OWNER_REVOKED until that gives it back */
 	bool		named;			/* it is for named generators */
 	bool		is_backfill;	/* it is for given times */
+	uint16		number;			/* never changes */
 	uint64		holder;			/* under whose grant it was reserved; 0 if under none */
 	SnoLease	lease;
 	SnoBackfill backfill;
@@ -136,11 +137,17 @@ sno_partition_owned(const SnoPartition *p)
 }
 
 extern void sno_partition_check_setting(void);
+/* The number of a partition that sno_partition_at() gave, and that was used. */
+static inline int
+sno_partition_number(const SnoPartition *p)
+{
+	return p->number;
+}
+
 extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoGrants sno_partition_ranges(void);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
-extern int	sno_partition_number(const SnoPartition *p);
 extern bool sno_partition_usable(const SnoPartition *p);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 extern bool sno_partition_is_granted(const SnoPartition *p, uint64 unit);

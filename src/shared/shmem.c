@@ -26,15 +26,21 @@
  *	  is relied on: partitions are leased anew before they are used, and named
  *	  generators read the rows again.  What was issued stays known.
  *
- * The space of a database that is gone is used again for another one, in a new life
- * in which nothing is known.  Its memory is never freed, because those who look at
- * spaces (monitor/generators.c) take no lock.
+ * A session that finds no space of its database gives back what the spaces of databases
+ * that are gone have: blocks of partitions, groups and states of named generators.  Such
+ * a space itself stays in the list, with its feed, and is used again for another
+ * database, in a new life in which nothing is known.
  *
  * Locking: the header's lock protects its own fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
  * users.  The space's lock protects all else of it, but for what is atomic.  Spaces are only ever added to
  * the list, so it can be read without a lock.  So can the map, which is changed
  * atomically.
+ *
+ * What a space has is given back under the header's lock, in exclusive mode, and only
+ * while the space has no users.  A session is a user of its own space as long as it
+ * uses anything there.  Whoever looks at what other spaces have (monitor/generators.c)
+ * holds the header's lock, shared, and copies what it needs (sno_spaces_hold()).
  */
 #include "postgres.h"
 
@@ -217,31 +223,6 @@ sno_space_of(Oid database)
 	return space;
 }
 
-/*
- * A space whose database is gone, NULL if there is none; *copy is what it was.
- * The lock isn't held.
- */
-static SnoSpace *
-find_orphan(SnoSpace *copy)
-{
-	for (SnoSpace *space = first_space(); space != NULL; space = space_at(space->next))
-	{
-		*copy = *space;
-		if (copy->users == 0 &&
-			incarnation_of(copy->database) == InvalidTransactionId)
-			return space;
-	}
-	return NULL;
-}
-
-/* Is the space, under the lock, still what it was? */
-static bool
-is_orphan(const SnoSpace *space, const SnoSpace *copy)
-{
-	return space != NULL && space->users == 0 && space->database == copy->database &&
-		space->incarnation == copy->incarnation;
-}
-
 static void
 clear_grants(SnoSpace *space)
 {
@@ -252,7 +233,26 @@ clear_grants(SnoSpace *space)
 	space->grants = (SnoGrants) {0};
 }
 
-/* Forget all of the database of a space, which is gone.  The lock is held. */
+/*
+ * Free all of a list whose elements have the pointer to the next one at an offset.  Each
+ * is taken out of the list first, so an error leaves nothing behind that was freed.
+ */
+static void
+free_list(dsa_pointer *first, size_t link)
+{
+	while (DsaPointerIsValid(*first))
+	{
+		dsa_pointer place = *first;
+
+		*first = *(dsa_pointer *) ((char *) dsa_get_address(sno_area, place) + link);
+		dsa_free(sno_area, place);
+	}
+}
+
+/*
+ * Forget all of the database of a space, which is gone, and give its memory back.  The
+ * lock is held.
+ */
 static void
 clear_space(SnoSpace *space)
 {
@@ -261,23 +261,42 @@ clear_space(SnoSpace *space)
 	{
 		dsa_pointer block = dsa_pointer_atomic_read(&space->blocks[i]);
 
+		dsa_pointer_atomic_write(&space->blocks[i], InvalidDsaPointer);
 		if (DsaPointerIsValid(block))
-			memset(dsa_get_address(sno_area, block), 0, SNO_BLOCK * SNO_PARTITION_SIZE);
+			dsa_free(sno_area, block);
 	}
+	for (int i = 0; i < (int) lengthof(space->named); i++)
+		pg_atomic_write_u32(&space->named[i], 0);
 	for (int i = 0; i < SNO_GROUP_LISTS; i++)
-	{
-		/* A group begins with the pointer to the next one. */
-		dsa_pointer *end = &space->groups[i];
-
-		while (DsaPointerIsValid(*end))
-			end = dsa_get_address(sno_area, *end);
-		*end = space->spare_groups;
-		space->spare_groups = space->groups[i];
-		space->groups[i] = InvalidDsaPointer;
-	}
+		free_list(&space->groups[i], 0);
+	free_list(&space->states, SNO_STATE_LINK);
+	pg_atomic_write_u64(&space->allocated, 0);
 	if (DsaPointerIsValid(space->feed))
 		sno_feed_clear(dsa_get_address(sno_area, space->feed));
 	clear_grants(space);
+	space->database = InvalidOid;
+}
+
+/*
+ * Clear all spaces whose database is gone.  Catalogs are looked at without the lock, so
+ * each space is looked at again under it.
+ */
+static void
+clear_orphans(void)
+{
+	for (SnoSpace *space = first_space(); space != NULL; space = space_at(space->next))
+	{
+		Oid			database = space->database;
+		TransactionId incarnation = space->incarnation;
+
+		if (!OidIsValid(database) || space->users > 0 ||
+			incarnation_of(database) != InvalidTransactionId)
+			continue;
+		LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+		if (space->users == 0 && space->database == database && space->incarnation == incarnation)
+			clear_space(space);
+		LWLockRelease(&header->lock);
+	}
 }
 
 /* Make a space, and put it into the list.  The lock is held. */
@@ -304,6 +323,8 @@ begin_life(SnoSpace *space)
 	if (++header->lives == 0)
 		header->lives = 1;
 	space->life = header->lives;
+	if (DsaPointerIsValid(space->feed))
+		sno_feed_begin_life(dsa_get_address(sno_area, space->feed));
 }
 
 static void
@@ -327,9 +348,7 @@ sno_space_enter(void)
 {
 	static bool registered = false;
 	TransactionId incarnation;
-	SnoSpace   *orphan = NULL,
-			   *space;
-	SnoSpace	was;
+	SnoSpace   *space;
 
 	if (sno_space != NULL)
 		return;
@@ -339,15 +358,14 @@ sno_space_enter(void)
 	registered = true;
 	incarnation = incarnation_of(MyDatabaseId);
 	if (sno_space_of(MyDatabaseId) == NULL)
-		orphan = find_orphan(&was);
+		clear_orphans();
 
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
 	space = unconstify(SnoSpace *, sno_space_of(MyDatabaseId));
 	if (space == NULL)
 	{
-		if (is_orphan(orphan, &was))
-			clear_space(space = orphan);
-		else
+		space = unconstify(SnoSpace *, sno_space_of(InvalidOid));
+		if (space == NULL)
 			space = make_space();
 		space->database = MyDatabaseId;
 		space->incarnation = InvalidTransactionId;
@@ -360,24 +378,57 @@ sno_space_enter(void)
 	sno_space = space;
 }
 
-/*
- * Does the space still belong to the database?  If so, the lock is held until
- * sno_space_release(), and the space doesn't change hands.
- */
-bool
-sno_space_hold(const SnoSpace *space, Oid database)
+/* Until sno_spaces_release(), no space changes hands, and nothing of one is freed. */
+void
+sno_spaces_hold(void)
 {
 	LWLockAcquire(&header->lock, LW_SHARED);
-	if (space->database == database)
-		return true;
-	LWLockRelease(&header->lock);
-	return false;
 }
 
 void
-sno_space_release(void)
+sno_spaces_release(void)
 {
 	LWLockRelease(&header->lock);
+}
+
+/* Does the space still belong to the database?  If so, all spaces are held. */
+bool
+sno_space_hold(const SnoSpace *space, Oid database)
+{
+	sno_spaces_hold();
+	if (space->database == database)
+		return true;
+	sno_spaces_release();
+	return false;
+}
+
+/* May this session's database have so much more memory? */
+bool
+sno_space_has_room(size_t size)
+{
+	return pg_atomic_read_u64(&sno_space->allocated) + size <= SNO_SPACE_MEMORY;
+}
+
+/*
+ * Memory for this session's space, cleared.  Raises an error if there is none, or if the
+ * database has too much.  Sessions that ask at the same time may get more together, by
+ * what each of them asks for.
+ */
+dsa_pointer
+sno_space_allocate(size_t size)
+{
+	dsa_pointer place;
+
+	if (!sno_space_has_room(size))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("generators of this database have used too much shared memory"),
+				 errdetail("A database can have %d MB for partitions and named generators that were used since the server started.",
+						   SNO_SPACE_MEMORY / 1024 / 1024),
+				 errhint("Use fewer named generators and partitions. A restart of the server frees the memory.")));
+	place = dsa_allocate0(sno_area, size);
+	pg_atomic_fetch_add_u64(&sno_space->allocated, size);
+	return place;
 }
 
 /* Note that a database uses a partition. */

@@ -18,12 +18,24 @@
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
 #define SNO_PARTITION_SIZE	128 /* bytes: two cache lines */
 
-/* Partitions of a block. */
-#define SNO_BLOCK			1024
+/* Partitions of a block, which has 8 KB: the sessions of a small database share one. */
+#define SNO_BLOCK			64
 #define SNO_BLOCKS			(SNO_PARTITIONS / SNO_BLOCK)
 
 /* Lists that groups of named generators are in, by the partition's number. */
 #define SNO_GROUP_LISTS		64
+
+/*
+ * The memory that a database may have for partitions and named generators, in bytes.  It
+ * is enough for 10,000 generators, or the partitions of 32,000 sessions.  And a dozen
+ * databases that use all of theirs leave room for others where /dev/shm has 64 MB, as
+ * Docker gives it.  What each database needs for feeds comes on top: that depends on
+ * max_connections alone.
+ */
+#define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
+
+/* Where the state of a named generator has the pointer to the next one of its space. */
+#define SNO_STATE_LINK		PG_CACHE_LINE_SIZE
 
 /* The end of a list of parked partitions. */
 #define SNO_LAST_PARKED		(-1)
@@ -32,7 +44,7 @@
 typedef struct SnoSpace
 {
 	dsa_pointer next;			/* in the list of all */
-	Oid			database;
+	Oid			database;		/* InvalidOid if it is gone */
 	TransactionId incarnation;
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
@@ -41,8 +53,11 @@ typedef struct SnoSpace
 	int32		parked[2];		/* by purpose: number + 1 of the first one, or
 								 * the end */
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
+	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
+													 * named generators */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
-	dsa_pointer spare_groups;	/* those of a former database */
+	dsa_pointer states;			/* of all of them */
+	pg_atomic_uint64 allocated; /* bytes of blocks, groups and states */
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */
 
 	/* Of the registry, see grant.c */
@@ -67,7 +82,10 @@ extern bool sno_shmem_is_used(int partition);
 extern void sno_space_enter(void);
 extern const SnoSpace *sno_space_of(Oid database);
 extern SnoSpace *sno_space_next(const SnoSpace *space);
+extern void sno_spaces_hold(void);
 extern bool sno_space_hold(const SnoSpace *space, Oid database);
-extern void sno_space_release(void);
+extern void sno_spaces_release(void);
+extern bool sno_space_has_room(size_t size);
+extern dsa_pointer sno_space_allocate(size_t size);
 
 #endif							/* SNO_SHMEM_H */

@@ -871,12 +871,13 @@ GetWALInsertionTimeLine(void)
 
 SnoSpace   *sno_space;
 dsa_area   *sno_area;
-SnoJournal *sno_journal;
 SnoActivity *sno_my_activity;
 uint64		sno_feed_bound;
 
 void		sno_shmem_init_lock(LWLock *lock) {}
 void		sno_shmem_note_use(int number) {}
+bool		sno_space_has_room(size_t size) { return true; }
+dsa_pointer sno_space_allocate(size_t size) { return dsa_allocate0(sno_area, size); }
 void		sno_space_enter(void) {}
 void		sno_activity_begin(void) {}
 void		sno_activity_end(void) {}
@@ -1290,7 +1291,7 @@ reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 hold
 			it->generator.ceiling = 0;
 		if (mutant == RESERVED_BY_ROW_ALONE && sno_partition_owner(it) != 0 && !sno_partition_owned(it) &&
 			it->lease.file == InvalidOid)
-			memset(it, 0, sizeof(SnoPartition));
+			*it = (SnoPartition) {.number = i};
 	}
 	p = sno_partition_reserve(old, now, bounds, holder, purpose);
 	for (int i = 0; i < (int) scope->partitions; i++)
@@ -1490,8 +1491,6 @@ life_of(int l)
 static void
 enter(int l, int s)
 {
-	static SnoJournal journal;
-
 	line = l;
 	session = &w.session[l][s];
 	sno_space = &space[l];
@@ -1511,8 +1510,7 @@ enter(int l, int s)
 	use.flake = is_flake();
 	queue = NULL;
 	leases_left = LEASE_BURST;
-	journal.named_states = InvalidDsaPointer;
-	sno_journal = &journal;
+	sno_space->states = InvalidDsaPointer;
 }
 
 static void
@@ -1794,6 +1792,8 @@ crash(int l)
 		{
 			memset(&w.line[i], 0, sizeof(Line));
 			w.line[i].parked = SNO_LAST_PARKED;
+			for (int p = 0; p < PARTITIONS; p++)
+				w.line[i].partition[p].number = p;
 			memset(w.session[i], 0, sizeof(w.session[i]));
 			for (int row = 0; row < ROWS; row++)
 				w.row[i][row].written = w.row[i][row].durable;
@@ -2213,7 +2213,7 @@ forget_partition(SnoPartition *p)
 	if (scope->named)
 		return;
 	if (is_at_rest(p))
-		*p = (SnoPartition) {.generator.ceiling = p->generator.ceiling,.life = p->life != 0};
+		*p = (SnoPartition) {.generator.ceiling = p->generator.ceiling,.life = p->life != 0,.number = p->number};
 	p->generator.drifts &= 1;
 }
 

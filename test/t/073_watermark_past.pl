@@ -89,5 +89,26 @@ is $node->safe_psql('session',
 	'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1'),
   '1', 'there is one row';
 
+# A database is made again, with the same OID and the same files.  The row that was written
+# for the former one isn't there.  The clock stands still, so that row would last.
+$clock->stop_at('2026-11-21 10:22:30');
+$node->restart;
+$node->safe_psql('postgres', 'CREATE DATABASE model');
+$node->safe_psql('model',    'CREATE EXTENSION sno');
+$node->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE model');
+my $oid = $node->safe_psql('postgres',
+	"SELECT oid FROM pg_database WHERE datname = 'again'");
+foreach my $times ('once', 'twice')
+{
+	my $watermark = $node->safe_psql('again', 'SELECT sno_watermark()');
+	is $node->safe_psql('again',
+		"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1 AND database = $oid AND sno_min(tick_until) >= '$watermark'"
+	  ),
+	  '1', "a database that is made $times: its row covers the watermark";
+	$node->safe_psql('postgres', 'DROP DATABASE again');
+	$node->safe_psql('postgres',
+		"CREATE DATABASE again TEMPLATE model OID = $oid");
+}
+
 $node->stop;
 done_testing;
