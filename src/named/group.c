@@ -155,45 +155,77 @@ forget_state(SnoGroup *group, const SnoNamedState *s)
 	sno_state_merge_other(&group->forgotten, issued);
 }
 
+/* The highest unit of either side. */
+static uint64
+highest_unit(const SnoNamedState *s)
+{
+	SnoGenerator issued = sno_state_copy(s);
+
+	return Max(SNO_WORD_UNIT(issued.word), issued.wall_safe);
+}
+
 /*
- * Take a state out of the group's list, to be used for another definition: one that
- * is closed and has no user, the one made first.  InvalidDsaPointer if all are to be
- * kept.  Those that count always are: what is forgotten is known for all shards together,
- * and one count would go on after the numbers of another one.
+ * Is it closed, without a user, and may it be forgotten?  One that counts never is: what is
+ * forgotten is known for all shards together, and one count would go on after the numbers
+ * of another one.
+ */
+static bool
+is_spare(const SnoNamedState *s)
+{
+	return !s->open && !sno_is_count(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
+}
+
+/* The place of that spare state whose units are the lowest, and before the unit `now`. */
+static dsa_pointer *
+find_lowest(SnoGroup *group, uint64 now)
+{
+	dsa_pointer *lowest = NULL;
+	SnoNamedState *s;
+
+	for (dsa_pointer *l = &group->states; (s = sno_state_at(*l)) != NULL; l = &s->next)
+		if (is_spare(s) && highest_unit(s) < now)
+		{
+			lowest = l;
+			now = highest_unit(s);
+		}
+	return lowest;
+}
+
+/*
+ * Take a state out of the group's list, to be used for another definition, if more than
+ * `kept` are spare.  What it issued is before the present unit.  So, as long as the clock
+ * is even, generators that have to stay clear of all that is forgotten don't have to wait.
+ * InvalidDsaPointer if there is none.
  */
 static dsa_pointer
-recycle_state(SnoGroup *group)
+recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)
 {
-	dsa_pointer *link = NULL;
+	dsa_pointer *link;
 	dsa_pointer place;
-	SnoNamedState *s;
-	int			unused = 0;
+	int			spare = 0;
 
-	for (dsa_pointer *l = &group->states; DsaPointerIsValid(*l); l = &sno_state_at(*l)->next)
-	{
-		s = sno_state_at(*l);
-		if (s->open || sno_is_count(s) || pg_atomic_read_u32(&s->users) > 0)
-			continue;
-		link = l;
-		unused++;
-	}
-	if (unused <= SNO_STATES_KEPT)
+	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
+		spare += is_spare(s);
+	link = spare > kept ? find_lowest(group, sno_named_unit(&d->nodes)) : NULL;
+	if (link == NULL)
 		return InvalidDsaPointer;
 
 	place = *link;
-	s = sno_state_at(place);
-	*link = s->next;
-	forget_state(group, s);
+	*link = sno_state_at(place)->next;
+	forget_state(group, sno_state_at(place));
 	return place;
 }
 
 static SnoNamedState *
 make_state(SnoGroup *group, const SnoDefinition *d)
 {
-	dsa_pointer place = recycle_state(group);
-	bool		is_new = !DsaPointerIsValid(place);
+	dsa_pointer place = recycle_state(group, d, SNO_STATES_KEPT);
+	bool		is_new;
 	SnoNamedState *s;
 
+	if (!DsaPointerIsValid(place) && !sno_space_has_room(sizeof(SnoNamedState)))
+		place = recycle_state(group, d, 0);
+	is_new = !DsaPointerIsValid(place);
 	if (is_new)
 		place = sno_space_allocate(sizeof(SnoNamedState));
 	s = sno_state_at(place);

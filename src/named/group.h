@@ -8,8 +8,11 @@
 #include "named/state.h"
 #include "shared/shmem.h"
 
-/* Of the closed states of a group that no session uses, this many are kept, and all that count. */
-#define SNO_STATES_KEPT	8
+/*
+ * Of the closed states of a group that no session uses, this many are kept: as many as
+ * Snowflake has nodes.  They have a tenth of what a database may use.
+ */
+#define SNO_STATES_KEPT	1024
 
 typedef struct SnoGroup
 {

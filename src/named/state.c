@@ -63,6 +63,15 @@ sno_named_now(const SnoNodes *nodes, uint64 word)
 	return nodes->size != 0 ? sno_flake_now(nodes, word) : (SnoFlakeTime) {.unit = sno_feed_unit()};
 }
 
+/* The unit of the clock for those nodes, or the nearest one of their layout. */
+uint64
+sno_named_unit(const SnoNodes *nodes)
+{
+	if (nodes->size == 0)
+		return sno_clock_unit();
+	return sno_flake_at(nodes, Min(Max(sno_clock_msec(), nodes->begin), nodes->end)).unit;
+}
+
 static uint64
 unit_now(const SnoNamedState *s, uint64 word)
 {

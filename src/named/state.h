@@ -87,6 +87,7 @@ sno_flake_now(const SnoNodes *nodes, uint64 word)
 }
 
 extern SnoFlakeTime sno_named_now(const SnoNodes *nodes, uint64 word);
+extern uint64 sno_named_unit(const SnoNodes *nodes);
 extern SnoObstacle sno_state_join(const SnoDefinition *d, SnoNamedState **state);
 extern void sno_state_leave(SnoNamedState *s);
 extern void sno_state_close_unused(Relation rel, SnoNamedState *s);
