@@ -146,6 +146,21 @@ read_layouts(bool wait)
 	return true;
 }
 
+/*
+ * Has this layout the number, as they were read?  False, too, if there may be others since
+ * then.
+ */
+bool
+sno_layout_is_present(int id, const SnoLayout *layout)
+{
+	if (version_read != sno_layouts_version)
+		return false;
+	for (int i = 0; i < count; i++)
+		if (layouts[i].id == id)
+			return sno_layouts_equal(&layouts[i].layout, layout);
+	return false;
+}
+
 /* Have the layouts without waiting for a lock.  False if one is in the way. */
 bool
 sno_layouts_try_read(void)

@@ -47,6 +47,7 @@ sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
 extern uint64 sno_layouts_version;
 
 extern bool sno_layouts_try_read(void);
+extern bool sno_layout_is_present(int id, const SnoLayout *layout);
 extern const SnoNamedLayout *sno_layout_by_name(const text *name);
 extern const SnoNamedLayout *sno_layout_by_id(int id);
 extern const SnoNamedLayout *sno_layout_look(int id);

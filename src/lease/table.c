@@ -31,6 +31,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "replication/logicalworker.h"
@@ -305,9 +306,9 @@ sno_table_open_patiently(LOCKMODE mode)
 Relation
 sno_table_open_at_exit(void)
 {
-	/* Opening the table looks at these.  It must not wait for them. */
+	/* Opening the table, or another one, looks at these.  It must not wait for them. */
 	static const Oid catalogs[] = {
-		RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
+		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
 	};
 	bool		free = true;

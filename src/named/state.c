@@ -24,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "generate/session.h"
+#include "lease/layout.h"
 #include "lease/lease.h"
 #include "lease/record.h"
 #include "lease/table.h"
@@ -370,17 +371,43 @@ check_registry(int partition)
 	return sno_grant_is_for_anybody(partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
+/*
+ * Do rows with the group's number tell of it?  While the table of leases is open, that
+ * stays so.  Another layout may have the number, if the extension was made again.
+ */
+static bool
+has_rows(const SnoGroup *group)
+{
+	return group->partition <= SNO_PARTITION_MAX ||
+		sno_layout_is_present(group->partition - SNO_PARTITION_MAX, &group->layout);
+}
+
+/* What keeps a group, NULL if there is none, from changes while the table is open. */
+static SnoObstacle
+obstacle_to_change(SnoGroup *group)
+{
+	if (group == NULL)
+		return SNO_NO_OBSTACLE;
+	if (group->partition > SNO_PARTITION_MAX && !sno_layouts_try_read())
+		return SNO_LAYOUTS_LOCKED;
+	if (!has_rows(group))
+		return SNO_CLASH;
+	return sno_group_lock(group) ? SNO_NO_OBSTACLE : SNO_BUSY;
+}
+
 /* Open the table of leases and lock the group, if there is one. */
 static SnoObstacle
 begin_change(SnoGroup *group, Relation *rel)
 {
+	SnoObstacle obstacle;
+
 	*rel = sno_table_open();
 	if (*rel == NULL)
 		return SNO_TABLE_LOCKED;
-	if (group == NULL || sno_group_lock(group))
-		return SNO_NO_OBSTACLE;
-	sno_table_close(*rel);
-	return SNO_BUSY;
+	obstacle = obstacle_to_change(group);
+	if (obstacle != SNO_NO_OBSTACLE)
+		sno_table_close(*rel);
+	return obstacle;
 }
 
 static void
@@ -484,7 +511,7 @@ sno_state_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		if (write_closed(rel, s, sno_state_copy(s), &lsn))
+		if (has_rows(group) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}
 	LWLockRelease(&group->lock);

@@ -33,6 +33,7 @@
 
 #include "generate/session.h"
 #include "generate/wait.h"
+#include "lease/layout.h"
 #include "lease/lease.h"
 #include "lease/table.h"
 #include "named/use.h"
@@ -106,8 +107,13 @@ end_uses(int code, Datum arg)
 		return;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
-		if (use->state != NULL)
-			sno_state_close_unused(rel, use->state);
+	{
+		if (use->state == NULL)
+			continue;
+		if (use->flake)
+			(void) sno_layouts_try_read();
+		sno_state_close_unused(rel, use->state);
+	}
 	sno_table_close_at_exit(rel);
 }
 
@@ -245,6 +251,8 @@ leave_state(SnoUse *use)
 	rel = sno_table_open();
 	if (rel == NULL)
 		return;
+	if (sno_is_flake(&use->definition))
+		(void) sno_layouts_try_read();
 	sno_state_close_unused(rel, s);
 	sno_table_close(rel);
 }

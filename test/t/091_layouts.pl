@@ -110,10 +110,16 @@ SELECT sno_create_flake('g', 'mine', 5)});
 		)
 	} $session, $other;
 }
+
+# The generator is open, so its row must have a lease.
+my $open =
+  'SELECT count(*) FROM sno_catalog.sno_lease WHERE greatest(tick_until, tock_until) > clock_timestamp()';
 foreach my $bits ([ 10, 12 ], [ 14, 8 ], [ 10, 12 ], [ 12, 10 ])
 {
 	is(remake(@$bits), '0,0',
 		"a layout made again with @$bits bits: no id comes twice");
+	is($session->query_safe($open),
+		1, 'who left the state of the former layout wrote no row of it');
 	is( $session->query_safe(
 			'SELECT name, layout, node_first, unit_issued + unit_spare FROM sno_generators() WHERE name IS NOT NULL AND layout IS NOT NULL'
 		),
@@ -132,6 +138,26 @@ is( $session->query_safe(
 	"g|mine|5|\ng||5|2047",
 	'sno_generators() tells a generator of a former layout from that of the present one'
 );
+
+$session->query_safe(q{SELECT sno_flake('g')});
+close_session($other);
+$other = open_session($source, 'anew');
+is($session->query_safe($open),
+	1, 'a session that ended with that state wrote no row of it');
+
+# When a session ends, it knows the layouts that were added meanwhile.
+$other->query_safe(
+	q{SELECT sno_create_flake('n', 'counter'), sno_flake('n')});
+$session->query_safe(
+	q{INSERT INTO sno_catalog.sno_layout VALUES (110, 'further', '2020-01-01Z', 1, 41, 10, 12)}
+);
+close_session($other);
+$other = open_session($source, 'anew');
+is( $session->query_safe(
+		'SELECT wall_hi = tick_until, sequence FROM sno_catalog.sno_lease WHERE partition = 65535 + 18'
+	),
+	't|1',
+	'a layout was added: a session that ends writes an exact row');
 
 # A key changes ids, but not what a state word stands for.
 $session->query_safe(
