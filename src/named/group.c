@@ -44,12 +44,16 @@ clear_forgotten(SnoGroup *group)
 	group->forgotten_shard = (SnoShard) {PG_INT64_MAX, -1};
 }
 
+/* A group without a state would keep session generators out of its partition for nothing. */
 static SnoGroup *
 make_group(const SnoDefinition *d)
 {
-	dsa_pointer place = sno_space_allocate(sizeof(SnoGroup));
-	SnoGroup   *group = sno_group_at(place);
+	dsa_pointer place;
+	SnoGroup   *group;
 
+	sno_space_require_room(sizeof(SnoGroup) + sizeof(SnoNamedState));
+	place = sno_space_allocate(sizeof(SnoGroup));
+	group = sno_group_at(place);
 	group->place = place;
 	group->partition = d->partition;
 	group->layout = d->nodes.layout;

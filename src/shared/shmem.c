@@ -309,6 +309,7 @@ make_space(void)
 	LWLockInitialize(&space->lock, header->tranche);
 	pg_atomic_init_u64(&space->holder, 0);
 	pg_atomic_init_u32(&space->asked, 0);
+	pg_atomic_init_u64(&space->allocated, 0);
 	clear_grants(space);
 	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
 	space->next = dsa_pointer_atomic_read(&header->spaces);
@@ -409,6 +410,19 @@ sno_space_has_room(size_t size)
 	return pg_atomic_read_u64(&sno_space->allocated) + size <= SNO_SPACE_MEMORY;
 }
 
+/* Raise an error if it may not. */
+void
+sno_space_require_room(size_t size)
+{
+	if (!sno_space_has_room(size))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("generators of this database have used too much shared memory"),
+				 errdetail("A database can have %d MB for partitions and named generators that were used since the server started.",
+						   SNO_SPACE_MEMORY / 1024 / 1024),
+				 errhint("Use fewer named generators and partitions. A restart of the server frees the memory.")));
+}
+
 /*
  * Memory for this session's space, cleared.  Raises an error if there is none, or if the
  * database has too much.  Sessions that ask at the same time may get more together, by
@@ -419,13 +433,7 @@ sno_space_allocate(size_t size)
 {
 	dsa_pointer place;
 
-	if (!sno_space_has_room(size))
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("generators of this database have used too much shared memory"),
-				 errdetail("A database can have %d MB for partitions and named generators that were used since the server started.",
-						   SNO_SPACE_MEMORY / 1024 / 1024),
-				 errhint("Use fewer named generators and partitions. A restart of the server frees the memory.")));
+	sno_space_require_room(size);
 	place = dsa_allocate0(sno_area, size);
 	pg_atomic_fetch_add_u64(&sno_space->allocated, size);
 	return place;

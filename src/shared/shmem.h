@@ -86,6 +86,7 @@ extern void sno_spaces_hold(void);
 extern bool sno_space_hold(const SnoSpace *space, Oid database);
 extern void sno_spaces_release(void);
 extern bool sno_space_has_room(size_t size);
+extern void sno_space_require_room(size_t size);
 extern dsa_pointer sno_space_allocate(size_t size);
 
 #endif							/* SNO_SHMEM_H */

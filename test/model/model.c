@@ -880,6 +880,7 @@ uint64		sno_feed_bound;
 void		sno_shmem_init_lock(LWLock *lock) {}
 void		sno_shmem_note_use(int number) {}
 bool		sno_space_has_room(size_t size) { return true; }
+void		sno_space_require_room(size_t size) {}
 dsa_pointer sno_space_allocate(size_t size) { return dsa_allocate0(sno_area, size); }
 void		sno_space_enter(void) {}
 void		sno_activity_begin(void) {}
