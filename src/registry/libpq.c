@@ -2,16 +2,45 @@
  * libpq.c
  *		The connection to the registry.
  *
- * This is a library of its own, so that no session loads libpq.  Nothing here blocks, but
- * for the resolver of host names: the process can be ended while it waits.
+ * A child process has the connection.  It alone runs libpq, and the resolver of host
+ * names.  These may block, without heed of signals, and what a registry sends decides
+ * how long they compute and how much memory they take.  So:
+ *
+ *	- The child is our fork.  It never uses shared memory, nor what PostgreSQL has for
+ *	  errors, memory and exit.  It unmaps the main segment, calls libpq and the kernel,
+ *	  and ends by _exit().  It has no handler of ours, but one that ends it.
+ *	- It gives itself limits of memory and of processor time before it connects, and
+ *	  ends if it is sent more than any answer has.
+ *	- Nothing but packets of PACKET bytes passes from it to us.  What the registry sent
+ *	  is in these as short, printable ASCII.  So no line of the log can be forged.  What
+ *	  the registry sends beside the answer is dropped.
+ *	- We never wait for it without heed of interrupts, and not beyond our patience.
+ *	- We kill it and wait for it when the connection ends, at any exit of this process
+ *	  too.  The postmaster must not inherit it: one that is process 1, in a container,
+ *	  would take its end for the crash of a backend.  If we are killed, the kernel tells
+ *	  it, and it ends with status 0.
+ *
+ * This is a library of its own, so that no session loads libpq.
  */
 #include "postgres.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fmgr.h"
 #include "libpq-fe.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/pg_shmem.h"
 #include "utils/wait_event.h"
 
 #include "compat.h"
@@ -31,21 +60,307 @@ PG_MODULE_MAGIC;
 /* How often the caller does something else while we wait. */
 #define MEANWHILE_MSEC		100
 
+/* What the child may take beyond what we have, in bytes and seconds. */
+#define CHILD_MEMORY		(64 * 1024 * 1024)
+#define CHILD_CPU_SEC		5
+
+/*
+ * What the registry may send in the life of a connection, in bytes.  What isn't read yet
+ * is counted again each time.  Some hundred databases take 10 kB each at most.
+ */
+#define MOST_RECEIVED		(16 * 1024 * 1024)
+
+/* A request or an answer.  The longest answer has 64 blocks, in some 6 kB. */
+#define PACKET				32768
+
+/* A value of an answer, or an error: what is longer is cut. */
+#define TEXT_SIZE			400
+
+/*
+ * A packet is a kind and texts, each with a zero byte.  In ROWS, the first two texts are
+ * the numbers of rows and columns, and before each value is a byte: IS_NULL or not.
+ */
+enum
+{
+	REQUEST = 'q', CONNECTED = 'c', ROWS = 'r', FAILED = 'f'
+};
+
+enum
+{
+	IS_NULL = 'n', IS_VALUE = 'v'
+};
+
+typedef struct Packet
+{
+	int			size;
+	char		data[PACKET];
+} Packet;
+
+struct SnoConnection
+{
+	pid_t		pid;			/* of the child, 0 if there is none */
+	int			socket;
+};
+
+/* A process has one. */
+static SnoConnection connection;
+static Packet packet;
+
 static void (*do_meanwhile) (void);
 
 extern PGDLLEXPORT const SnoLibpq *sno_libpq_functions(void);
 
-/* Raise the error that the connection reports. */
-pg_noreturn static void
-fail(PGconn *conn, const char *what)
-{
-	char	   *message = pchomp(PQerrorMessage(conn));
+/* Packets */
 
-	PQfinish(conn);
-	ereport(ERROR,
-			(errcode(ERRCODE_CONNECTION_FAILURE),
-			 errmsg("could not %s the registry: %s", what, message)));
+static void
+begin_packet(char kind)
+{
+	packet.data[0] = kind;
+	packet.size = 1;
 }
+
+/* Append bytes; false if there is no room. */
+static bool
+put(const char *bytes, int size)
+{
+	if (size > PACKET - packet.size)
+		return false;
+	memcpy(packet.data + packet.size, bytes, size);
+	packet.size += size;
+	return true;
+}
+
+static bool
+put_text(const char *text)
+{
+	return put(text, (int) strlen(text) + 1);
+}
+
+/* Append a text that the registry may have sent. */
+static bool
+put_clean(const char *text)
+{
+	char		clean[TEXT_SIZE];
+	int			length = 0;
+
+	/* libpq ends its messages with a newline. */
+	for (; *text != '\0' && strcmp(text, "\n") != 0 && length < TEXT_SIZE - 1; text++)
+		clean[length++] = *text == '\n' || *text == '\t' ? ' ' :
+			*text < ' ' || *text > '~' ? '?' : *text;
+	clean[length] = '\0';
+	return put_text(clean);
+}
+
+/* The text at *at, which moves on to the next one; NULL if the packet has no more. */
+static char *
+next_text(int *at)
+{
+	char	   *text = packet.data + *at;
+	char	   *end = *at < packet.size ? memchr(text, '\0', packet.size - *at) : NULL;
+
+	if (end == NULL)
+		return NULL;
+	*at += (int) (end - text) + 1;
+	return text;
+}
+
+/* The child */
+
+static void
+end_with_parent(int signal_number)
+{
+	_exit(0);
+}
+
+/* The processor time is used up. */
+static void
+end_exhausted(int signal_number)
+{
+	char		failure[] = "-what it sends takes too much time";
+
+	failure[0] = FAILED;
+	(void) send(connection.socket, failure, sizeof(failure), MSG_NOSIGNAL);
+	_exit(0);
+}
+
+/* Send the packet to the parent. */
+static void
+send_up(void)
+{
+	if (send(connection.socket, packet.data, packet.size, MSG_NOSIGNAL) != packet.size)
+		_exit(0);
+}
+
+static void
+drop_notice(void *arg, const PGresult *result)
+{
+}
+
+static void
+limit(int resource, rlim_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit(resource, &l) != 0)
+		return;
+	l.rlim_cur = Min(most, l.rlim_max);
+	(void) setrlimit(resource, &l);
+}
+
+/* The child has as much data as the parent, in the sixth number of the file. */
+static void
+limit_memory(void)
+{
+	char		text[256] = "";
+	int			fd = open("/proc/self/statm", O_RDONLY);
+	unsigned long pages;
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) > 0 &&
+		sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) == 1)
+		limit(RLIMIT_DATA, (rlim_t) pages * sysconf(_SC_PAGESIZE) + CHILD_MEMORY);
+	close(fd);
+}
+
+/* Let signals do what they do by default, and let the end of the parent be ours. */
+static void
+be_child(pid_t parent)
+{
+	sigset_t	none;
+
+	for (int i = 1; i < NSIG; i++)
+		(void) signal(i, SIG_DFL);
+	(void) signal(SIGTERM, end_with_parent);
+	(void) signal(SIGXCPU, end_exhausted);
+	(void) signal(SIGPIPE, SIG_IGN);
+	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigemptyset(&none);
+	(void) sigprocmask(SIG_SETMASK, &none, NULL);
+	if (getppid() != parent)
+		_exit(0);
+	PGSharedMemoryDetach();
+	limit_memory();
+	limit(RLIMIT_CPU, CHILD_CPU_SEC);
+}
+
+static void
+tell_failure(const char *message)
+{
+	begin_packet(FAILED);
+	(void) put_clean(message);
+}
+
+/* Wait until the socket is ready. */
+static void
+await(PGconn *conn, short events)
+{
+	static int64 received = 0;
+	struct pollfd p = {PQsocket(conn), events, 0};
+	int			present = 0;
+
+	(void) poll(&p, 1, -1);
+	if (ioctl(p.fd, FIONREAD, &present) == 0)
+		received += present;
+	if (received <= MOST_RECEIVED)
+		return;
+	tell_failure("it sends too much");
+	send_up();
+	_exit(0);
+}
+
+/* The next result of a statement, NULL after the last one. */
+static PGresult *
+next_result(PGconn *conn)
+{
+	while (PQisBusy(conn))
+	{
+		await(conn, POLLIN);
+		if (!PQconsumeInput(conn))
+			break;
+	}
+	return PQgetResult(conn);
+}
+
+/* Put the rows into the packet; false if there is no room. */
+static bool
+put_rows(const PGresult *result)
+{
+	char		number[32];
+	int			rows = PQntuples(result),
+				columns = PQnfields(result);
+
+	begin_packet(ROWS);
+	snprintf(number, sizeof(number), "%d", rows);
+	(void) put_text(number);
+	snprintf(number, sizeof(number), "%d", columns);
+	(void) put_text(number);
+	for (int i = 0; i < rows; i++)
+		for (int j = 0; j < columns; j++)
+		{
+			char		kind = PQgetisnull(result, i, j) ? IS_NULL : IS_VALUE;
+
+			if (!put(&kind, 1) || !put_clean(PQgetvalue(result, i, j)))
+				return false;
+		}
+	return true;
+}
+
+/* Answer the request in the packet. */
+static void
+answer(PGconn *conn)
+{
+	const char *parameter[SNO_LIBPQ_PARAMETERS];
+	int			at = 1,
+				count = 0;
+	const char *statement = next_text(&at);
+	PGresult   *result = NULL;
+
+	while (count < SNO_LIBPQ_PARAMETERS && (parameter[count] = next_text(&at)) != NULL)
+		count++;
+	if (PQsendQueryParams(conn, statement, count, NULL, parameter, NULL, NULL, 0))
+		result = next_result(conn);
+	/* The registry commits after the rows.  If that fails, or COPY follows, it tells. */
+	if (PQresultStatus(result) != PGRES_TUPLES_OK || next_result(conn) != NULL)
+		tell_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
+					 "it sent something else than rows");
+	else if (!put_rows(result))
+		tell_failure("its answer is too long");
+	PQclear(result);
+}
+
+/* What the child does: connect, and answer requests.  Raises no errors. */
+pg_noreturn static void
+run_child(const char *conninfo, const char *name)
+{
+	/* What follows the connection string overrides it, what comes before doesn't. */
+	const char *keyword[] = {"tcp_user_timeout", "fallback_application_name", "dbname", NULL};
+	const char *value[] = {HOST_PATIENCE_MSEC, name, conninfo, NULL};
+	PGconn	   *conn = PQconnectStartParams(keyword, value, true);
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+	if (conn == NULL)
+		_exit(1);
+	(void) PQsetNoticeReceiver(conn, drop_notice, NULL);
+	while (PQstatus(conn) != CONNECTION_BAD && status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED)
+	{
+		await(conn, status == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+		status = PQconnectPoll(conn);
+	}
+	if (PQstatus(conn) == CONNECTION_OK)
+		begin_packet(CONNECTED);
+	else
+		tell_failure(PQerrorMessage(conn));
+	send_up();
+	while ((packet.size = (int) recv(connection.socket, packet.data, PACKET, 0)) > 0)
+	{
+		answer(conn);
+		send_up();
+	}
+	_exit(0);
+}
+
+/* The parent */
 
 /* Of a clock that never steps. */
 static int64
@@ -57,111 +372,167 @@ clock_msec(void)
 	return (int64) INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* Wait a little for one of the events, but not beyond `end`.  True if the socket is ready. */
-static bool
-wait_for(PGconn *conn, int events, int64 end, const char *what)
+/* End the child, and return its wait status. */
+static int
+end_child(void)
+{
+	int			status = 0;
+
+	if (connection.pid == 0)
+		return 0;
+	(void) kill(connection.pid, SIGKILL);
+	while (waitpid(connection.pid, &status, 0) < 0 && errno == EINTR)
+		 /* again */ ;
+	connection.pid = 0;
+	close(connection.socket);
+	return status;
+}
+
+static void
+end_child_at_exit(int code, Datum arg)
+{
+	(void) end_child();
+}
+
+/* Raise an error, and end the connection. */
+pg_noreturn static void
+fail(const char *what, const char *message)
+{
+	(void) end_child();
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("could not %s the registry: %s", what, message)));
+}
+
+/* Wait a little for a packet, but not beyond `end`. */
+static void
+wait_for_child(int64 end, const char *what)
 {
 	long		left = end - clock_msec();
 	int			event;
 
 	if (left <= 0)
 	{
-		PQfinish(conn);
+		(void) end_child();
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not %s the registry within %d ms", what, PATIENCE_MSEC)));
 	}
-	event = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							  PQsocket(conn), Min(left, MEANWHILE_MSEC),
+	event = WaitLatchOrSocket(MyLatch, WL_SOCKET_READABLE | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							  connection.socket, Min(left, MEANWHILE_MSEC),
 							  sno_wait_event("SnoRegistry"));
-	do_meanwhile();
 	if (event & WL_LATCH_SET)
-	{
 		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+	CHECK_FOR_INTERRUPTS();
+	do_meanwhile();
+}
+
+/* Receive a packet of a kind from the child, or raise an error. */
+static void
+receive(char kind, const char *what)
+{
+	int64		end = clock_msec() + PATIENCE_MSEC;
+
+	for (;;)
+	{
+		packet.size = (int) recv(connection.socket, packet.data, PACKET, MSG_DONTWAIT);
+		if (packet.size >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+			break;
+		wait_for_child(end, what);
 	}
-	return (event & events) != 0;
+	if (packet.size <= 0)
+		fail(what, wait_result_to_str(end_child()));
+	if (packet.data[0] == FAILED && packet.data[packet.size - 1] == '\0' && packet.size > 1)
+		fail(what, pstrdup(packet.data + 1));
+	if (packet.data[0] != kind)
+		fail(what, "its process failed");
 }
 
 static SnoConnection *
 connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 {
-	/* What follows the connection string overrides it, what comes before doesn't. */
-	const char *keyword[] = {"tcp_user_timeout", "fallback_application_name", "dbname", NULL};
-	const char *value[] = {HOST_PATIENCE_MSEC, name, conninfo, NULL};
-	int64		end = clock_msec() + PATIENCE_MSEC;
-	PGconn	   *conn = PQconnectStartParams(keyword, value, true);
-	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+	static bool registered = false;
+	int			sockets[2],
+				fork_errno;
+	pid_t		parent = getpid();
+	sigset_t	all,
+				before;
 
 	do_meanwhile = meanwhile;
-	if (conn == NULL)
+	if (!registered)
+		before_shmem_exit(end_child_at_exit, (Datum) 0);
+	registered = true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	if (PQstatus(conn) == CONNECTION_BAD)
-		fail(conn, "connect to");
-	while (status != PGRES_POLLING_OK)
+				(errcode_for_socket_access(),
+				 errmsg("could not create a socket: %m")));
+
+	/* No handler of ours ever runs in the child. */
+	sigfillset(&all);
+	(void) sigprocmask(SIG_SETMASK, &all, &before);
+	connection.pid = fork();
+	if (connection.pid == 0)
 	{
-		if (!wait_for(conn, status == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE,
-					  end, "connect to"))
-			continue;
-		status = PQconnectPoll(conn);
-		if (status == PGRES_POLLING_FAILED)
-			fail(conn, "connect to");
+		close(sockets[0]);
+		connection.socket = sockets[1];
+		be_child(parent);
+		run_child(conninfo, name);
 	}
-	return (SnoConnection *) conn;
+	fork_errno = errno;
+	(void) sigprocmask(SIG_SETMASK, &before, NULL);
+	close(sockets[1]);
+	connection.socket = sockets[0];
+	if (connection.pid < 0)
+	{
+		connection.pid = 0;
+		close(sockets[0]);
+		errno = fork_errno;
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not fork a process to ask the registry: %m")));
+	}
+	receive(CONNECTED, "connect to");
+	return &connection;
 }
 
-static SnoRows
-rows_of(const PGresult *result)
+/* The number of rows or columns in the packet; 0 if there is none. */
+static int
+next_number(int *at)
 {
-	SnoRows		rows = {PQntuples(result), PQnfields(result)};
+	const char *text = next_text(at);
 
-	rows.value = palloc0(sizeof(char *) * rows.count * rows.columns);
-	for (int i = 0; i < rows.count; i++)
-		for (int j = 0; j < rows.columns; j++)
-			if (!PQgetisnull(result, i, j))
-				rows.value[i * rows.columns + j] = pstrdup(PQgetvalue(result, i, j));
-	return rows;
-}
-
-/* The next result of a statement, NULL after the last one. */
-static PGresult *
-next_result(PGconn *conn, int64 end)
-{
-	while (PQisBusy(conn))
-	{
-		(void) wait_for(conn, WL_SOCKET_READABLE, end, "ask");
-		if (!PQconsumeInput(conn))
-			fail(conn, "ask");
-	}
-	return PQgetResult(conn);
+	return text == NULL ? 0 : Min(Max(atoi(text), 0), PACKET);
 }
 
 static SnoRows
 query(SnoConnection *c, const char *statement, int count, const char *const *parameter)
 {
-	PGconn	   *conn = (PGconn *) c;
-	int64		end = clock_msec() + PATIENCE_MSEC;
-	PGresult   *result,
-			   *last;
+	bool		fits;
+	int			at = 1;
 	SnoRows		rows;
 
-	if (!PQsendQueryParams(conn, statement, count, NULL, parameter, NULL, NULL, 0))
-		fail(conn, "ask");
-	result = next_result(conn, end);
-	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		fail(conn, "ask");
-	rows = rows_of(result);
-	PQclear(result);
-	/* The registry commits after the rows. */
-	while ((last = next_result(conn, end)) != NULL)
-	{
-		bool		failed = PQresultStatus(last) == PGRES_FATAL_ERROR;
+	begin_packet(REQUEST);
+	fits = put_text(statement) && count <= SNO_LIBPQ_PARAMETERS;
+	for (int i = 0; i < count; i++)
+		fits = fits && put_text(parameter[i]);
+	if (!fits)
+		fail("ask", "the request is too long");
+	if (send(c->socket, packet.data, packet.size, MSG_NOSIGNAL | MSG_DONTWAIT) != packet.size)
+		fail("ask", wait_result_to_str(end_child()));
+	receive(ROWS, "ask");
 
-		PQclear(last);
-		if (failed)
-			fail(conn, "ask");
+	rows.count = next_number(&at);
+	rows.columns = next_number(&at);
+	rows.value = palloc0(sizeof(char *) * rows.count * rows.columns + 1);
+	for (int i = 0; i < rows.count * rows.columns; i++)
+	{
+		bool		is_null = at < packet.size && packet.data[at++] == IS_NULL;
+		const char *text = next_text(&at);
+
+		if (text == NULL)
+			fail("ask", "its process failed");
+		if (!is_null)
+			rows.value[i] = pstrdup(text);
 	}
 	return rows;
 }
@@ -169,7 +540,7 @@ query(SnoConnection *c, const char *statement, int count, const char *const *par
 static void
 close_connection(SnoConnection *c)
 {
-	PQfinish((PGconn *) c);
+	(void) end_child();
 }
 
 const SnoLibpq *

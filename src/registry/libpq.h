@@ -13,9 +13,12 @@
 #define SNO_LIBPQ_LIBRARY	"sno_libpq"
 #define SNO_LIBPQ_FUNCTION	"sno_libpq_functions"
 
+/* The most parameters that a statement has. */
+#define SNO_LIBPQ_PARAMETERS	8
+
 typedef struct SnoConnection SnoConnection;
 
-/* The rows that a statement returned, as text. */
+/* The rows that a statement returned, as text that is short and printable ASCII. */
 typedef struct SnoRows
 {
 	int			count;
@@ -23,7 +26,10 @@ typedef struct SnoRows
 	char	  **value;			/* by row and column; NULL if it is null */
 } SnoRows;
 
-/* All raise an error if something goes wrong or takes too long. */
+/*
+ * There is one connection at a time.  All raise an error if something goes wrong or takes
+ * too long, and end the connection then.
+ */
 typedef struct SnoLibpq
 {
 	/* While anything is waited for, `meanwhile` is called now and then. */

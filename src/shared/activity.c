@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/timestamp.h"
@@ -213,13 +212,18 @@ sno_journal_clock_step(int64 usec)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Note the message of an error, as much as there is room for. */
+/*
+ * Note the message of an error, as much as there is room for.  It is shown in databases
+ * of any encoding, so it becomes printable ASCII.
+ */
 static void
 note_message(char *place, size_t size, const char *message)
 {
-	int			length = pg_mbcliplen(message, strlen(message), size - 1);
+	size_t		length = 0;
 
-	memcpy(place, message, length);
+	for (; *message != '\0' && length < size - 1; message++)
+		place[length++] = *message == '\n' || *message == '\t' ? ' ' :
+			*message < ' ' || *message > '~' ? '?' : *message;
 	place[length] = '\0';
 }
 
@@ -241,13 +245,14 @@ bool
 sno_journal_registry_failure(const char *message)
 {
 	SnoRegistryNews *news = &sno_journal->registry;
+	char		noted[sizeof(news->failure)];
 	bool		is_news;
 
+	note_message(noted, sizeof(noted), message);
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	is_news = news->failed_at == 0 ||
-		strncmp(news->failure, message, strlen(news->failure)) != 0;
+	is_news = news->failed_at == 0 || strcmp(news->failure, noted) != 0;
 	news->failed_at = GetCurrentTimestamp();
-	note_message(news->failure, sizeof(news->failure), message);
+	strlcpy(news->failure, noted, sizeof(noted));
 	LWLockRelease(&sno_journal->lock);
 	return is_news;
 }

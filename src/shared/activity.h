@@ -71,10 +71,11 @@ typedef struct SnoRegistryNews
 {
 	TimestampTz answered_at;	/* 0 if never */
 	TimestampTz failed_at;		/* 0 if never since it answered */
+	bool		kept;			/* is all that is in force in the file? */
 	int64		clock_offset;	/* µs: the registry's clock less ours */
 	int32		range_first;	/* partitions that it grants */
 	int32		range_last;		/* -1 if they aren't known */
-	char		failure[256];	/* the message */
+	char		failure[256];	/* the message, in ASCII */
 } SnoRegistryNews;
 
 /* What happened to the server's generators as a whole. */
@@ -90,7 +91,7 @@ typedef struct SnoJournal
 	TimestampTz failed_at;
 	Oid			failure_database;
 	int32		failure_partition;
-	char		failure[256];	/* the error's message */
+	char		failure[256];	/* the error's message, in ASCII */
 
 	SnoWorker	workers[2];		/* by kind */
 	SnoRegistryNews registry;
