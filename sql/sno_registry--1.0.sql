@@ -40,6 +40,7 @@ CREATE TABLE sno_registry.settings (
     last     integer  NOT NULL,
     longest  interval NOT NULL,
     lossless boolean  NOT NULL,
+    share    integer  NOT NULL,
     home     pg_catalog.text NOT NULL,
     timeline integer  NOT NULL,
     era      integer  NOT NULL DEFAULT 0,
@@ -56,6 +57,8 @@ COMMENT ON COLUMN sno_registry.settings.longest IS
     'no grant reaches further than this after the registry''s clock';
 COMMENT ON COLUMN sno_registry.settings.lossless IS
     'whether a new WAL timeline lacks no grants; then there is one part';
+COMMENT ON COLUMN sno_registry.settings.share IS
+    'blocks that one holder can have at most';
 COMMENT ON COLUMN sno_registry.settings.home IS
     'where the registry is, as sno_registry.home() tells it; a copy is '
     'elsewhere, and grants nothing';
@@ -80,8 +83,9 @@ CREATE TABLE sno_registry.holder (
     era    integer NOT NULL
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'who asked: one database of one server, in one place; it is forgotten when '
-    'it has no grant and did not ask for a long time';
+    'who has blocks: one database of one server, in one place; it is forgotten '
+    'when it has no block, or when its grants are over and it did not ask for a '
+    'long time';
 COMMENT ON COLUMN sno_registry.holder.holder IS
     'random number that the asker drew';
 COMMENT ON COLUMN sno_registry.holder.token IS
@@ -362,13 +366,15 @@ BEGIN
             SELECT f.first FROM sno_registry.block AS f
             WHERE f.part = s.part AND f.ceiling < past AND s.closed[s.part + 1] < past
             ORDER BY f.ceiling, f.first
-            LIMIT greatest(least(want - usable, 64 - has), 0));
+            LIMIT greatest(least(want - usable, s.share - has), 0));
         GET DIAGNOSTICS has = ROW_COUNT;
         status := CASE WHEN usable + has < want THEN 'full' ELSE 'granted' END;
     END IF;
 
+    -- There are no more holders than blocks, whoever asks.
     DELETE FROM sno_registry.holder AS k
-    WHERE k.seen < sno_registry.time_of(registry_now) - 2 * s.longest
+    WHERE NOT EXISTS (SELECT FROM sno_registry.block AS b WHERE b.holder = k.holder)
+    OR k.seen < sno_registry.time_of(registry_now) - 2 * s.longest
     AND NOT EXISTS (SELECT FROM sno_registry.block AS b WHERE b.holder = k.holder AND b.ceiling >= registry_now);
 
     RETURN QUERY SELECT answer.status, s.first, s.last, registry_now, b.first, b.last, b.floor, b.ceiling
@@ -394,6 +400,9 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
+    -- Whoever has the lock, and does nothing, keeps all others from asking.  A request
+    -- that nobody waits for any more doesn't wait either.
+    PERFORM set_config('idle_in_transaction_session_timeout', '15s', true), set_config('lock_timeout', '15s', true);
     -- The clock is read under the lock.
     PERFORM sno_registry.lock();
     RETURN QUERY SELECT * FROM sno_registry.answer(
@@ -412,20 +421,21 @@ COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, 
     'goes on as this holder, then all its blocks are revoked. range_first, '
     'range_last: partitions of the registry. now: unit of its clock. first, '
     'last: partitions of the block. It is granted the units after floor, up to '
-    'ceiling. Call it outside of transaction blocks. Error 22023 if the request '
-    'is invalid, 55000 if there is no registry or if it is a copy, 25006 on a '
-    'standby';
+    'ceiling. Call it outside of transaction blocks: others wait for the end of '
+    'the transaction. A session that is idle in it for 15 s is ended. Error '
+    '22023 if the request is invalid, 55000 if there is no registry or if it is '
+    'a copy, 55P03 if others had it locked for 15 s, 25006 on a standby';
 
 CREATE FUNCTION sno_registry_create(
     first integer, last integer, size integer DEFAULT 64,
     longest interval DEFAULT '25 hours', lossless boolean DEFAULT false,
-    after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
+    after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00', share integer DEFAULT 16) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     complaint text := CASE
-        WHEN num_nulls(first, last, size, longest, lossless, after) > 0
+        WHEN num_nulls(first, last, size, longest, lossless, after, share) > 0
         THEN 'No argument may be null.'
         WHEN first < 0 OR last < first OR last > 65535
         THEN 'The partitions must be 0 <= first <= last <= 65535.'
@@ -437,6 +447,8 @@ DECLARE
         THEN 'A registry that is not lossless has four parts, of one block or more.'
         WHEN after NOT BETWEEN '2010-01-01 00:00:00+00' AND clock_timestamp() + interval '1 year'
         THEN 'The time must be from 2010-01-01 UTC to a year from now.'
+        WHEN share NOT BETWEEN 1 AND 64
+        THEN 'The share of a holder is 1 to 64 blocks.'
         END;
 BEGIN
     IF complaint IS NOT NULL THEN
@@ -450,9 +462,9 @@ BEGIN
             DETAIL = 'Its settings can''t be changed, because servers rely on what it granted.';
     END IF;
 
-    INSERT INTO sno_registry.settings (first, last, longest, lossless, home, timeline)
+    INSERT INTO sno_registry.settings (first, last, longest, lossless, share, home, timeline)
     VALUES (sno_registry_create.first, sno_registry_create.last, sno_registry_create.longest,
-        sno_registry_create.lossless, sno_registry.home(), sno_registry.timeline());
+        sno_registry_create.lossless, sno_registry_create.share, sno_registry.home(), sno_registry.timeline());
     INSERT INTO sno_registry.block (first, last, ceiling, part)
     SELECT n, least(n + size - 1, sno_registry_create.last), sno_registry.unit_of(after),
         CASE WHEN lossless THEN 0
@@ -460,15 +472,16 @@ BEGIN
     FROM generate_series(sno_registry_create.first, sno_registry_create.last, size) AS n;
 END
 $function$;
-COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz) IS
+COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer) IS
     'make the registry of the partitions from first to last, in blocks of the '
     'given size. Named generators need partitions outside of it. '
     'longest: no grant is longer. lossless: a promoted standby lacks no grant, '
     'because it is synchronous, and no backup is ever restored; then all blocks '
     'can be granted at once, else a quarter. after: a time; all ids that were '
     'made in these partitions before have this time or an earlier one, and '
-    'those that are granted later ones. Error 22023 if an argument is '
-    'invalid, 55000 if there is a registry already';
+    'those that are granted later ones. share: the most blocks that one '
+    'database has in one place, 1 to 64. Error 22023 if an argument is invalid, '
+    '55000 if there is a registry already';
 
 CREATE FUNCTION sno_registry_vouch() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -541,6 +554,6 @@ REVOKE ALL ON FUNCTION
     sno_registry.lose(integer, bigint), sno_registry.trust(integer, bigint),
     sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text),
     sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer),
-    sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz),
+    sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer),
     sno_registry_vouch(), sno_registry_lost(), sno_registry_move()
 FROM PUBLIC;

@@ -1028,6 +1028,7 @@ explore_scope(ScopeNumber number, Mutant with)
 	w.registry.blocks = (int32_t) scope->blocks;
 	w.registry.parts = (int32_t) scope->parts;
 	w.registry.longest = LONGEST;
+	w.registry.share = WANTED;
 	w.registry.timeline = w.rest.timeline = w.rest.timelines = 1;
 	w.rest.time = 1;
 	return explore(&model);
@@ -1062,17 +1063,17 @@ one_of(unsigned count)
 }
 
 static void
-trace_registry(int blocks, int size, bool lossless)
+trace_registry(int blocks, int size, bool lossless, int share)
 {
 	traced = (Registry) {
 		.blocks = blocks,.parts = lossless ? 1 : PARTS,.lossless = lossless,.timeline = 1,
-		.longest = TRACE_LONGEST
+		.share = share,.longest = TRACE_LONGEST
 	};
 	traced_size = size;
 	/* The last block is shorter, if it can be. */
 	traced_last = FIRST + blocks * size - (size > 1 ? 2 : 1);
-	printf("create(%d, %d, %d, %s)\tcreated\n", FIRST, traced_last, size,
-		   lossless ? "true" : "false");
+	printf("create(%d, %d, %d, %s, %d)\tcreated\n", FIRST, traced_last, size,
+		   lossless ? "true" : "false", share);
 }
 
 static bool
@@ -1197,7 +1198,10 @@ trace(uint64_t seed, int steps)
 		int			blocks,
 					size;
 		bool		lossless;
-	}			registries[] = {{BLOCKS, 1, false}, {BLOCKS, 1, true}, {7, 10, false}, {4, 3, false}};
+		int			share;
+	}			registries[] = {
+		{BLOCKS, 1, false, WANTED}, {BLOCKS, 1, true, 5}, {7, 10, false, 1}, {4, 3, false, 2}
+	};
 
 	random_state = seed;
 	for (size_t i = 0; i < lengthof(registries); i++)
@@ -1207,7 +1211,8 @@ trace(uint64_t seed, int steps)
 		int			timeline = 1;
 
 		memset(askers, 0, sizeof(askers));
-		trace_registry(registries[i].blocks, registries[i].size, registries[i].lossless);
+		trace_registry(registries[i].blocks, registries[i].size, registries[i].lossless,
+					   registries[i].share);
 		for (int n = 0; n < steps; n++)
 		{
 			now += (int64_t) (random_number() % (TRACE_LONGEST / 8));

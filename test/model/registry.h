@@ -22,7 +22,7 @@
 #define HOLDERS			8
 #endif
 #define PARTS			4
-#define WANTED			64		/* blocks of one holder */
+#define WANTED			64		/* blocks that a holder may ask for */
 
 #define MIN(a, b)		((a) < (b) ? (a) : (b))
 #define MAX(a, b)		((a) > (b) ? (a) : (b))
@@ -97,7 +97,7 @@ typedef struct Registry
 	int32_t		part;
 	int32_t		era;
 	int32_t		holders;
-	int32_t		unused;
+	int32_t		share;			/* blocks that one holder can have */
 	int64_t		longest;
 	int64_t		closed[PARTS];	/* up to this unit */
 	Block		block[BLOCKS];
@@ -218,7 +218,7 @@ grant(Registry *r, const Request *q, int64_t now)
 		has++;
 		usable += b->floor < q->now;
 	}
-	while (usable < q->want && has < WANTED && closed < past && next_block(r, past) >= 0)
+	while (usable < q->want && has < r->share && closed < past && next_block(r, past) >= 0)
 	{
 		Block	   *b = &r->block[next_block(r, past)];
 
@@ -231,7 +231,7 @@ grant(Registry *r, const Request *q, int64_t now)
 	return usable < q->want ? FULL : GRANTED;
 }
 
-/* Forget holders that have no grant and didn't ask for long. */
+/* Forget holders that have no block, or no grant, and didn't ask for long. */
 static void
 prune(Registry *r, int64_t now)
 {
@@ -239,10 +239,11 @@ prune(Registry *r, int64_t now)
 
 	for (int i = 0; i < r->holders; i++)
 	{
-		bool		keep = r->holder[i].seen >= now - 2 * r->longest;
+		bool		seen = r->holder[i].seen >= now - 2 * r->longest,
+					keep = false;
 
 		for (int b = 0; b < r->blocks && !keep; b++)
-			keep = r->block[b].holder == r->holder[i].holder && r->block[b].ceiling >= now;
+			keep = r->block[b].holder == r->holder[i].holder && (seen || r->block[b].ceiling >= now);
 		if (keep)
 			r->holder[kept++] = r->holder[i];
 	}

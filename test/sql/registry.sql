@@ -30,13 +30,15 @@ SELECT sno_registry_create(0, 2, 1);
 TRUNCATE sno_registry.settings, sno_registry.block;
 SELECT sno_registry_create(0, 255, after => '2009-12-31');
 SELECT sno_registry_create(0, 255, after => 'infinity');
+SELECT sno_registry_create(0, 255, share => 0);
+SELECT sno_registry_create(0, 255, share => 65);
 SELECT sno_registry_create(0, 255, after => '2020-02-02 02:02:02+00');
 SELECT DISTINCT sno_registry.time_of(ceiling) FROM sno_registry.block;
 TRUNCATE sno_registry.settings, sno_registry.block;
 
 -- The defaults, and a last block that is smaller than the others
 SELECT sno_registry_create(1024, 65535);
-SELECT first, last, longest, lossless, era, part, closed FROM sno_registry.settings;
+SELECT first, last, longest, lossless, share, era, part, closed FROM sno_registry.settings;
 SELECT part, count(*), min(first), max(last), min(last - first + 1) FROM sno_registry.block GROUP BY part ORDER BY part;
 TRUNCATE sno_registry.settings, sno_registry.block;
 SELECT sno_registry_create(10, 21, 5, lossless => true);
@@ -81,12 +83,13 @@ SELECT pg_temp.ask(2, 0, 21, 1160) AS "new";
 SELECT pg_temp.ask(3, 0, 31, 1170) AS "all are held";
 SELECT pg_temp.ask(2, 21, 22, 1170, 2) AS "has one of two";
 SELECT * FROM sno_registry.answer(3, 31, 32, 'n', 1170, 1200, 1, 1170, sno_registry.timeline(), sno_registry.home());
+SELECT * FROM sno_registry.answer(3, 0, 32, 'n', 1170, 1200, 1, 1170, sno_registry.timeline(), sno_registry.home());
 SELECT holder, token, node, seen, era FROM sno_registry.holder ORDER BY holder;
 
 -- What is over is granted again above its ceiling, if it is over by both clocks.
-SELECT pg_temp.ask(3, 32, 33, 1500, clock => 1410) AS "not over for the registry";
-SELECT pg_temp.ask(3, 33, 34, 1410, clock => 1500) AS "not over for the asker";
-SELECT pg_temp.ask(3, 34, 35, 1411, clock => 1411) AS "the one whose ceiling is lowest";
+SELECT pg_temp.ask(3, 0, 33, 1500, clock => 1410) AS "not over for the registry";
+SELECT pg_temp.ask(3, 0, 34, 1410, clock => 1500) AS "not over for the asker";
+SELECT pg_temp.ask(3, 0, 35, 1411, clock => 1411) AS "the one whose ceiling is lowest";
 SELECT pg_temp.ask(1, 16, 17, 1411) AS "lost its block";
 SELECT pg_temp.ask(2, 22, 23, 1500) AS "late, but nobody else has it";
 SELECT pg_temp.ask(3, 35, 36, 1300) AS "a clock behind the floor has no use of its block";
@@ -98,15 +101,27 @@ SELECT pg_temp.ask(1, 11, 12, 100000, clock => 1100);
 SELECT pg_temp.ask(2, 0, 21, 549755813887, until => 549755813887, clock => 1100);
 SELECT pg_temp.ask(3, 0, 31, 549755813880, until => 549755813887, clock => 549755813887) AS "at the end of time";
 
--- The limit of 64 blocks counts also those that a clock behind can't use.
+-- The share counts also those that a clock behind can't use.
 SELECT pg_temp.begin_test('limit');
 TRUNCATE sno_registry.settings, sno_registry.block;
-SELECT sno_registry_create(0, 149, 1, '1 second', true);
+SELECT sno_registry_create(0, 149, 1, '1 second', true, share => 64);
 SELECT status, count(*) FROM sno_registry.answer(1, 0, 11, 'n', 1000, 2000, 64, 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
 UPDATE sno_registry.block SET floor = 500 WHERE first < 10;
 SELECT status, count(*) FROM sno_registry.answer(1, 11, 12, 'n', 400, 2000, 64, 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
 
--- Holders are forgotten after twice the longest grant, if they have nothing.
+-- No holder has more than the share, but others have theirs.
+SELECT pg_temp.begin_test('share');
+TRUNCATE sno_registry.settings, sno_registry.block;
+SELECT sno_registry_create(0, 149, 1, '1 second', true, share => 2);
+SELECT pg_temp.ask(1, 0, 11, 1000, 3), pg_temp.ask(1, 11, 12, 1000, 2), pg_temp.ask(2, 0, 21, 1000, 64);
+
+-- Holders that have no block are forgotten at once, so there are no more than blocks.
+SELECT pg_temp.begin_test('bound');
+SELECT count(pg_temp.ask(n, 0, 11, 1000)) FROM generate_series(1, 100) AS n;
+SELECT count(*) FROM sno_registry.holder;
+SELECT pg_temp.ask(100, 11, 12, 1000) AS "asks as another one";
+
+-- Others are forgotten after twice the longest grant, if it is over.
 SELECT pg_temp.begin_test('prune');
 SELECT pg_temp.ask(1, 0, 11, 1000);
 SELECT pg_temp.ask(2, 0, 21, 1000, until => 1000);
@@ -145,8 +160,8 @@ SELECT pg_temp.ask(4, 0, 41, 1300, 2, later => 2) AS third;
 SELECT pg_temp.ask(5, 0, 51, 1400, 2, later => 3) AS fourth;
 SELECT pg_temp.ask(6, 0, 61, 1500, 2, later => 4) AS "the first is closed";
 SELECT era, part, closed FROM sno_registry.settings;
-SELECT pg_temp.ask(6, 61, 62, 2000, 2, later => 4) AS "until here";
-SELECT pg_temp.ask(6, 62, 63, 2001, 2, later => 4) AS "open";
+SELECT pg_temp.ask(6, 0, 62, 2000, 2, later => 4) AS "until here";
+SELECT pg_temp.ask(6, 0, 63, 2001, 2, later => 4) AS "open";
 SELECT pg_temp.ask(6, 63, 64, 2001, 2, later => 4) AS "no further loss";
 
 -- Restored to a point of the first timeline: the timelines passed had the parts between.
@@ -160,7 +175,7 @@ SELECT era, part, closed FROM sno_registry.settings;
 ROLLBACK;
 SELECT pg_temp.ask(7, 0, 71, 1750, 2, later => 5) AS "after four others";
 SELECT era, part, closed FROM sno_registry.settings;
-SELECT pg_temp.ask(7, 71, 72, 2251, 2, later => 5) AS "later";
+SELECT pg_temp.ask(7, 0, 72, 2251, 2, later => 5) AS "later";
 
 -- A timeline that goes back can't be: then nothing is known.
 SELECT pg_temp.ask(8, 0, 81, 2300, 2, later => 1) AS "all parts are closed";
@@ -247,6 +262,8 @@ SELECT pg_temp.ask(NULL, 0, 11, 1000);
 SELECT pg_temp.ask(1, 0, 11, 1000, NULL);
 
 -- A label may be missing, and may be long.
+UPDATE sno_registry.settings SET closed = '{0,0,0,0}';
+UPDATE sno_registry.block SET ceiling = 0;
 SELECT count(*) FROM sno_registry_renew(-8, 0, -9, NULL, :present, :present, 1);
 SELECT count(*) FROM sno_registry_renew(-10, 0, -11, repeat('long', 100), :present, :present, 1);
 SELECT holder, length(node) FROM sno_registry.holder WHERE holder < 0 ORDER BY holder DESC;

@@ -28,11 +28,11 @@ $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION sno_registry;
 CREATE SCHEMA trace;
-CREATE FUNCTION trace.create(first int, last int, size int, lossless boolean) RETURNS text
+CREATE FUNCTION trace.create(first int, last int, size int, lossless boolean, share int) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
     TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
-    PERFORM sno_registry_create(first, last, size, '10 minutes', lossless);
+    PERFORM sno_registry_create(first, last, size, '10 minutes', lossless, share => $5);
     RETURN 'created';
 END $$;
 CREATE FUNCTION trace.answer(holder bigint, token bigint, next bigint, now bigint, until bigint,
