@@ -14,6 +14,14 @@
  * granted, or less, if it was revoked.  A server that starts again in its place goes on
  * from the file at once, before it asks.
  *
+ * A server that can't write the file can't ask, so it isn't told if a copy of it goes on
+ * as the holder.  So nothing is in force that the last attempt to write didn't put on
+ * disk.  The first attempt is made before anything comes into force, and one that fails
+ * revokes all.  If the file has what was given up, it is removed.
+ *
+ * What fails for one database keeps no answer from another one: each answer is written
+ * and published before the next request is sent.
+ *
  * The worker is connected to no database, as the notifier (monitor/overflow.c), so it
  * is never in the way of DROP DATABASE.
  */
@@ -28,6 +36,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "tcop/tcopprot.h"
@@ -56,9 +65,23 @@
  */
 #define ROUNDS				4
 
+/*
+ * The schema that has the registry's function: it has the same owner as the schema
+ * sno_registry.  So no other function is called, whatever the search path finds.
+ */
+#define FIND_SCHEMA \
+	"SELECT DISTINCT pg_catalog.quote_ident(n.nspname)" \
+	" FROM pg_catalog.pg_proc AS p" \
+	" JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace" \
+	" JOIN pg_catalog.pg_namespace AS r ON r.nspowner OPERATOR(pg_catalog.=) p.proowner" \
+	" WHERE p.proname OPERATOR(pg_catalog.=) 'sno_registry_renew'::pg_catalog.name" \
+	" AND r.nspname OPERATOR(pg_catalog.=) 'sno_registry'::pg_catalog.name"
+
+/* With exact types, no overload is called either. */
 #define REQUEST \
 	"SELECT status, range_first, range_last, now, first, last, floor, ceiling" \
-	" FROM sno_registry_renew($1, $2, $3, $4, $5, $6, $7)"
+	" FROM %s.sno_registry_renew($1::pg_catalog.int8, $2::pg_catalog.int8, $3::pg_catalog.int8," \
+	" $4::pg_catalog.text, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.int4)"
 enum
 {
 	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
@@ -77,8 +100,9 @@ typedef struct Task
 typedef struct Client
 {
 	const SnoLibpq *libpq;
-	SnoConnection *connection;	/* NULL before the first request */
-	bool		in_vain;		/* did one of the last answers bring too little? */
+	SnoConnection *connection;	/* NULL if there is none */
+	char	   *request;		/* the statement, once there is a connection */
+	bool		in_vain;		/* did one of the last requests bring too little? */
 	char	   *failure;		/* what is wrong though the registry answered */
 } Client;
 
@@ -87,6 +111,9 @@ PGDLLEXPORT void sno_registry_main(Datum arg);
 /* The file, and the databases that are asked for now: their entries may not be on disk. */
 static SnoGrantsFile grants_file;
 static List *tasks;
+
+/* Does the file on disk have what was given up? */
+static bool gave_up;
 
 /* Of the worker that ends. */
 static int64 pause_usec;
@@ -156,12 +183,37 @@ forget_dropped(void)
 }
 
 static void
-publish_range(const SnoGrantsFile *file)
+publish_range(void)
 {
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	sno_journal->registry.range_first = file->range_first;
-	sno_journal->registry.range_last = file->range_last;
+	sno_journal->registry.range_first = grants_file.range_first;
+	sno_journal->registry.range_last = grants_file.range_last;
 	LWLockRelease(&sno_journal->lock);
+}
+
+/* Read the file, or write it.  If that fails, nothing is in force any more. */
+static void
+access_file(bool write)
+{
+	PG_TRY();
+	{
+		if (write)
+			sno_grants_write(&grants_file);
+		else
+			sno_grants_read(&grants_file);
+	}
+	PG_CATCH();
+	{
+		sno_grants_revoke_all();
+		if (gave_up)
+			(void) durable_unlink(SNO_GRANTS_FILE, LOG);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (!write)
+		return;
+	gave_up = false;
+	sno_grants_are_kept();
 }
 
 /* When to renew these: earlier than half of what they last. */
@@ -192,8 +244,8 @@ is_asked_for(const SnoSpace *space)
 }
 
 /*
- * What the file has comes into force where nothing is: the server has started again.
- * Sessions of other databases may come while the registry is waited for.
+ * What the file has comes into force where nothing is: the server has started again, or
+ * the file could not be written before.  Sessions of other databases may come while the registry is waited for.
  */
 static void
 go_on_from_file(void)
@@ -321,7 +373,7 @@ send_request(Client *c, const SnoAsker *a, uint64 now, int want)
 		psprintf("%d", want)
 	};
 
-	return c->libpq->query(c->connection, REQUEST, lengthof(parameter), parameter);
+	return c->libpq->query(c->connection, c->request, lengthof(parameter), parameter);
 }
 
 /* Is there a block that may be used in the unit? */
@@ -334,6 +386,32 @@ serves(const SnoGrants *granted, uint64 unit)
 	return false;
 }
 
+static void
+connect_client(Client *c)
+{
+	SnoRows		rows;
+
+	if (c->connection != NULL)
+		return;
+	c->connection = c->libpq->connect(sno_registry, "sno", go_on_from_file);
+	rows = c->libpq->query(c->connection, FIND_SCHEMA, 0, NULL);
+	if (rows.count != 1 || rows.columns != 1 || rows.value[0] == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("the database of the registry has no function \"%s\"",
+						"sno_registry_renew"),
+				 errhint("Create the extension \"sno_registry\" there.")));
+	c->request = psprintf(REQUEST, rows.value[0]);
+}
+
+static void
+disconnect_client(Client *c)
+{
+	if (c->connection != NULL)
+		c->libpq->close(c->connection);
+	c->connection = NULL;
+}
+
 /* Ask for a database, and take the answer. */
 static void
 ask_for(Client *c, Task *task)
@@ -343,23 +421,30 @@ ask_for(Client *c, Task *task)
 	SnoRows		rows = send_request(c, a, now, task->want);
 	SnoAnswer	answer;
 	SnoGrants	blocks;
+	int32		range_first,
+				range_last;
 
 	if (rows.count == 0 || rows.columns != COLUMNS)
 		bad_answer("its form is another one");
 	answer = answer_in(&rows);
 	blocks = blocks_in(&rows);
-	grants_file.range_first = (int32) number_in(&rows, 0, RANGE_FIRST, SNO_PARTITION_MAX);
-	grants_file.range_last = (int32) number_in(&rows, 0, RANGE_LAST, SNO_PARTITION_MAX);
+	range_first = (int32) number_in(&rows, 0, RANGE_FIRST, SNO_PARTITION_MAX);
+	range_last = (int32) number_in(&rows, 0, RANGE_LAST, SNO_PARTITION_MAX);
 	note_answer(number_in(&rows, 0, NOW, SNO_UNIT_MAX), now);
+	grants_file.range_first = range_first;
+	grants_file.range_last = range_last;
 	sno_asker_take(a, answer, &blocks);
 
 	if (answer == SNO_ANSWER_FULL)
-		c->failure = "It has no more partitions to grant.";
+		c->failure = "It has no more partitions to grant, or this database has its share.";
 	if (answer == SNO_ANSWER_SUPERSEDED)
+	{
+		gave_up = true;
 		ereport(LOG,
 				(errmsg("another server goes on with the grants of the database with OID %u",
 						task->database),
 				 errdetail("This server, or that one, is a copy of a machine that was running.")));
+	}
 	c->in_vain = c->in_vain || answer == SNO_ANSWER_FULL || !serves(&a->granted, now);
 	task->again = answer == SNO_ANSWER_SUPERSEDED || answer == SNO_ANSWER_FORGOTTEN;
 }
@@ -379,64 +464,21 @@ prepare(void)
 			changed = true;
 	}
 	if (changed)
-		sno_grants_write(&grants_file);
+		access_file(true);
 }
 
-/* Ask for all databases once. */
+/* What the registry answered is in force. */
 static void
-ask_for_all(Client *c)
+publish(const Task *task)
 {
-	ListCell   *cell;
+	const SnoGrants *granted = &sno_grants_find_entry(&grants_file, task->database)->asker.granted;
+	uint64		now = sno_clock_unit();
 
-	prepare();
-	if (c->connection == NULL)
-		c->connection = c->libpq->connect(sno_registry, "sno", go_on_from_file);
-	c->in_vain = false;
-	foreach(cell, tasks)
-		ask_for(c, lfirst(cell));
-
-	sno_grants_write(&grants_file);
-	publish_range(&grants_file);
-	foreach(cell, tasks)
-	{
-		const Task *task = lfirst(cell);
-		const SnoGrants *granted = &sno_grants_find_entry(&grants_file, task->database)->asker.granted;
-		uint64		now = sno_clock_unit();
-
-		sno_grants_publish(task->space, task->database, granted, renewal_of(granted, now), now);
-		/* Sessions that still want something ask again. */
-		pg_atomic_write_u32(&task->space->asked, task->again);
-	}
-}
-
-static void
-run(void)
-{
-	Client		client = {0};
-
-	/* The library is loaded once a process. */
-	client.libpq = ((SnoLibpqFunctions)
-					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
-	(void) RecoveryInProgress();	/* lets this process know of the end of recovery */
-	sno_grants_read(&grants_file);
-	publish_range(&grants_file);
-	for (int i = 0; i < ROUNDS; i++)
-	{
-		/* All that is in force by the file is on disk here. */
-		tasks = NIL;
-		forget_dropped();
-		go_on_from_file();
-		tasks = list_tasks();
-		if (tasks == NIL)
-			break;
-		ask_for_all(&client);
-	}
-	if (client.connection != NULL)
-		client.libpq->close(client.connection);
-	if (client.failure != NULL)
-		sno_journal_registry_failure(client.failure);
-	if (client.in_vain)
-		pause_usec = PAUSE_USEC;
+	access_file(true);
+	publish_range();
+	sno_grants_publish(task->space, task->database, granted, renewal_of(granted, now), now);
+	/* Sessions that still want something ask again. */
+	pg_atomic_write_u32(&task->space->asked, task->again);
 }
 
 /* What went wrong is logged when it is news. */
@@ -454,7 +496,70 @@ note_failure(void)
 		error->elevel = LOG;
 		ThrowErrorData(error);
 	}
+	FreeErrorData(error);
 	pause_usec = PAUSE_USEC;
+}
+
+/* Ask for all databases once.  False if that failed for one of them. */
+static bool
+ask_for_all(Client *c)
+{
+	volatile bool all = true;
+	ListCell   *cell;
+
+	prepare();
+	c->in_vain = false;
+	foreach(cell, tasks)
+	{
+		volatile bool asked = false;
+
+		connect_client(c);
+		PG_TRY();
+		{
+			ask_for(c, lfirst(cell));
+			asked = true;
+		}
+		PG_CATCH();
+		{
+			note_failure();
+			disconnect_client(c);
+			all = false;
+		}
+		PG_END_TRY();
+		if (asked)
+			publish(lfirst(cell));
+	}
+	return all;
+}
+
+static void
+run(void)
+{
+	Client		client = {0};
+
+	/* The library is loaded once a process. */
+	client.libpq = ((SnoLibpqFunctions)
+					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
+	(void) RecoveryInProgress();	/* lets this process know of the end of recovery */
+	access_file(false);
+	publish_range();
+	if (!sno_grants_were_kept())
+		access_file(true);
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		/* All that is in force by the file is on disk here. */
+		tasks = NIL;
+		forget_dropped();
+		go_on_from_file();
+		tasks = list_tasks();
+		if (tasks == NIL || !ask_for_all(&client))
+			break;
+	}
+	disconnect_client(&client);
+	if (client.failure != NULL)
+		sno_journal_registry_failure(client.failure);
+	if (client.in_vain)
+		pause_usec = PAUSE_USEC;
 }
 
 /* The registry client. */

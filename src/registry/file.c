@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "access/xlog.h"
@@ -84,10 +85,21 @@ is_of_here(const Header *header)
 		memcmp(header->place, here.place, SNO_PLACE_SIZE) == 0;
 }
 
+/* Can this be what was written of a database?  Nothing in memory relies on less. */
+static bool
+is_valid(const SnoGrantsEntry *entry)
+{
+	const SnoGrants *granted = &entry->asker.granted;
+
+	return granted->count >= 0 && granted->count <= SNO_GRANTS &&
+		(granted->count == 0 || granted->holder != 0) && sno_grants_are_valid(granted);
+}
+
 /* Read the file into the memory context.  False if it is damaged. */
 static bool
 read_file(int fd, Header *header, SnoGrantsFile *file)
 {
+	struct stat st;
 	size_t		size;
 
 	if (read(fd, header, sizeof(Header)) != sizeof(Header) ||
@@ -95,10 +107,18 @@ read_file(int fd, Header *header, SnoGrantsFile *file)
 		header->count < 0 || header->count > MaxAllocSize / sizeof(SnoGrantsEntry))
 		return false;
 	size = header->count * sizeof(SnoGrantsEntry);
+	if (fstat(fd, &st) != 0 || st.st_size != sizeof(Header) + size)
+		return false;
 	file->count = file->room = header->count;
 	file->entry = palloc(size);
-	return read(fd, file->entry, size) == size &&
-		header->checksum == checksum(header, file->entry, size);
+	if (read(fd, file->entry, size) != size ||
+		header->checksum != checksum(header, file->entry, size) ||
+		header->range_last < -1 || header->range_last > SNO_PARTITION_MAX)
+		return false;
+	for (int i = 0; i < file->count; i++)
+		if (!is_valid(&file->entry[i]))
+			return false;
+	return true;
 }
 
 /*

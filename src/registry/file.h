@@ -13,6 +13,8 @@
 /*
  * What tells a database from another one that gets its OID: both of these differ then.
  * ALTER DATABASE changes the first one, and recovery of CREATE DATABASE the second one.
+ * ALTER DATABASE SET TABLESPACE changes both.  Nothing tells that from DROP and CREATE
+ * with the same content, so the database asks as another holder then.
  */
 typedef struct SnoDatabaseIdentity
 {

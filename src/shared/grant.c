@@ -9,8 +9,8 @@
  *
  * A grant ends in two ways.  When the clock passes its ceiling, no more ids are
  * issued, because no lease goes beyond that.  And all grants of a database are revoked
- * when another holder comes into force: a partition remembers the holder that it was
- * reserved under, and is used no more.
+ * when another holder comes into force, or none: a partition remembers the holder that it
+ * was reserved under, and is used no more.
  *
  * Locking: the space's lock protects grants, blocks_wanted and renew_at.  The holder
  * may be read without it.
@@ -176,6 +176,41 @@ sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants, int64
 		sno_spaces_release();
 	}
 	LWLockRelease(&space->lock);
+}
+
+/* Revoke all grants of this server: the file of grants could not be written. */
+void
+sno_grants_revoke_all(void)
+{
+	const SnoGrants none = {0};
+	SnoSpace   *space = NULL;
+
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	sno_journal->registry.kept = false;
+	LWLockRelease(&sno_journal->lock);
+	while ((space = sno_space_next(space)) != NULL)
+		sno_grants_publish(space, space->database, &none, 0, 0);
+}
+
+/* The file has all that is in force. */
+void
+sno_grants_are_kept(void)
+{
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	sno_journal->registry.kept = true;
+	LWLockRelease(&sno_journal->lock);
+}
+
+/* Was the file written since the server started, and did the last attempt succeed? */
+bool
+sno_grants_were_kept(void)
+{
+	bool		kept;
+
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	kept = sno_journal->registry.kept;
+	LWLockRelease(&sno_journal->lock);
+	return kept;
 }
 
 /* Is it known which partitions the registry grants? */

@@ -46,6 +46,9 @@ extern bool sno_grant_find(int partition, uint64 holder, SnoGrant *grant);
 extern bool sno_grants_lack(uint64 until);
 extern void sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants,
 							   int64 renew_at, uint64 answered);
+extern void sno_grants_revoke_all(void);
+extern void sno_grants_are_kept(void);
+extern bool sno_grants_were_kept(void);
 extern bool sno_grants_know_range(void);
 extern bool sno_grant_is_for_anybody(int partition);
 extern bool sno_registry_may_see(void);
