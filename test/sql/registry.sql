@@ -278,6 +278,14 @@ END
 $$;
 SELECT value, pg_temp.durability(value) FROM unnest('{off,local,remote_write,on,remote_apply}'::text[]) AS value;
 
+-- Others don't wait long for who asked and does nothing.
+BEGIN;
+SELECT count(*) FROM sno_registry_renew(-8, -9, -10, NULL, :present, :present, 1);
+SHOW idle_in_transaction_session_timeout;
+SHOW lock_timeout;
+COMMIT;
+SHOW idle_in_transaction_session_timeout;
+
 -- Who may ask may do nothing else.
 CREATE ROLE regress_asker;
 SET ROLE regress_asker;
