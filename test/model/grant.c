@@ -8,7 +8,8 @@
  * one server runs, with one database.  It has the asker in a file, the asker as its
  * worker has it, and in memory what is in force.  The worker prepares a request, writes
  * the file, asks, writes the file, and publishes.  Each of that is a step, and between
- * any two of them the server may crash and go on from the file.
+ * any two of them the server may crash and go on from the file.  If the file can't be
+ * written, nothing is in force until the worker has gone on from the file.
  *
  * The registry answers at once, or the answer gets lost.  A request may also arrive
  * late, any number of times, when nobody waits for its answer any more.
@@ -193,13 +194,13 @@ typedef struct World
 
 typedef enum Event
 {
-	PREPARE, WRITE, PUBLISH, ASK, ASK_FORMER, ASK_IN_VAIN, ASK_FORMER_IN_VAIN, ARRIVE,
+	PREPARE, WRITE, WRITE_IN_VAIN, PUBLISH, ASK, ASK_FORMER, ASK_IN_VAIN, ASK_FORMER_IN_VAIN, ARRIVE,
 	ARRIVE_FORMER, POST, CRASH, COPY, COPY_FILE, WAIT, BACK_UP, SWITCH_OVER, FAIL_OVER,
 	RESTORE, RESTORE_SNAPSHOT, END_FORMER, VOUCH, EVENTS
 } Event;
 
 static const char *const events[] = {
-	"prepares a request", "writes the file", "publishes", "asks", "asks the former primary",
+	"prepares a request", "writes the file", "can't write the file", "publishes", "asks", "asks the former primary",
 	"asks, and the answer gets lost", "asks the former primary, and the answer gets lost",
 	"a late request arrives", "a late request arrives at the former primary",
 	"sends a request that may arrive late", "crashes and restarts", "is copied with its memory",
@@ -523,6 +524,21 @@ write_file(Place *p)
 	return true;
 }
 
+/* What was given up leaves the file all the same, because that is removed. */
+static bool
+write_in_vain(Place *p)
+{
+	if (is_written(p))
+		return false;
+	if (p->worker.granted.holder == 0)
+		p->gave_up = p->memory.holder;
+	if (p->worker.granted.holder == 0 && !mutate(REVOKED_FILE_STAYS))
+		memset(&p->file, 0, sizeof(Asker));
+	memset(&p->memory, 0, sizeof(Granted));
+	p->worker = p->file;
+	return true;
+}
+
 static bool
 publish(Place *p)
 {
@@ -805,6 +821,8 @@ apply(Event event, int who, unsigned a, unsigned b)
 			return prepare(p);
 		case WRITE:
 			return write_file(p);
+		case WRITE_IN_VAIN:
+			return write_in_vain(p);
 		case PUBLISH:
 			return publish(p);
 		case ASK:

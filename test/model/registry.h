@@ -44,6 +44,7 @@
 	M(COUNTED_TOKENS, "tokens are counted, not drawn", MEMORY, TWICE) \
 	M(REVOKED_IN_MEMORY, "who is superseded keeps the file", MEMORY, REVOKED) \
 	M(REVOKED_FIRST, "who is superseded writes the file last", MEMORY, REVOKED) \
+	M(REVOKED_FILE_STAYS, "who can't write what it gave up keeps the file", MEMORY, REVOKED) \
 	M(LOSS_IGNORED, "a loss is ignored", FAILOVER, TWICE) \
 	M(FORGOTTEN_RENEWED, "holders of earlier eras are renewed", FAILOVER, TWICE) \
 	M(ONE_LOSS, "of several timelines one is counted", RESTORED, TWICE) \
