@@ -245,7 +245,8 @@ is_asked_for(const SnoSpace *space)
 
 /*
  * What the file has comes into force where nothing is: the server has started again, or
- * the file could not be written before.  Sessions of other databases may come while the registry is waited for.
+ * the file could not be written before.  Sessions of other databases may come while the
+ * registry is waited for.
  */
 static void
 go_on_from_file(void)

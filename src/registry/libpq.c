@@ -203,7 +203,7 @@ limit(int resource, rlim_t most)
 
 	if (getrlimit(resource, &l) != 0)
 		return;
-	l.rlim_cur = Min(most, l.rlim_max);
+	l.rlim_cur = Min(most, l.rlim_cur);
 	(void) setrlimit(resource, &l);
 }
 
