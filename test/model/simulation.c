@@ -810,7 +810,6 @@ void *dsa_get_address(dsa_area *area, dsa_pointer place) { return server->area +
 Size mul_size(Size a, Size b) { return a * b; }
 Size add_size(Size a, Size b) { return a + b; }
 size_t strlcpy(char *to, const char *from, size_t size) { return snprintf(to, size, "%s", from); }
-int pg_mbcliplen(const char *text, int length, int limit) { return Min(length, limit); }
 
 /* All metabytes and times are right. */
 int32 sno_fields_check(const char *name, int32 value, int max) { return value; }
