@@ -38,6 +38,11 @@ typedef Oid RelFileNumber;
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
+/* 16 tells the number of settings with the list of all. */
+#if PG_VERSION_NUM < 160000
+#define get_guc_variables(count) (*(count) = GetNumConfigOptions(), get_guc_variables())
+#endif
+
 /* 17 has wait events with names of their own; before, all are "Extension". */
 #if PG_VERSION_NUM >= 170000
 #include "utils/wait_event.h"

@@ -10,7 +10,7 @@
 #include "access/xact.h"
 #include "fmgr.h"
 #include "postmaster/interrupt.h"
-#include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
@@ -34,9 +34,9 @@ static struct config_enum_entry *codec_options;
 /*
  * Settings on which it depends what a server may issue, and their defaults
  *
- * Before this library is loaded, anybody may set them for a session, to anything.  When
- * they are defined, PostgreSQL refuses a value that is invalid, or that the user may not
- * set, and takes the default instead.  It does so, too, if the library is loaded within a
+ * Before this library is loaded, anybody may set them for a session, to anything, by the
+ * options of the connection.  When they are defined, PostgreSQL refuses a value that is
+ * invalid, or that the user may not set, and takes the default instead.  It does so, too, if the library is loaded within a
  * parallel operation, such as the build of an index.  But the default allows most, and
  * then the value of the configuration file isn't in force either.  So by that default
  * nothing is issued, until the session ends or another value is assigned.
@@ -55,21 +55,33 @@ typedef struct Guarded
 static Guarded partitions = {"sno.partitions"};
 static Guarded registry = {"sno.registry"};
 
+/* Has a setting a value that outlasts what the session sets: what RESET sets? */
+static bool
+has_lasting_value(const char *name)
+{
+	int			count;
+	struct config_generic **options = get_guc_variables(&count);
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(options[i]->name, name) == 0)
+			return options[i]->reset_source > PGC_S_DEFAULT;
+	return false;
+}
+
 /* Note what a setting was given.  Call this before it is defined. */
 static void
 guard(Guarded *setting)
 {
-	const char *given = GetConfigOption(setting->name, true, false);
-
-	if (given != NULL)
-		setting->given = MemoryContextStrdup(TopMemoryContext, given);
+	if (has_lasting_value(setting->name))
+		setting->given = MemoryContextStrdup(TopMemoryContext,
+											 GetConfigOptionResetString(setting->name));
 }
 
-/* The setting is defined.  Was the value taken? */
+/* The setting is defined.  Was that value taken? */
 static void
 guarded(Guarded *setting)
 {
-	if (!setting->by_default && !IsParallelWorker())
+	if (has_lasting_value(setting->name) && !IsParallelWorker())
 		setting->given = NULL;
 }
 

@@ -28,6 +28,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "common/pg_prng.h"
 
 #include "shared/partition.h"
@@ -45,6 +46,9 @@ sno_partition_check_setting(void)
 	if (sno_partition_refused != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 IsParallelWorker() ?
+				 errmsg("parameter \"%s\" cannot be set to what the session was given",
+						"sno.partitions") :
 				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
 						"sno.partitions", sno_partition_refused),
 				 errdetail("No id is made while it is unknown which partitions this server may use."),

@@ -335,6 +335,13 @@ INSERT INTO feed VALUES (NULL, :'id');
 SELECT count(*) FROM feed;
 DROP TABLE feed;
 
+-- A column whose value PostgreSQL makes after the triggers have run
+CREATE TABLE feed (n integer, at timestamptz, id sno GENERATED ALWAYS AS (sno_make(at, 0, 1, n, false)) STORED);
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON feed FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
+INSERT INTO feed VALUES (1, now() - interval '1 hour');
+SELECT count(*) FROM feed;
+DROP TABLE feed;
+
 -- Triggers that are wrong
 \set VERBOSITY default
 CREATE TABLE feed (n integer, id sno);

@@ -145,7 +145,7 @@ sub as_owner
 	my ($queries) = @_;
 	my ($code, $out, $error) = $node->psql('apart', $queries,
 		connstr => $node->connstr('apart') . ' user=r');
-	return $out . $error;
+	return "$out\n$error";
 }
 like(as_owner('SELECT sno_partition(sno_generate())'),
 	qr/^[56]$/, 'a database uses the range of its own');
@@ -154,17 +154,54 @@ like(
 	qr/ERROR:  permission denied to set parameter "sno.partitions"/,
 	'the owner of the database cannot change its range');
 like(
-	as_owner("SET sno.partitions = '7-8'; SELECT sno_generate()"),
-	qr/ERROR:  parameter "sno.partitions" cannot be set to "7-8"$/m,
+	as_owner("SET sno.partitions = '7-8'; SELECT sno_partition(sno_generate())"),
+	qr/^[56]\n.*WARNING:  permission denied to set parameter "sno.partitions"$/m,
 	'the owner cannot change it before the library is loaded');
 
-# The default, which is all partitions, is no other value than those.
+# Ids that workers make.  The function hides them from the planner.
+$node->safe_psql(
+	'apart', q{
+CREATE TABLE numbers AS SELECT generate_series(1, 1000) AS n;
+ALTER TABLE numbers SET (parallel_workers = 2);
+GRANT SELECT ON numbers TO r;
+CREATE FUNCTION make_id(integer) RETURNS integer VOLATILE PARALLEL SAFE LANGUAGE plpgsql AS
+	'BEGIN RETURN sno_partition(sno_generate()); END';
+CREATE FUNCTION as_superuser(query text) RETURNS SETOF text LANGUAGE plpgsql SECURITY DEFINER
+	SET sno.partitions = '9-9' AS 'BEGIN RETURN QUERY EXECUTE query; END'});
+my $by_workers = q{
+SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+SET parallel_leader_participation = off;
+SELECT bool_and(make_id(n) IN (5, 6)) FROM numbers;};
+like(as_owner("SELECT sno_generate(); $by_workers"),
+	qr/^t$/m, 'workers use the range of the database');
+
+# The default, which is all partitions, is no other value than those.  Whatever the session
+# does, neither it nor its workers issue by the default.
+foreach my $given ('0-65535', '7-8', 'nonsense')
 {
-	local $ENV{PGOPTIONS} = '-c sno.partitions=0-65535';
+	local $ENV{PGOPTIONS} = "-c sno.partitions=$given";
+	my $refused = qr/ERROR:  parameter "sno.partitions" cannot be set to "$given"$/m;
+	like(as_owner('SELECT sno_generate()'),
+		$refused, "nor by an option of the connection, $given");
+	foreach my $reset ('RESET ALL', 'DISCARD ALL', "SET LOCAL sno.partitions = '7-8'",
+		'RESET sno.partitions', 'SET sno.partitions TO DEFAULT')
+	{
+		my $out = as_owner("SELECT sno_zero(); $reset; SELECT sno_generate()");
+		like($out, qr/$refused|permission denied to set parameter/, "nor after $reset, $given");
+		unlike($out, qr/^\w{16}\n.*^\w{16}$/ms, "nothing is issued after $reset, $given");
+	}
+	# Outside of the database's range; the session can't issue, so its feed is attached by
+	# something else.
 	like(
-		as_owner('SELECT sno_generate()'),
-		qr/ERROR:  parameter "sno.partitions" cannot be set to "0-65535"$/m,
-		'nor by an option of the connection');
+		as_owner("SELECT count(*) FROM sno_watermark_holders(); $by_workers"),
+		qr/ERROR:  parameter "sno.partitions" cannot be set to what the session was given$/m,
+		"nor do workers issue, $given");
+	like(
+		as_owner(
+			"SELECT as_superuser('SELECT sno_partition(sno_generate())::text'); SELECT pg_sleep(0.02); SELECT sno_generate()"
+		),
+		qr/^9\n.*$refused/ms,
+		"what a function sets ends with it, $given");
 }
 
 # A server that is started with an invalid range.

@@ -311,6 +311,7 @@ foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 		my $what   = $own ? 'the leader and workers' : 'workers';
 		my $leader = open_session($node, 'postgres');
 		my $id;
+		$leader->query_safe('SELECT sno_generate()');
 		$leader->query_safe('BEGIN');
 		$id = $leader->query_safe('SELECT sno_generate()') if $own;
 		my ($first, $last) = split /\|/, $leader->query_safe($by_workers);
@@ -337,16 +338,32 @@ foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 
 # A leader that would not know of them
 {
-	my (undef, undef, $error) =
-	  $node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; $by_workers");
+	my $refused =
+	  qr/ERROR:  55000: a parallel worker cannot issue a sno for a session that has not issued any/;
+	foreach my $before ('', q{LOAD 'sno'; })
+	{
+		my (undef, undef, $error) =
+		  $node->psql('postgres',
+			"\\set VERBOSITY verbose\n${before}BEGIN; $by_workers");
+		like($error, $refused,
+			"workers make no ids for a leader that has made none: $before");
+	}
 	like(
-		$error,
-		qr/ERROR:  55000: a parallel worker cannot issue a sno for a session that has not loaded library "sno"/,
-		'workers make no ids for a leader without the library');
-	is( $node->safe_psql('postgres', "LOAD 'sno'; BEGIN; $by_workers") =~
-		  /^\w{16}\|\w{16}$/,
-		1, 'they do once it has it');
+		$node->safe_psql('postgres', "SELECT sno_generate(); BEGIN; $by_workers"),
+		qr/^\w{16}\|\w{16}$/m,
+		'they do once it has');
 	is(holders($reader), 0, 'nobody holds it back');
+
+	# A call that the planner sees is enough, in a session that has done nothing else.
+	foreach my $call (
+		'sno_generate(n % 256)',    q{sno_generate(n % 256, 'named')},
+		'sno_generate_uuidv8(n % 256)', q{sno_generate_at('2020-01-01', n % 256)})
+	{
+		(my $query = $by_workers) =~ s/make_id\(n\)/($call)::text/;
+		like($node->safe_psql('postgres', "BEGIN; $query"),
+			qr/^\S{16,}\|\S{16,}$/, "workers make ids by $call");
+	}
+	is(holders($reader), 0, 'nobody holds it back then');
 }
 
 #
