@@ -259,7 +259,7 @@ sql('CREATE EXTENSION amcheck');
 generate($busy[0]);
 
 # The first line pointer, which tells where a row is, gets a length of 30 bytes.
-my $session = damage(24 + 2, pack('C', 30 << 1));
+my $session = damage(24 + 2, pack('v', 30 << 1));
 $error = error_of($session, 'SELECT sno_generate()');
 like(
 	$error,
