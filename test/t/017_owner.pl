@@ -12,6 +12,10 @@ use Test::More;
 my $dir  = PostgreSQL::Test::Utils::tempdir('owner');
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+
+# In a restored database, a named generator waits for the end of a lease after sno_reseed().
+$node->append_conf('postgresql.conf',
+	"sno.lease_duration = 1s\nsno.max_wait = 1min");
 $node->start;
 
 # What everybody may call, and what only the owner may.
