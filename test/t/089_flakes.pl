@@ -46,14 +46,23 @@ sno.lease_duration = 1h
 });
 set_clock($noon);
 $clock->start_server($node);
-$node->safe_psql('postgres', 'CREATE DATABASE flakes');
-$node->safe_psql(
-	'flakes', q{
+
+# Make a database with a generator of each layout.  A copy made with TEMPLATE would have
+# generators of another database, which begin as after a crash.
+sub make_database
+{
+	my ($dbname) = @_;
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
+	$node->safe_psql(
+		$dbname, q{
 CREATE EXTENSION sno;
 INSERT INTO sno_catalog.sno_layout VALUES
 	(100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL),
 	(101, 'odd', '2020-01-01 00:00:00.001Z', 5, 40, 10, 12, false, NULL);
 SELECT sno_create_flake(name, name) FROM sno_catalog.sno_layout});
+	return;
+}
+make_database('flakes');
 
 my %layouts = map {
 	my ($name, %layout) = split /\|/;
@@ -121,7 +130,7 @@ sub begin
 	%seen  = ();
 	@twice = ();
 	(my $dbname = $scenario) =~ tr/a-z0-9/_/c;
-	$node->safe_psql('postgres', "CREATE DATABASE $dbname TEMPLATE flakes");
+	make_database($dbname);
 	return $dbname;
 }
 
