@@ -246,13 +246,15 @@ leave_state(SnoUse *use)
 	Relation	rel;
 
 	leave_queue();
+	rel = sno_table_open();
+	if (rel != NULL && sno_is_flake(&use->definition))
+		(void) sno_layouts_try_read();
+
+	/* An error before this changes nothing, and one after it leaves a closed state. */
 	use->state = NULL;
 	sno_state_leave(s);
-	rel = sno_table_open();
 	if (rel == NULL)
 		return;
-	if (sno_is_flake(&use->definition))
-		(void) sno_layouts_try_read();
 	sno_state_close_unused(rel, s);
 	sno_table_close(rel);
 }
@@ -262,25 +264,26 @@ static void
 leave_stale_states(void)
 {
 	static uint64 looked = 0;	/* sno_definitions_version, when this was done last */
+	uint64		seen = sno_definitions_version;
 	HASH_SEQ_STATUS status;
 	SnoUse	   *use;
 
-	if (looked == sno_definitions_version)
+	if (looked == seen)
 		return;
-	looked = sno_definitions_version;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 	{
 		SnoDefinition d;
 		SnoDefinitionLook look;
 
-		if (use->state == NULL || use->version == looked)
+		if (use->state == NULL || use->version == seen)
 			continue;
 		look = sno_definition_find(use->name, &d);
 		if (look == SNO_DEFINITION_NONE ||
 			(look == SNO_DEFINITION_FOUND && !is_same_generator(&d, &use->definition)))
 			leave_state(use);
 	}
+	looked = seen;
 }
 
 /* The current user was found to have the right that the definition demands. */

@@ -16,7 +16,7 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(decode_id partitions_of unit_of ids_of
   wait_until kill_postmaster start_again query_if_up crashes check_log configure
   restore_dump open_session close_session drop_session send_query has_answered
-  receive error_of);
+  receive error_of take_errors);
 
 # The fields of an id, by name.
 sub decode_id
