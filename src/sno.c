@@ -189,8 +189,8 @@ assign_codec(int newval, void *extra)
 	(void) sno_codec_choose(codec_options[newval].name);
 }
 
-void
-_PG_init(void)
+static void
+init(void)
 {
 	sno_feed_init();
 	list_codecs();
@@ -283,4 +283,18 @@ _PG_init(void)
 	/* PostgreSQL took no value that was given.  It reads them again at the next command. */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
+}
+
+/*
+ * No setting can be defined twice.  So after an error in between, a session could never
+ * load the library.  The error ends it instead.
+ */
+void
+_PG_init(void)
+{
+	bool		before = ExitOnAnyError;
+
+	ExitOnAnyError = true;
+	init();
+	ExitOnAnyError = before;
 }

@@ -29,7 +29,8 @@ my %resources = (
 	'mappings'        => 8,
 	'disk'            => 16,
 	'cancellation'    => 64);
-my $any_worker = -1;
+my $any_resource = 1 | 2 | 4 | 8 | 16 | 32;
+my $any_worker   = -1;
 
 my $told = PostgreSQL::Test::Utils::tempdir('exhaust') . '/told';
 append_to_file($told, "\0" x 24);
@@ -169,6 +170,36 @@ foreach my $resource ('descriptors', 'mappings', 'disk', 'heap')
 		});
 }
 
+# The library is loaded, or its session has ended.  It never stays half loaded.
+foreach my $resource ('memory contexts', 'heap')
+{
+	my ($asked, $failed, @trouble);
+	my ($failures, $ended) = (0, 0);
+	for (my $at = 1;; $at = next_place($at))
+	{
+		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
+		arm($session->{pid}, $resources{$resource}, $at);
+		send_query($session, 'SELECT sno_zero()');
+		wait_until('it is loaded', sub { has_answered($session) });
+		($asked, $failed) = disarm();
+		$failures += $failed;
+		if ($session->{stderr} =~ /FATAL/)
+		{
+			drop_session($session);
+			$ended++;
+		}
+		else
+		{
+			receive($session);
+			push @trouble, trouble_with($session, $all_kinds);
+			close_session($session);
+		}
+		last if $asked < $at;
+	}
+	is(join("\n", @trouble), '', "load, $resource: $failures failures, $ended sessions end");
+}
+
 foreach my $resource (grep { $_ ne 'disk' } sort keys %resources)
 {
 	try_places('first id', $resource, 'SELECT sno_generate()');
@@ -196,6 +227,33 @@ foreach my $resource (grep { $_ ne 'disk' } sort keys %resources)
 		  "SELECT 'insane: ' || name || ' is in use' FROM sno_generators() WHERE name = 'gone'"
 	);
 }
+# What ends a transaction, and a session that used no named generator, asks for nothing.
+my $everything = q{BEGIN;
+SELECT sno_create_generator('new'), sno_create_flake('newer', 'snowflake', 9);
+INSERT INTO sno_catalog.sno_layout
+	SELECT 1000, 'ours', epoch + '1 s', unit, time_bits, node_bits, sequence_bits, node_last
+	FROM sno_catalog.sno_layout WHERE name = 'snowflake';
+SELECT sno_generate(1, 'new');
+INSERT INTO feed DEFAULT VALUES;
+SAVEPOINT s;
+SELECT sno_create_generator('rolled back');
+INSERT INTO feed DEFAULT VALUES;
+};
+foreach my $end ('ROLLBACK', 'ROLLBACK TO s', 'SELECT 1/0', 'COMMIT')
+{
+	my $session = open_session($node, 'postgres');
+	is(join("\n", trouble_with($session, $all_kinds . $everything)), '', "before $end");
+	arm($session->{pid}, $any_resource, 1);
+	error_of($session, $end);
+	is((disarm())[0], 0, "$end asks for nothing");
+	close_session($session);
+}
+my $session = open_session($node, 'postgres');
+is(error_of($session, 'SELECT sno_generate(), sno_generate_at(now())'), '', 'before an exit');
+arm($session->{pid}, $any_resource, 1);
+close_session($session);
+is((disarm())[0], 0, 'the exit of a session asks for nothing');
+
 foreach my $resource ('memory contexts', 'heap')
 {
 	try_places('end of a session', $resource, undef,
