@@ -30,10 +30,11 @@ sno_attempt(void (*work) (void *), void *arg)
 	}
 	PG_CATCH();
 	{
+		/* This first: if the copy fails, no subtransaction is left to the session. */
+		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
 			ReThrowError(error);
 	}

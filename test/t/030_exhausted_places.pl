@@ -67,8 +67,8 @@ CREATE FUNCTION make_id(integer) RETURNS sno VOLATILE PARALLEL SAFE LANGUAGE plp
 
 sub arm
 {
-	my ($pid, $what, $at) = @_;
-	Torture::poke($told, 0, pack('lL5', $pid, $what, $at, 0, 0, 0));
+	my ($pid, $what, $at, $lasting) = @_;
+	Torture::poke($told, 0, pack('lL5', $pid, $what, $at, $lasting ? 1 : 0, 0, 0));
 	return;
 }
 
@@ -92,7 +92,7 @@ SELECT sno_generate(1, 'named');
 SELECT 'flake ' || sno_flake('flake');
 SELECT 'count ' || sno_flake('count');
 };
-my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE pid IS NOT NULL) = 0;
+my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE pid = pg_backend_pid()) = 0;
 SELECT count(*) FROM sno_check();
 SELECT 'insane: held' FROM sno_watermark_holders();
 };
@@ -132,7 +132,7 @@ sub try_places
 		$params{before_session}->() if defined $params{before_session};
 		my $session = open_session($node, 'postgres');
 		$params{before}->($session) if defined $params{before};
-		arm($params{pid} // $session->{pid}, $resources{$resource}, $at);
+		arm($params{pid} // $session->{pid}, $resources{$resource}, $at, $params{lasting});
 		if (defined $query)
 		{
 			push @trouble, trouble_in($session->query($query));
@@ -143,7 +143,7 @@ sub try_places
 		}
 		($asked, $failed) = disarm();
 		$session = open_session($node, 'postgres') if !defined $query;
-		error_of($session, 'ROLLBACK');
+		error_of($session, defined $query && $query =~ /^BEGIN/ ? 'ROLLBACK' : '');
 		push @trouble, map { "at $at: $_" }
 		  trouble_with($session, $all_kinds . $sane . ($params{check} // '')),
 		  trouble_with($bystander, $all_kinds);
@@ -227,6 +227,11 @@ foreach my $resource (grep { $_ ne 'disk' } sort keys %resources)
 		  "SELECT 'insane: ' || name || ' is in use' FROM sno_generators() WHERE name = 'gone'"
 	);
 }
+# No subtransaction is left, whatever fails when it is rolled back.
+try_places(
+	'subtransactions', 'memory contexts', 'SELECT count(*) FROM sno_check()',
+	lasting => 1);
+
 # What ends a transaction, and a session that used no named generator, asks for nothing.
 my $everything = q{BEGIN;
 SELECT sno_create_generator('new'), sno_create_flake('newer', 'snowflake', 9);
