@@ -207,6 +207,7 @@ foreach my $resource (grep { $_ ne 'disk' } sort keys %resources)
 		'named', $resource,
 		"SELECT sno_generate(1, 'other')",
 		check => "SELECT sno_generate(1, 'other')");
+	try_places('loan', $resource, q{SELECT FROM sno_lease('5 s')});
 	try_places('flake', $resource, "SELECT 'flake ' || sno_flake('flake')");
 	try_places('guard, and prepared', $resource,
 		q{BEGIN; INSERT INTO feed DEFAULT VALUES RETURNING id; PREPARE TRANSACTION 'p'; ROLLBACK PREPARED 'p'});
