@@ -24,8 +24,11 @@
  * copy of a server has the same three.  sno_reseed() makes it another holder: it
  * sets the system identifier of the rows to 0, which no server has.
  *
- * A row that SQL has changed isn't overwritten: a new one is written from memory.
- * The other one still counts as a bound, even deleted, until it is pruned.
+ * A row that SQL has inserted or changed is another holder's, whatever it says: it may come
+ * from a dump that was restored into the same database, or from a subscription to a server
+ * of which this one is a copy.  Who restores the past would else have it taken for all that
+ * was issued.  A row that SQL has deleted still counts, until it is pruned, but it isn't
+ * overwritten: a new one is written from memory.
  *
  * A named generator can't move to another partition.  So its row says where it can
  * go on: on the side of the lowest bit of drifts, or on the other one, each after
@@ -111,9 +114,15 @@ sno_record_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 
 }
 
 static bool
-is_own(const SnoRow *row)
+is_written_here(const SnoRow *row)
 {
 	return sno_record_is_ours(row->system_identifier, row->timeline, row->database, row->home);
+}
+
+static bool
+is_own(const SnoRow *row, const SnoRowPlace *place)
+{
+	return !place->by_sql && is_written_here(row);
 }
 
 static SnoSubject
@@ -161,9 +170,9 @@ typedef struct Holder
 } Holder;
 
 static void
-note_holder(Holder *holder, const SnoRow *row)
+note_holder(Holder *holder, const SnoRow *row, const SnoRowPlace *place)
 {
-	if (holder->found || row->partition == FEED || !is_own(row))
+	if (holder->found || row->partition == FEED || !is_own(row, place))
 		return;
 	holder->found = true;
 	holder->number = (uint64) row->holder;
@@ -208,10 +217,10 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	SurveyPass *pass = arg;
 	SnoSurvey  *survey = pass->survey;
 	uint64		ceiling = ceiling_of(row);
-	bool		own = is_own(row);
+	bool		own = is_own(row, place);
 	uint64	  **block;
 
-	note_holder(&pass->holder, row);
+	note_holder(&pass->holder, row, place);
 	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
 		return;
 	/* A partition of ids of given times is used up, and no lease of it lasts. */
@@ -277,7 +286,7 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 {
 	Recall	   *recall = arg;
 	SnoSubject	subject = subject_of(row);
-	bool		own = is_own(row);
+	bool		own = is_own(row, place);
 	bool		same = is_same(&subject, &recall->subject);
 	SnoGenerator issued = issued_under(row, own && same);
 
@@ -338,13 +347,13 @@ typedef struct Search
 	ItemPointerData tid;		/* of our own row that may be overwritten */
 } Search;
 
-/* Is this the row of the subject, and our own? */
+/* Is this row, if it is clean, that of the subject, and our own? */
 static bool
 is_row_of(const SnoRow *row, const SnoSubject *subject)
 {
 	SnoSubject	it = subject_of(row);
 
-	return is_same(&it, subject) && is_own(row);
+	return is_same(&it, subject) && is_written_here(row);
 }
 
 static void
@@ -353,10 +362,10 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	Search	   *search = arg;
 	SnoSubject	subject = subject_of(row);
 
-	note_holder(&search->holder, row);
+	note_holder(&search->holder, row, place);
 	if (!overlaps(&subject, &search->subject))
 		return;
-	if (!is_own(row) && ceiling_of(row) > search->floor)
+	if (!is_own(row, place) && ceiling_of(row) > search->floor)
 		search->clash = true;
 	if (place->is_clean && !ItemPointerIsValid(&search->tid) &&
 		is_row_of(row, &search->subject))
@@ -428,7 +437,7 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 static bool
 disown_row(SnoRow *row, const void *arg)
 {
-	if (!is_own(row) || row->partition == FEED)
+	if (!is_written_here(row) || row->partition == FEED)
 		return false;
 	row->system_identifier = DISOWNED;
 	return true;

@@ -90,11 +90,21 @@ tuple_at(Page page, OffsetNumber offset)
 	return has_null(tuple) ? NULL : tuple;
 }
 
+/*
+ * Did a transaction make it?  VACUUM, which freezes a tuple, keeps its transaction's id, and
+ * so does whatever rewrites the table.
+ */
+static bool
+is_by_sql(HeapTupleHeader tuple)
+{
+	return HeapTupleHeaderGetRawXmin(tuple) != FrozenTransactionId;
+}
+
 /* May it be overwritten: does it have no marks of any transaction? */
 static bool
 is_clean(HeapTupleHeader tuple)
 {
-	return HeapTupleHeaderXminFrozen(tuple) &&
+	return !is_by_sql(tuple) &&
 		(tuple->t_infomask & HEAP_XMAX_INVALID ||
 		 HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask));
 }
@@ -138,6 +148,7 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 				continue;
 			ItemPointerSet(&place.tid, block, o);
 			place.is_clean = is_clean(tuple);
+			place.by_sql = is_by_sql(tuple);
 			visitor(row_of(tuple), &place, arg);
 		}
 		if (room == blocks && has_room(page))

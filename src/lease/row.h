@@ -35,13 +35,14 @@ typedef struct SnoRow
 #define SNO_ROW_SIZE	(offsetof(SnoRow, home) + sizeof(int64))
 
 /*
- * Where a row is, and whether it may be overwritten: not if SQL has inserted,
- * changed or deleted it.
+ * Where a row is, and whether SQL inserted or changed it: by a restore, or by COPY of a
+ * subscription.  It may be overwritten only if SQL didn't delete it either.
  */
 typedef struct SnoRowPlace
 {
 	ItemPointerData tid;
 	bool		is_clean;
+	bool		by_sql;
 } SnoRowPlace;
 
 /* Looks at a row, while its page is locked. */

@@ -1013,8 +1013,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 		SnoRow		row = w.row[line][i].written;
 		SnoRowPlace place = {.is_clean = true};
 
-		if (!is_there(&row) || (hiding_others && !is_own(&row)) ||
-			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_own(&row)))
+		if (!is_there(&row) || (hiding_others && !is_written_here(&row)) ||
+			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_written_here(&row)))
 			continue;
 		if (mutant == LOWEST_BY_NODE && row.sequence < row.sequence_min)
 			row.wall_hi--;
@@ -1700,7 +1700,7 @@ own_ceiling(int number, bool durable)
 	{
 		const SnoRow *row = durable ? &w.row[line][i].durable : &w.row[line][i].written;
 
-		if (is_there(row) && is_own(row) && row->partition == number)
+		if (is_there(row) && is_written_here(row) && row->partition == number)
 			ceiling = Max(ceiling, ceiling_of(row));
 	}
 	return ceiling;

@@ -1,8 +1,9 @@
 
 # A database is replaced within its cluster: by a dump, by a copy that was made earlier, with
-# the OID of before too.  The clock is then behind what the original issued after it was
-# copied, and the server may have started again.  No named generator, layout or counter
-# issues an id of the original again, and no feed loses a row.
+# the OID of before too, or in place.  The clock then shows again what it showed when the
+# original issued after it was copied, and the server may have started again.  No session,
+# named generator, layout or counter issues an id of the original again, and no feed loses a
+# row.
 
 use strict;
 use warnings;
@@ -11,6 +12,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
+use POSIX qw(strftime);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -32,6 +34,9 @@ my %call = (
 	counter => q{sno_flake('counter')},
 	session => 'sno_generate(1)');
 
+# The moment of ids that the original issues after it was copied.  The clock stands still.
+my $moment = strftime('%Y-%m-%d %H:%M:%S', gmtime(time + $ahead));
+
 # Issue many ids of each kind, in sessions of their own.
 sub issue
 {
@@ -41,11 +46,11 @@ sub issue
 			split /\n/,
 			$node->safe_psql(
 				$dbname,
-				"SELECT $call{$_} FROM generate_series(1, 20000)") ]
+				"SELECT $call{$_} FROM generate_series(1, 1000)") ]
 	} keys %call;
 }
 
-# Replace the database by the one that the sub makes; the OID of the former one is given.
+# Replace the database by the one that the sub makes of what another one has copied.
 sub replace
 {
 	my ($what, $make, $restart) = @_;
@@ -59,17 +64,17 @@ SELECT sno_create_generator('named', 1), sno_create_flake('flake', 'snowflake', 
 CREATE TABLE outbox (id sno PRIMARY KEY DEFAULT sno_generate(), message text);
 INSERT INTO outbox (message) VALUES ('first')});
 	issue('app');
-	my $save = $make->('app');
+	my $save = $make->();
 
-	$clock->set_offset($ahead);
+	$clock->stop_at($moment);
 	my %original = issue('app');
-	my $oid      = $node->safe_psql('postgres',
-		q{SELECT oid FROM pg_database WHERE datname = 'app'});
-	$node->safe_psql('postgres', 'DROP DATABASE app');
-	$node->stop('immediate') if $restart;
-	$clock->set_offset(0);
-	$clock->start_server($node) if $restart;
-	$save->($oid);
+	my $replace  = $save->();
+	if ($restart)
+	{
+		$node->stop('immediate');
+		$clock->start_server($node);
+	}
+	$replace->();
 
 	my %replaced = issue('app');
 	foreach my $kind (sort keys %call)
@@ -82,44 +87,81 @@ INSERT INTO outbox (message) VALUES ('first')});
 	return;
 }
 
-# What makes a copy of the database returns what puts it in place.
+# Drop the database; its OID.
+sub drop
+{
+	my $oid = $node->safe_psql('postgres',
+		q{SELECT oid FROM pg_database WHERE datname = 'app'});
+	$node->safe_psql('postgres', 'DROP DATABASE app');
+	return $oid;
+}
+
+sub dump_to
+{
+	my ($file) = @_;
+	$node->command_ok([ 'pg_dump', '-f', $file, $node->connstr('app') ], 'a dump');
+	return;
+}
+
+sub restore_from
+{
+	my ($file) = @_;
+	$node->command_ok(
+		[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr('app') ],
+		'it is restored');
+	return;
+}
+
+# What makes a copy of the database returns what removes the original, and that returns what
+# puts the copy in place.
 my %copy = (
 	dump => sub {
-		my ($dbname) = @_;
-		my $file = "$dir/$dbname.sql";
-		$node->command_ok([ 'pg_dump', '-f', $file, $node->connstr($dbname) ], 'a dump');
+		dump_to("$dir/app.sql");
 		return sub {
-			my ($oid) = @_;
-			$node->safe_psql('postgres', 'CREATE DATABASE app');
-			$node->command_ok(
-				[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr('app') ],
-				'it is restored');
+			drop();
+			return sub {
+				$node->safe_psql('postgres', 'CREATE DATABASE app');
+				restore_from("$dir/app.sql");
+			};
 		};
 	},
 	'dump, OID of before' => sub {
-		my ($dbname) = @_;
-		my $file = "$dir/$dbname.sql";
-		$node->command_ok([ 'pg_dump', '-f', $file, $node->connstr($dbname) ], 'a dump');
+		dump_to("$dir/app.sql");
 		return sub {
-			my ($oid) = @_;
-			$node->safe_psql('postgres', "CREATE DATABASE app OID = $oid");
-			$node->command_ok(
-				[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr('app') ],
-				'it is restored');
+			my $oid = drop();
+			return sub {
+				$node->safe_psql('postgres', "CREATE DATABASE app OID = $oid");
+				restore_from("$dir/app.sql");
+			};
+		};
+	},
+	'dump, into the same database' => sub {
+		dump_to("$dir/app.sql");
+		return sub {
+			$node->safe_psql('app', 'DROP TABLE outbox; DROP EXTENSION sno');
+			return sub {
+				restore_from("$dir/app.sql");
+				$node->safe_psql('app', 'VACUUM FREEZE sno_catalog.sno_lease');
+			};
 		};
 	},
 	template => sub {
 		$node->safe_psql('postgres', 'CREATE DATABASE kept TEMPLATE app');
 		return sub {
-			$node->safe_psql('postgres', 'ALTER DATABASE kept RENAME TO app');
+			drop();
+			return sub {
+				$node->safe_psql('postgres', 'ALTER DATABASE kept RENAME TO app');
+			};
 		};
 	},
 	'template, OID of before' => sub {
 		$node->safe_psql('postgres', 'CREATE DATABASE kept TEMPLATE app');
 		return sub {
-			my ($oid) = @_;
-			$node->safe_psql('postgres', "CREATE DATABASE app OID = $oid TEMPLATE kept");
-			$node->safe_psql('postgres', 'DROP DATABASE kept');
+			my $oid = drop();
+			return sub {
+				$node->safe_psql('postgres', "CREATE DATABASE app OID = $oid TEMPLATE kept");
+				$node->safe_psql('postgres', 'DROP DATABASE kept');
+			};
 		};
 	});
 foreach my $how (sort keys %copy)
