@@ -75,27 +75,29 @@
 static uint64 drawn_holder;
 
 /*
- * The home of this database, as this session saw it first.  Whoever visits rows calls this
- * before, because no page may be locked when it is called first.
+ * The home of this database, as its sessions saw it first.  All that run at the same time
+ * have the same one, or each would take rows of others for another holder's.  Whoever visits
+ * rows calls this before, because no page may be locked when it is called first.
  */
 int64
 sno_record_home(void)
 {
-	static int64 home = 0;
+	uint64		home = 0;
+	uint64		new;
 	char		name[MAXPGPATH];
 	SnoFileIdentity file = {0};
 
-	if (home != 0)
-		return home;
 	sno_space_enter();
+	if (pg_atomic_read_u64(&sno_space->home) != 0)
+		return (int64) pg_atomic_read_u64(&sno_space->home);
 	snprintf(name, MAXPGPATH, "%s/PG_VERSION", DatabasePath);
 	if (!sno_file_identity(name, &file))
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", name)));
-	home = (int64) ((uint64) sno_space->incarnation << 32 |
-					hash_bytes((unsigned char *) &file, sizeof(file)));
-	return home;
+	new = (uint64) sno_space->incarnation << 32 |
+		hash_bytes((unsigned char *) &file, sizeof(file));
+	return (int64) (pg_atomic_compare_exchange_u64(&sno_space->home, &home, new) ? new : home);
 }
 
 static bool

@@ -26,6 +26,8 @@
  *	  is relied on: partitions are leased anew before they are used, and named
  *	  generators read the rows again.  What was issued stays known.
  *
+ * The home of a database (lease/record.c) is known anew when a space without users is entered.
+ *
  * A session that finds no space of its database gives back what the spaces of databases
  * that are gone have: blocks of partitions, groups and states of named generators.  Such
  * a space itself stays in the list, with its feed, and is used again for another
@@ -62,7 +64,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	10
+#define SNO_SHMEM_VERSION	11
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -307,6 +309,7 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
+	pg_atomic_init_u64(&space->home, 0);
 	pg_atomic_init_u64(&space->holder, 0);
 	pg_atomic_init_u32(&space->asked, 0);
 	pg_atomic_init_u64(&space->allocated, 0);
@@ -373,6 +376,8 @@ sno_space_enter(void)
 	}
 	if (space->users == 0 && space->incarnation != incarnation)
 		begin_life(space);
+	if (space->users == 0)
+		pg_atomic_write_u64(&space->home, 0);
 	space->incarnation = incarnation;
 	space->users++;
 	LWLockRelease(&header->lock);

@@ -24,7 +24,7 @@ plan skip_all => 'libfaketime is not installed' if !defined $clock;
 my $ahead = 1800;                    # a feed holds ids up to an hour ahead of the clock
 my $dir   = PostgreSQL::Test::Utils::tempdir('dumps');
 my $node  = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+$node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', "log_statement = none\nsno.partitions = '100-65535'");
 $clock->start_server($node);
 
@@ -170,6 +170,41 @@ foreach my $how (sort keys %copy)
 	{
 		replace($how . ($restart ? ', a crash' : ''), $copy{$how}, $restart);
 	}
+}
+
+# Sessions of one database began when it had another row of pg_database, and another file.
+# They don't take each other for other holders: nobody leaves a side or numbers out.
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE app');
+	$node->safe_psql(
+		'app', q{
+CREATE EXTENSION sno;
+SELECT sno_create_generator('named', 1), sno_create_flake('counter', 'counter')});
+	my $file = $node->data_dir . '/base/'
+	  . $node->safe_psql('app',
+		'SELECT oid FROM pg_database WHERE datname = current_database()')
+	  . '/PG_VERSION';
+	my $both =
+	  q{SELECT sno_tick_tock(sno_generate(1, 'named')) || ' ' || sno_flake('counter')};
+	my @session = (open_session($node, 'app'));
+	is($session[0]->query_safe($both), 'false 1', 'the first session');
+	chmod 0640, $file;
+	chmod 0600, $file;
+	push @session, open_session($node, 'app');
+	is($session[1]->query_safe($both), 'false 2', 'one that began after the file changed');
+	$node->safe_psql('postgres', 'ALTER DATABASE app CONNECTION LIMIT 20');
+	push @session, open_session($node, 'app');
+	is($session[2]->query_safe($both), 'false 3', 'one that began after ALTER DATABASE');
+	foreach my $i (0 .. 5)
+	{
+		# The row is to be written again.
+		$node->safe_psql('app', 'VACUUM FULL sno_catalog.sno_lease');
+		is($session[ $i % 3 ]->query_safe($both), 'false ' . ($i + 4), "turn $i");
+	}
+	close_session($_) foreach @session;
+	is($node->safe_psql('app', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = 1'),
+		1, 'one row is written of a generator');
+	$node->safe_psql('postgres', 'DROP DATABASE app');
 }
 
 # A feed: readers have read up to a watermark of the original.  They go on in a copy.
