@@ -242,6 +242,24 @@ INSERT INTO outbox (message) VALUES ('first')});
 	}
 	$other->stop;
 }
+
+# A server is promoted in place.  A row that its owner inserts doesn't hide that.
+$node->safe_psql('app', q{SELECT sno_create_generator('named', 1)});
+is( decode_id($node->safe_psql('app', "SELECT $call{named}"))->{tick_tock},
+	0, 'a generator begins on one side');
+$node->stop;
+append_to_file($node->data_dir . '/standby.signal', '');
+$clock->set_offset(2 * 86400);
+$clock->start_server($node);
+$node->promote;
+$node->safe_psql(
+	'app', q{
+INSERT INTO sno_catalog.sno_lease
+SELECT holder, system_identifier, timeline + 1, database, partition, sequence_min, sequence_max,
+	sequence, wall_hi, drifts, tick_until, tock_until, taken_at, named, home
+FROM sno_catalog.sno_lease WHERE named});
+is( decode_id($node->safe_psql('app', "SELECT $call{named}"))->{tick_tock},
+	1, 'a successor enters the other side, whatever rows were inserted');
 $node->stop;
 check_log($node);
 done_testing();
