@@ -236,6 +236,19 @@ unlike($a->safe_psql('postgres', q{SELECT detail FROM sno_check() WHERE item = '
 	$standby->stop;
 }
 
+# A server that is promoted in place: it may have lost WAL, with rows that tell what it issued
+# under its grants
+{
+	$registry->node->stop;
+	$b->stop;
+	append_to_file($b->data_dir . '/standby.signal', '');
+	$b->start;
+	$b->promote;
+	like(refusal($b), qr/the registry granted no partition/, 'a server that is promoted in place has no grants');
+	$registry->node->start;
+	isnt(generates('a server that was promoted in place', $b), $block_b, 'it has another block');
+}
+
 #
 # The file
 #
