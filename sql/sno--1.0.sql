@@ -905,8 +905,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reseed() IS
     'for a copy of a server that runs beside its original: from now on, '
     'sessions of this database use none of the partitions leased until now; '
-    'named generators keep theirs; ROLLBACK does not undo it; error 25006 on '
-    'a standby';
+    'named generators keep theirs, and go on there as after a promotion; '
+    'ROLLBACK does not undo it; error 25006 on a standby';
 
 --
 -- feeds

@@ -17,7 +17,8 @@
  * The home tells a database from a former one that had its OID.  It is made of the
  * incarnation (shared/shmem.c) and of what tells the database's folder from others.  If
  * one of the two is the same, the database is.  ALTER DATABASE changes the incarnation,
- * and a restored folder is another one.
+ * and a restored folder is another one.  If both change between two uses, rows become
+ * another holder's, which does no harm.
  *
  * Sessions that find no row of their own at the same time may each draw a holder.
  * All of these are the server's own, and the first row's is used from then on.  A
@@ -292,7 +293,7 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	bool		same = is_same(&subject, &recall->subject);
 	SnoGenerator issued = issued_under(row, own && same);
 
-	if (!own && row->system_identifier != DISOWNED)
+	if (!own)
 		recall->others = true;
 	if (!overlaps(&subject, &recall->subject))
 		return;
@@ -318,7 +319,8 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
  * or have rows that never came here.  So we assume that it left its side for the other
  * one, and used that as far as `unseen` tells: up to the end of a lease that begins now,
  * say.  That isn't so once there is a row of our own, or if this database has no past in
- * another one: it has no row of one, and it defined the generator itself (`made_here`).
+ * another one: it has no row of one, and it defined the generator itself (`made_here`).  A
+ * copy that sno_reseed() told of its original has such rows, too.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,

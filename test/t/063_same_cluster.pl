@@ -12,6 +12,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
+use File::Path qw(rmtree);
 use POSIX qw(strftime);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -142,6 +143,20 @@ my %copy = (
 			return sub {
 				restore_from("$dir/app.sql");
 				$node->safe_psql('app', 'VACUUM FREEZE sno_catalog.sno_lease');
+			};
+		};
+	},
+	'its folder, then sno_reseed()' => sub {
+		$node->stop;
+		system_or_bail('cp', '-a', $node->data_dir, "$dir/folder");
+		$clock->start_server($node);
+		return sub {
+			return sub {
+				$node->stop;
+				rmtree($node->data_dir);
+				rename "$dir/folder", $node->data_dir or die;
+				$clock->start_server($node);
+				$node->safe_psql('app', 'SELECT sno_reseed()');
 			};
 		};
 	},
