@@ -1040,7 +1040,7 @@ BEGIN
     IF key = 'uuid'::regtype THEN
         to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
         -- All that has to do with time is in the first 6 bytes, of other uuids, too.
-        to_time := format('%1$s.sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || ''\x00000000'')::%1$s.sno)', sno);
+        to_time := format('%1$s.sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || decode(''00000000'', ''hex''))::%1$s.sno)', sno);
     ELSE
         to_bound := format('%s.sno_min($1)::text', sno);
         to_time := format('%1$s.sno_timestamp($1::%1$s.sno)', sno);
@@ -1778,7 +1778,7 @@ CREATE TABLE sno_catalog.sno_layout (
     node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
     sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
     node_last     boolean NOT NULL DEFAULT false,
-    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ '(.).*\1'),
+    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
     CONSTRAINT sno_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
     CONSTRAINT sno_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
     CONSTRAINT sno_layout_bits_if_counting CHECK (unit > 0 OR (time_bits >= 31 AND node_bits <= 16)),
