@@ -9,6 +9,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "utils/guc_tables.h"
 #include "utils/memutils.h"
@@ -192,6 +193,9 @@ assign_codec(int newval, void *extra)
 static void
 init(void)
 {
+	/* A cancellation in between would leave a library that can't be loaded again. */
+	HOLD_INTERRUPTS();
+
 	sno_feed_init();
 	list_codecs();
 	/* Anybody may set it: nothing but speed depends on it. */
@@ -283,6 +287,8 @@ init(void)
 	/* PostgreSQL took no value that was given.  It reads them again at the next command. */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
+
+	RESUME_INTERRUPTS();
 }
 
 /*

@@ -74,3 +74,13 @@ CALL sno_partition_by_time('event', '1 day', '0', at => '2026-01-01');
 SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass;
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'ambiguous', '2020-01-01 00:00:00Z', 1, 41, 10, 12, false, 'aab');
 ROLLBACK;
+
+-- A library that tells something while it is loaded is loaded whole, even if the statement
+-- is canceled.
+CREATE TABLE item (id sno);
+INSERT INTO item VALUES ('9d5ve82222222222');
+\c -
+SET sno.unknown = 1;
+SELECT pg_cancel_backend(pg_backend_pid()), item::text FROM item;
+SELECT id FROM item;
+DROP TABLE item;
