@@ -240,7 +240,8 @@ sno_table_row_changed(FunctionCallInfo fcinfo, const char *name)
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		RelationGetRelid(trigger->tg_relation) != sno_table_find(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("%s_changed() is the trigger of table \"%s\"", name, name)));
