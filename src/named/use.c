@@ -16,6 +16,8 @@
  * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
  * who has left the queue, served or not, so that it empties whatever becomes of
  * them.  While it isn't empty, newcomers draw tickets, too.  So all get their share.
+ * Nobody stays in the queue while he does something that may send a message to the client,
+ * as interrupts do: that lasts until the client reads it.
  * Without a wait there is no queue, only two loads from the state word's cache line.
  */
 #include "postgres.h"
@@ -311,13 +313,11 @@ refresh_use(SnoUse *use)
 		note_right(use);
 		return SNO_NO_OBSTACLE;
 	}
+	leave_queue();
 	look = sno_definition_find(use->name, &d);
 	obstacle = obstacle_to(look);
 	if (obstacle != SNO_NO_OBSTACLE)
-	{
-		leave_queue();
 		return obstacle;
-	}
 	if (look == SNO_DEFINITION_NONE)
 		sno_definition_missing(use->name);
 	sno_use_check(use->name, &d, use->flake);
@@ -404,6 +404,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 			{
 				Renewal		renewal = {s, now.unit};
 
+				leave_queue();
 				sno_lease_quietly(renew_named_early, &renewal, s->partition);
 				word = sno_generator_load(&s->shared);
 				now = sno_named_now(nodes, word);
@@ -487,7 +488,12 @@ next_patiently(SnoUse *use)
 		}
 		describe_wait(&wait, use->name, &use->definition);
 		wait.counters = use->state == NULL ? NULL : &use->state->counters;
+		HOLD_INTERRUPTS();
 		sno_wait(&wait, obstacle, msec);
+		RESUME_INTERRUPTS();
+		if (InterruptPending)
+			leave_queue();
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 

@@ -762,11 +762,15 @@ int			MyProcPid;
 Oid			MyDatabaseId;
 pg_prng_state pg_global_prng_state;
 volatile sig_atomic_t InterruptPending;
+volatile uint32 InterruptHoldoffCount;
 sigjmp_buf *PG_exception_stack;
 ErrorContextCallback *error_context_stack;
 MemoryContext CurrentMemoryContext;
 MemoryContext TopMemoryContext;
 LWLockPadded *MainLWLockArray;
+
+/* Nothing is pending, see InterruptPending. */
+void		ProcessInterrupts(void) { }
 
 bool
 LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
