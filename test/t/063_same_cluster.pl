@@ -51,6 +51,17 @@ sub issue
 	} keys %call;
 }
 
+# The same of a generator that is defined after the copy was made, on either.
+sub issue_late
+{
+	my ($dbname) = @_;
+	return split /\n/,
+	  $node->safe_psql(
+		$dbname, q{
+SELECT FROM sno_create_generator('late', 2);
+SELECT sno_generate(1, 'late') FROM generate_series(1, 1000)});
+}
+
 # Replace the database by the one that the sub makes of what another one has copied.
 sub replace
 {
@@ -68,7 +79,7 @@ INSERT INTO outbox (message) VALUES ('first')});
 	my $save = $make->();
 
 	$clock->stop_at($moment);
-	my %original = issue('app');
+	my %original = (issue('app'), late => [ issue_late('app') ]);
 	my $replace  = $save->();
 	if ($restart)
 	{
@@ -77,8 +88,8 @@ INSERT INTO outbox (message) VALUES ('first')});
 	}
 	$replace->();
 
-	my %replaced = issue('app');
-	foreach my $kind (sort keys %call)
+	my %replaced = (issue('app'), late => [ issue_late('app') ]);
+	foreach my $kind (sort keys %replaced)
 	{
 		my %seen = map { $_ => 1 } @{ $original{$kind} };
 		is(scalar(grep { $seen{$_} } @{ $replaced{$kind} }),
