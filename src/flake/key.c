@@ -4,9 +4,10 @@
  *
  * A key has a name, which callers use, and a secret, which only these functions read.
  * Nobody else has a right on the table, and row security without a policy hides the rows
- * from roles that may read all tables, unless they bypass that.  Rows are written by the functions of the heap,
- * and not by SQL, so no statement, plan or parameter in a log has the secret.  Logical
- * decoding leaves the rows out.  Statistics leave the secrets out.  Dumps have no rows.
+ * from roles that may read all tables, unless they bypass that.  Rows are written by the
+ * functions of the heap, and not by SQL, so no statement, plan or parameter in a log has
+ * the secret.  Logical decoding leaves the rows out.  Statistics leave the secrets out.
+ * Dumps have no rows.
  *
  * The table has no index.  Who creates a key holds a lock that keeps others from it until
  * the end of the transaction, so names are unique.  Who uses a key in a definition holds

@@ -26,7 +26,8 @@
  *	  is relied on: partitions are leased anew before they are used, and named
  *	  generators read the rows again.  What was issued stays known.
  *
- * The home of a database (lease/record.c) is known anew when a space without users is entered.
+ * The home of a database (lease/record.c) is looked up anew when a space without users is
+ * entered.
  *
  * A session that finds no space of its database gives back what the spaces of databases
  * that are gone have: blocks of partitions, groups and states of named generators.  Such
@@ -35,9 +36,9 @@
  *
  * Locking: the header's lock protects its own fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
- * users.  The space's lock protects all else of it, but for what is atomic.  Spaces are only ever added to
- * the list, so it can be read without a lock.  So can the map, which is changed
- * atomically.
+ * users.  The space's lock protects all else of it, but for what is atomic.  Spaces are
+ * only ever added to the list, so it can be read without a lock.  So can the map, which
+ * is changed atomically.
  *
  * What a space has is given back under the header's lock, in exclusive mode, and only
  * while the space has no users.  A session is a user of its own space as long as it
