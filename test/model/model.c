@@ -273,6 +273,7 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #undef qsort
 
 #include "explore.h"
+#include "home.h"
 
 #define LINES		2			/* the most there can be of each */
 #define SESSIONS	2
@@ -832,17 +833,6 @@ void		FreeErrorData(ErrorData *error) {}
 void		pg_re_throw(void) { abort(); }
 void		PreventCommandDuringRecovery(const char *name) {}
 
-/* The home of a database never changes. */
-char	   *DatabasePath = "";
-bool
-sno_file_identity(const char *name, SnoFileIdentity *identity)
-{
-	*identity = (SnoFileIdentity) {1, 1, 1};
-	return true;
-}
-uint32		hash_bytes(const unsigned char *key, int length) { return 1; }
-int			pg_snprintf(char *to, size_t size, const char *format,...) { return 0; }
-int			errcode_for_file_access(void) { return 0; }
 bool		IsInParallelMode(void) { return false; }
 
 void	   *dsa_get_address(dsa_area *a, dsa_pointer place) { return (char *) &w + place; }

@@ -73,6 +73,8 @@
 #undef printf
 #undef snprintf
 
+#include "home.h"
+
 #define SERVERS			2
 #define DATABASES		2
 #define SESSIONS		8		/* of a server */
@@ -606,17 +608,6 @@ ResourceOwner CurrentResourceOwner;
 
 static ErrorData error;
 
-/* The folder of a database never changes.  Its incarnation does, by ALTER DATABASE. */
-char	   *DatabasePath = "";
-bool
-sno_file_identity(const char *name, SnoFileIdentity *identity)
-{
-	*identity = (SnoFileIdentity) {1, 1, 1};
-	return true;
-}
-uint32		hash_bytes(const unsigned char *key, int length) { return 1; }
-int			pg_snprintf(char *to, size_t size, const char *format,...) { return 0; }
-int			errcode_for_file_access(void) { return 0; }
 
 bool
 errstart(int elevel, const char *domain)
