@@ -87,7 +87,8 @@ like(
 	qr/DETAIL:  The last attempt to ask it failed. The server log has the reason./,
 	'not everybody sees the reason');
 close_session($session);
-$node->restart('immediate');
+$node->stop('immediate');
+$node->start;
 like(refusal($_), qr/could not create file/, "$_: nor does it go on after a restart")
   foreach 'postgres', 'other';
 
