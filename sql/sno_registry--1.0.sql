@@ -268,14 +268,30 @@ COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
     'grants of the last timelines may be lost: close their parts for twice the '
     'longest grant, use the next part, forget all holders';
 
--- What was lost before stays below the floors of what is granted next.
+-- Each timeline since the last one had a part, though this one knows nothing of it.
+CREATE FUNCTION sno_registry.follow(timeline integer, registry_now bigint) RETURNS void
+LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    SELECT sno_registry.lose(
+        CASE WHEN follow.timeline > s.timeline THEN follow.timeline - s.timeline ELSE 4 END, registry_now)
+    FROM sno_registry.settings AS s
+    WHERE s.timeline <> follow.timeline AND NOT s.lossless;
+    UPDATE sno_registry.settings AS s SET timeline = follow.timeline
+    WHERE s.timeline <> follow.timeline;
+$function$;
+COMMENT ON FUNCTION sno_registry.follow(integer, bigint) IS
+    'the registry is on this WAL timeline: those since the last one may have lost grants';
+
+-- What was lost before stays below the floors of what is granted next.  No request may
+-- have come since that loss, so the timeline is followed first.
 CREATE FUNCTION sno_registry.trust(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $function$
+    SELECT sno_registry.follow(trust.timeline, registry_now);
     UPDATE sno_registry.settings AS s
-    SET timeline = trust.timeline,
-        closed = ARRAY(SELECT least(c, registry_now) FROM unnest(s.closed) WITH ORDINALITY AS u (c, n) ORDER BY n);
+    SET closed = ARRAY(SELECT least(c, registry_now) FROM unnest(s.closed) WITH ORDINALITY AS u (c, n) ORDER BY n);
     UPDATE sno_registry.holder AS h SET era = s.era FROM sno_registry.settings AS s
     WHERE h.seen >= sno_registry.time_of(registry_now) - 2 * s.longest;
 $function$;
@@ -327,13 +343,8 @@ BEGIN
     s := sno_registry.lock();
     PERFORM sno_registry.refuse_copy(s.home, answer.home);
     IF answer.timeline <> s.timeline THEN
-        IF NOT s.lossless THEN
-            -- Each timeline since then had a part, though this one knows nothing of it.
-            PERFORM sno_registry.lose(
-                CASE WHEN answer.timeline > s.timeline THEN answer.timeline - s.timeline ELSE 4 END,
-                registry_now);
-        END IF;
-        UPDATE sno_registry.settings SET timeline = answer.timeline RETURNING * INTO s;
+        PERFORM sno_registry.follow(answer.timeline, registry_now);
+        SELECT * INTO s FROM sno_registry.settings;
     END IF;
     reach := least(until, registry_now + (EXTRACT(epoch FROM s.longest) * 250)::bigint);
 
@@ -551,7 +562,7 @@ COMMENT ON FUNCTION sno_registry_move() IS
 REVOKE ALL ON FUNCTION
     sno_registry.unit_of(pg_catalog.timestamptz), sno_registry.time_of(bigint),
     sno_registry.timeline(), sno_registry.home(), sno_registry.lock(), sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text),
-    sno_registry.lose(integer, bigint), sno_registry.trust(integer, bigint),
+    sno_registry.lose(integer, bigint), sno_registry.follow(integer, bigint), sno_registry.trust(integer, bigint),
     sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text),
     sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer),
     sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer),

@@ -86,8 +86,7 @@ typedef struct Scope
 	unsigned	losses,			/* new timelines, at most */
 				snapshots;		/* that are restored, at most */
 	bool		formers,		/* do former primaries live on? */
-				again,			/* is a backup restored more than once? */
-				large;			/* too much so for each run */
+				again;			/* is a backup restored more than once? */
 } Scope;
 
 typedef enum ScopeNumber
@@ -103,12 +102,11 @@ static const Scope scopes[] = {
 	[FORMERS] = {"a failover, and the former primary lives on", 2, 1, 2, 2, 0,.losses = 1,
 	.formers = true},
 	[RESTORED] = {"two restores", 2, 2, 3, 3, 1,.losses = 2,.again = true},
-	[REUSED] = {"a part used again", 2, 4, 1, 1, 2,.late_clock = true,.losses = 1,
-	.large = true},
+	[REUSED] = {"a part used again", 2, 4, 1, 1, 2,.late_clock = true,.losses = 1},
 	[VOUCHED] = {"an operator vouches long after a loss", 2, 6, 1, 1, 0,.losses = 1,
-	.vouches = true,.large = true},
+	.vouches = true},
 	[SWITCHED] = {"an operator vouches, and then a loss", 2, 2, 2, 2, 0,.losses = 2,
-	.vouches = true,.large = true},
+	.vouches = true},
 	[SNAPSHOTS] = {"snapshots restored", 2, 2, 4, 4, 1,.snapshots = 2,.again = true}
 };
 
@@ -1242,15 +1240,14 @@ trace(uint64_t seed, int steps)
 }
 
 static void
-explore_all(bool large)
+explore_all(void)
 {
 	for (size_t i = 0; i < lengthof(scopes); i++)
-		if (scopes[i].large == large)
-		{
-			bool		ok = explore_scope((ScopeNumber) i, NONE);
+	{
+		bool		ok = explore_scope((ScopeNumber) i, NONE);
 
-			report_scope(&model, ok, scope->name, issue_count);
-		}
+		report_scope(&model, ok, scope->name, issue_count);
+	}
 }
 
 static void
@@ -1265,9 +1262,8 @@ catch_mutants(void)
 }
 
 /*
- * Explores the scopes, or with the argument "large" those that take long, or with
- * "mutants" the mutants.  With "traces", a seed, a number of steps and maybe the symbol
- * of a mutant it writes traces.
+ * Explores the scopes, or with the argument "mutants" the mutants.  With "traces", a
+ * seed, a number of steps and maybe the symbol of a mutant it writes traces.
  */
 int
 main(int argc, char **argv)
@@ -1280,8 +1276,8 @@ main(int argc, char **argv)
 		trace(strtoull(argv[2], NULL, 10), atoi(argv[3]));
 		return 0;
 	}
-	if (argc == 1 || strcmp(argv[1], "large") == 0)
-		explore_all(argc > 1);
+	if (argc == 1)
+		explore_all();
 	else
 		catch_mutants();
 	printf("1..%d\n", tests);

@@ -54,6 +54,7 @@
 	M(CLOSED_NO_FLOOR, "until when a part was closed is no floor", REUSED, TWICE) \
 	M(PRUNED_REMEMBERED, "a holder that was pruned has its blocks again", REUSED, TWICE) \
 	M(VOUCHED_FOR_ALL, "who vouches for the last loss vouches for all", VOUCHED, TWICE) \
+	M(VOUCHED_UNSEEN, "who vouches hides a loss before the first request", VOUCHED, TWICE) \
 	M(VOUCHED_FLOOR, "who vouches takes the floor of a part away", VOUCHED, TWICE) \
 	M(PART_ALONE, "a loss closes no part but the one in use", SWITCHED, TWICE) \
 	M(TOLD_ONCE, "an operator tells the last loss, not those before", SNAPSHOTS, TWICE)
@@ -252,16 +253,24 @@ prune(Registry *r, int64_t now)
 	r->holders = kept;
 }
 
-/* Answer a request.  The WAL is on this timeline: each that passed may have lost grants. */
-static Status
-answer(Registry *r, const Request *q, int64_t now, int timeline)
+/* The WAL is on this timeline: each that passed may have lost grants. */
+static void
+follow(Registry *r, int64_t now, int timeline)
 {
 	int			passed = timeline > r->timeline ? timeline - r->timeline : PARTS;
-	Status		status;
 
 	if (timeline != r->timeline && !r->lossless && !mutate(LOSS_IGNORED))
 		lose(r, mutate(ONE_LOSS) ? 1 : passed, now);
 	r->timeline = timeline;
+}
+
+/* Answer a request. */
+static Status
+answer(Registry *r, const Request *q, int64_t now, int timeline)
+{
+	Status		status;
+
+	follow(r, now, timeline);
 	status = recognize(r, q, now);
 	if (status == GRANTED)
 		status = grant(r, q, now);
@@ -272,12 +281,15 @@ answer(Registry *r, const Request *q, int64_t now, int timeline)
 /*
  * An operator says that nothing was lost within three times the longest grant, and that
  * no former primary was alive.  Whom the registry didn't see for twice as long as the
- * longest grant may be of before that.  Its clock may be late by the longest grant.
+ * longest grant may be of before that.  Its clock may be late by the longest grant.  A
+ * timeline that no request has seen yet may still be of a loss before that, too.
  */
 static void
 vouch(Registry *r, int64_t now, int timeline)
 {
-	r->timeline = timeline;
+	if (mutate(VOUCHED_UNSEEN))
+		r->timeline = timeline;
+	follow(r, now, timeline);
 	for (int i = 0; i < r->holders; i++)
 		if (r->holder[i].seen >= now - 2 * r->longest || mutate(VOUCHED_FOR_ALL))
 			r->holder[i].era = r->era;

@@ -69,6 +69,23 @@ CREATE FUNCTION pg_temp.ask(holder bigint, token bigint, next bigint, at bigint,
     FROM answer
 $$;
 
+-- A backup, and what restores it
+CREATE TEMP TABLE old_settings (LIKE sno_registry.settings);
+CREATE TEMP TABLE old_holder (LIKE sno_registry.holder);
+CREATE TEMP TABLE old_block (LIKE sno_registry.block);
+CREATE FUNCTION pg_temp.back_up() RETURNS void LANGUAGE sql AS $$
+    TRUNCATE old_settings, old_holder, old_block;
+    INSERT INTO old_settings SELECT * FROM sno_registry.settings;
+    INSERT INTO old_holder SELECT * FROM sno_registry.holder;
+    INSERT INTO old_block SELECT * FROM sno_registry.block;
+$$;
+CREATE FUNCTION pg_temp.restore() RETURNS void LANGUAGE sql AS $$
+    TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
+    INSERT INTO sno_registry.settings SELECT * FROM old_settings;
+    INSERT INTO sno_registry.holder SELECT * FROM old_holder;
+    INSERT INTO sno_registry.block SELECT * FROM old_block;
+$$;
+
 -- Grants, renewals, a repeated request, a copy
 SELECT pg_temp.begin_test('grants');
 SELECT pg_temp.ask(1, 0, 11, 1000);
@@ -141,14 +158,9 @@ SELECT array_agg(holder ORDER BY holder) AS "3 has a grant" FROM sno_registry.ho
 -- A new timeline uses the next part, and forgets holders.  The old primary lives on.
 SELECT pg_temp.begin_test('loss');
 SELECT pg_temp.ask(1, 0, 11, 1000);
-CREATE TEMP TABLE old_settings AS SELECT * FROM sno_registry.settings;
-CREATE TEMP TABLE old_holder AS SELECT * FROM sno_registry.holder;
-CREATE TEMP TABLE old_block AS SELECT * FROM sno_registry.block;
+SELECT pg_temp.back_up();
 SELECT pg_temp.ask(1, 11, 12, 1100, 2) AS "lost", pg_temp.ask(2, 0, 21, 1100) AS full;
-TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
-INSERT INTO sno_registry.settings SELECT * FROM old_settings;
-INSERT INTO sno_registry.holder SELECT * FROM old_holder;
-INSERT INTO sno_registry.block SELECT * FROM old_block;
+SELECT pg_temp.restore();
 SELECT pg_temp.ask(1, 12, 13, 1200, later => 1) AS "a token that was lost";
 SELECT pg_temp.ask(1, 11, 12, 1200, later => 1) AS "the token that is known";
 SELECT pg_temp.ask(3, 0, 31, 1200, 2, later => 1) AS "another part";
@@ -165,10 +177,7 @@ SELECT pg_temp.ask(6, 0, 63, 2001, 2, later => 4) AS "open";
 SELECT pg_temp.ask(6, 63, 64, 2001, 2, later => 4) AS "no further loss";
 
 -- Restored to a point of the first timeline: the timelines passed had the parts between.
-TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
-INSERT INTO sno_registry.settings SELECT * FROM old_settings;
-INSERT INTO sno_registry.holder SELECT * FROM old_holder;
-INSERT INTO sno_registry.block SELECT * FROM old_block;
+SELECT pg_temp.restore();
 BEGIN;
 SELECT pg_temp.ask(7, 0, 71, 1350, 2, later => 3) AS "after two others";
 SELECT era, part, closed FROM sno_registry.settings;
@@ -194,11 +203,11 @@ SELECT sno_registry.trust(sno_registry.timeline(), 1003);
 SELECT pg_temp.ask(1, 12, 13, 1002, 8) AS "known again";
 ROLLBACK;
 
--- Vouched for before a request on the new timeline: nothing changes.
+-- Vouched for before a request on the new timeline: holders are known, all parts are open.
 SELECT pg_temp.begin_test('vouch');
 SELECT pg_temp.ask(1, 0, 11, 1000);
 UPDATE sno_registry.settings SET timeline = timeline - 1;
-SELECT sno_registry_vouch();
+SELECT sno_registry.trust(sno_registry.timeline(), 1000);
 SELECT pg_temp.ask(1, 11, 12, 1001);
 SELECT era, part, closed FROM sno_registry.settings;
 
@@ -211,6 +220,18 @@ SELECT sno_registry.trust(sno_registry.timeline(), 1004);
 SELECT pg_temp.ask(1, 12, 13, 1005), pg_temp.ask(2, 21, 22, 1005, 2);
 SELECT era, part, closed FROM sno_registry.settings;
 SELECT pg_temp.ask(1, 13, 14, 1006, later => 1) AS "forgotten again";
+SELECT era, part, closed FROM sno_registry.settings;
+
+-- Vouched for long after a loss, and before a request: what was lost stays below what
+-- is granted next, and holders of that time are forgotten.
+SELECT pg_temp.begin_test('vouched late');
+SELECT pg_temp.ask(1, 0, 11, 1000);
+SELECT pg_temp.back_up();
+SELECT pg_temp.ask(1, 11, 12, 1100, 2) AS "lost";
+SELECT pg_temp.restore();
+SELECT sno_registry.trust(sno_registry.timeline() + 4, 1900);
+SELECT pg_temp.ask(1, 11, 12, 1901, later => 4) AS "forgotten";
+SELECT pg_temp.ask(2, 0, 21, 1901, 4, later => 4) AS "above what was lost";
 SELECT era, part, closed FROM sno_registry.settings;
 
 -- Lost, though the timeline is the same: by the clock of this server
