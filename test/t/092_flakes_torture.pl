@@ -55,7 +55,7 @@ my @generators = map { [ split /\|/ ] } split /\n/, $server->safe_psql(
 	ORDER BY l.id});
 
 my @plan = (
-	crashes(),
+	ends(),
 	shared_faults(),
 	'clock back by 1 ms'                   => clock_at(-0.001),
 	'clock back by 5 ms'                   => clock_at(-0.005),

@@ -21,7 +21,7 @@ use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(crashes shared_faults clock_at strobe);
+our @EXPORT = qw(ends shared_faults clock_at strobe);
 
 # As in notes.h
 my $max_faults    = 64;
@@ -557,7 +557,7 @@ sub stall_for
 }
 
 # Faults by name: sessions and servers end.
-sub crashes
+sub ends
 {
 	return (
 		'kill -9 of a session' => sub { $_[0]->kill_session; },
