@@ -89,7 +89,7 @@ my $clients = $notes->start_clients(
 	connstr => "$connection dbname=postgres",
 	table   => 't');
 my $connections =
-  "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+  "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client'";
 wait_until('all connections are open',
 	sub { $node->safe_psql('postgres', $connections) >= $pool_size });
 is($node->safe_psql('postgres', $connections),
