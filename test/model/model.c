@@ -838,7 +838,7 @@ bool		IsInParallelMode(void) { return false; }
 void	   *dsa_get_address(dsa_area *a, dsa_pointer place) { return (char *) &w + place; }
 bool		bms_is_member(int x, const Bitmapset *a) { return false; }
 void		before_shmem_exit(pg_on_exit_callback function, Datum arg) {}
-void		CacheRegisterSyscacheCallback(int cache, SyscacheCallbackFunction function, Datum arg) {}
+void		CacheRegisterSyscacheCallback(SysCacheIdentifier cache, SyscacheCallbackFunction function, Datum arg) {}
 Oid			GetUserId(void) { return 10; }
 Oid			get_role_oid(const char *role, bool missing_ok) { abort(); }
 bool		has_privs_of_role(Oid member, Oid role) { abort(); }
