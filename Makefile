@@ -8,15 +8,16 @@ DATA = $(call sources,sql/*--*.sql)
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
-	$(addprefix src/core/, generator.o backfill.o feed.o grant.o flake.o sparx.o ff1.o) \
+	$(addprefix src/core/, generator.o backfill.o issuer.o asker.o flake.o sparx.o ff1.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o activity.o clock.o attempt.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o client.o) \
-	$(addprefix src/lease/, table.o row.o record.o lease.o layout.o definition.o) \
-	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o backfill.o watermark.o loan.o reseed.o) \
-	$(addprefix src/named/, group.o state.o use.o call.o named.o snapshot.o) \
-	$(addprefix src/flake/, id.o fields.o text.o key.o seal.o prefix.o generator.o) \
+	$(addprefix src/catalog/, table.o row.o record.o publish.o layout.o definition.o prefix.o) \
+	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
+	$(addprefix src/named/, group.o state.o use.o call.o named.o restore.o) \
+	$(addprefix src/seal/, key.o seal.o) \
+	$(addprefix src/flake/, id.o parts.o text.o issue.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'

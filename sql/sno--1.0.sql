@@ -1694,7 +1694,7 @@ COMMENT ON COLUMN sno_catalog.sno_lease.home IS
 -- A dump has the rows.  In the restored database they are another holder's.
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 
--- The definitions of named generators (src/lease/definition.c).  No two may have the
+-- The definitions of named generators (src/catalog/definition.c).  No two may have the
 -- same ids, whatever the metabyte.  They belong to this server alone: the trigger
 -- drops what logical replication brings, and tells sessions of changes.
 
@@ -1765,7 +1765,7 @@ ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_change
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 
--- The layouts of ids of other systems (src/lease/layout.c).  Functions that read an id by
+-- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by
 -- its layout are immutable, so rows never change.  Users' own have numbers from 100 on.
 
 CREATE TABLE sno_catalog.sno_layout (
@@ -1859,7 +1859,7 @@ ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_truncated;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >= 100');
 
--- The prefixes of metabytes (src/flake/prefix.c).  They belong to this server alone, as the
+-- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, as the
 -- definitions of generators do.
 
 CREATE TABLE sno_catalog.sno_prefix (
@@ -1892,7 +1892,7 @@ ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
 
--- The keys that encrypt ids (src/flake/key.c).  Only functions read and write the table:
+-- The keys that encrypt ids (src/seal/key.c).  Only functions read and write the table:
 -- there are no grants and no policies, dumps leave it out, and the trigger refuses SQL and
 -- drops what logical replication brings.  Statistics, which some roles can read, would
 -- have secrets.

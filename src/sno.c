@@ -17,7 +17,7 @@
 #include "compat.h"
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "lease/lease.h"
+#include "catalog/publish.h"
 #include "shared/feed.h"
 #include "shared/grant.h"
 #include "shared/partition.h"

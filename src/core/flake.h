@@ -17,8 +17,8 @@
  * So word and id determine each other, and no id comes twice, because no word does.
  * src/README.md has the argument, F1 to F4.
  */
-#ifndef SNO_CORE_FLAKE_H
-#define SNO_CORE_FLAKE_H
+#ifndef SNO_FLAKE_H
+#define SNO_FLAKE_H
 
 #include "core/generator.h"
 
@@ -196,4 +196,4 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 	};
 }
 
-#endif							/* SNO_CORE_FLAKE_H */
+#endif							/* SNO_FLAKE_H */

@@ -8,11 +8,11 @@
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
  * What is decided here needs the state, the clock and the file of the table.
- * lease/lease.c acts on it.  Who may change a lease is told where it is kept: in
+ * catalog/publish.c acts on it.  Who may change a lease is told where it is kept: in
  * shared/partition.h and named/state.h.
  */
-#ifndef SNO_CORE_LEASE_H
-#define SNO_CORE_LEASE_H
+#ifndef SNO_LEASE_H
+#define SNO_LEASE_H
 
 #include "core/generator.h"
 
@@ -103,4 +103,4 @@ sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t
 	return unit >= l->attention ? SNO_LEASE_RENEW_EARLY : SNO_LEASE_ISSUE;
 }
 
-#endif							/* SNO_CORE_LEASE_H */
+#endif							/* SNO_LEASE_H */

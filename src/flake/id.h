@@ -9,7 +9,7 @@
 
 #include "fmgr.h"
 
-#include "lease/layout.h"
+#include "catalog/layout.h"
 
 /*
  * Three SQL functions that differ in the type of the ids.  body(fcinfo, type) is what

@@ -21,8 +21,8 @@
 #include "miscadmin.h"
 
 #include "generate/session.h"
-#include "lease/record.h"
-#include "lease/table.h"
+#include "catalog/record.h"
+#include "catalog/table.h"
 
 PG_FUNCTION_INFO_V1(sno_reseed);
 Datum

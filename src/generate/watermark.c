@@ -24,8 +24,8 @@
 
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "lease/record.h"
-#include "lease/table.h"
+#include "catalog/record.h"
+#include "catalog/table.h"
 #include "shared/feed.h"
 #include "type/fields.h"
 

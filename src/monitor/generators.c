@@ -23,8 +23,8 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "lease/definition.h"
-#include "lease/layout.h"
+#include "catalog/definition.h"
+#include "catalog/layout.h"
 #include "named/state.h"
 #include "shared/activity.h"
 #include "shared/clock.h"

@@ -6,7 +6,7 @@
  * of the database's space that the partition's number leads to.  It stays there until
  * the space goes to another database.  A group keeps session generators out of its partition.
  *
- * A definition (lease/definition.c) gives a name to a state: a partition, and a shard of
+ * A definition (catalog/definition.c) gives a name to a state: a partition, and a shard of
  * it.  The partition may be a layout of another system (core/flake.h), which has no place
  * in the array of partitions.  What was issued is known by the state, not by the name: here,
  * from its first use until the server stops, and in its row of sno_lease.  So

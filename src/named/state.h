@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "core/lease.h"
 #include "generate/wait.h"
-#include "lease/definition.h"
+#include "catalog/definition.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/shmem.h"

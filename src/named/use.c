@@ -35,9 +35,9 @@
 
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "lease/layout.h"
-#include "lease/lease.h"
-#include "lease/table.h"
+#include "catalog/layout.h"
+#include "catalog/publish.h"
+#include "catalog/table.h"
 #include "named/use.h"
 
 /* What the session's uses are found by: the beginning of each. */

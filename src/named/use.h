@@ -9,7 +9,7 @@
 
 #include "miscadmin.h"
 
-#include "lease/definition.h"
+#include "catalog/definition.h"
 #include "named/state.h"
 #include "shared/clock.h"
 #include "shared/feed.h"

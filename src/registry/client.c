@@ -3,7 +3,7 @@
  *		The registry client: the background worker that asks the registry.
  *
  * Sessions ask for it (shared/grant.c), and mark the space of their database.  It asks
- * the registry for all databases that are marked, and ends.  core/grant.h tells what a
+ * the registry for all databases that are marked, and ends.  core/asker.h tells what a
  * request says, and why.  Here is the order in which things are done:
  *
  *		the next token is on disk < the request is sent

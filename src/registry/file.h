@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "core/grant.h"
+#include "core/asker.h"
 #include "registry/place.h"
 
 /*

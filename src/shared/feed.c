@@ -2,7 +2,7 @@
  * feed.c
  *		What the transactions of a database issue, for readers of feeds.
  *
- * Each space has a feed: a promise and the issuers of all processes (core/feed.h), and
+ * Each space has a feed: a promise and the issuers of all processes (core/issuer.h), and
  * the transactions that are prepared.  The feed is made when the first id of a database
  * is issued, or the first watermark is asked for.  A process keeps its issuer when the
  * session ends, because a reader may have an older snapshot.

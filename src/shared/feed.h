@@ -2,15 +2,15 @@
  * feed.h
  *		What the transactions of a database issue, for readers of feeds.
  */
-#ifndef SNO_SHARED_FEED_H
-#define SNO_SHARED_FEED_H
+#ifndef SNO_FEED_H
+#define SNO_FEED_H
 
 #include "postgres.h"
 
 #include "utils/snapshot.h"
 
 #include "compat.h"
-#include "core/feed.h"
+#include "core/issuer.h"
 
 /*
  * The lowest unit that this transaction may use; SNO_NO_UNIT before sno_feed_unit()
@@ -44,4 +44,4 @@ extern uint64 sno_feed_lowest(Snapshot snapshot);
 extern SnoHolder *sno_feed_holders(int *count);
 extern void sno_feed_reset(void (*forget) (void *arg), void *arg);
 
-#endif							/* SNO_SHARED_FEED_H */
+#endif							/* SNO_FEED_H */

@@ -2,12 +2,12 @@
  * grant.h
  *		What the registry granted to a database, as its sessions see it.
  */
-#ifndef SNO_SHARED_GRANT_H
-#define SNO_SHARED_GRANT_H
+#ifndef SNO_GRANT_H
+#define SNO_GRANT_H
 
 #include "postgres.h"
 
-#include "core/grant.h"
+#include "core/asker.h"
 #include "shared/shmem.h"
 
 /* Where the registry client keeps what was granted, in the data folder. */
@@ -53,4 +53,4 @@ extern bool sno_grants_know_range(void);
 extern bool sno_grant_is_for_anybody(int partition);
 extern bool sno_registry_may_see(void);
 
-#endif							/* SNO_SHARED_GRANT_H */
+#endif							/* SNO_GRANT_H */

@@ -19,7 +19,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "core/feed.h"
+#include "core/issuer.h"
 #include "shared/prepared.h"
 #include "shared/shmem.h"
 

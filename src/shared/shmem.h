@@ -12,7 +12,7 @@
 #include "utils/dsa.h"
 
 #include "compat.h"
-#include "core/grant.h"
+#include "core/asker.h"
 #include "sno.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
@@ -46,7 +46,7 @@ typedef struct SnoSpace
 	dsa_pointer next;			/* in the list of all */
 	Oid			database;		/* InvalidOid if it is gone */
 	TransactionId incarnation;
-	pg_atomic_uint64 home;		/* see lease/record.c; 0 if it isn't known yet */
+	pg_atomic_uint64 home;		/* see catalog/record.c; 0 if it isn't known yet */
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
 

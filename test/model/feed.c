@@ -3,7 +3,7 @@
  *		Watermarks on models small enough to be explored whole: every order of the
  *		steps of transactions and readers, and of clock readings.  Prints TAP.
  *
- * core/feed.c and shared/feed.c run as they are.  Each atomic access is a step, and so
+ * core/issuer.c and shared/feed.c run as they are.  Each atomic access is a step, and so
  * is each lock, each look at what PostgreSQL knows of transactions, and each thing that
  * PostgreSQL does to them.  What is needed of PostgreSQL is below.
  *
@@ -52,10 +52,10 @@ static unsigned ahead(void);
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
-#include "core/feed.h"
+#include "core/issuer.h"
 #include "shared/clock.h"
 
-#include "../../src/core/feed.c"
+#include "../../src/core/issuer.c"
 
 /* What may have a mutant is interposed: the function below calls the real one. */
 static uint64 begin_issuer(SnoIssuer *issuer, SnoPromise *promise, uint64 now, SnoClock clock);

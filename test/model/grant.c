@@ -4,7 +4,7 @@
  *		requests and answers, losses of them, crashes, copies, failovers and clock
  *		readings.  Prints TAP.
  *
- * core/grant.c runs as it is.  registry.h is the registry.  A place is a folder in which
+ * core/asker.c runs as it is.  registry.h is the registry.  A place is a folder in which
  * one server runs, with one database.  It has the asker in a file, the asker as its
  * worker has it, and in memory what is in force.  The worker prepares a request, writes
  * the file, asks, writes the file, and publishes.  Each of that is a step, and between
@@ -50,7 +50,7 @@
 #include "registry.h"
 #include "explore.h"
 
-#include "../../src/core/grant.c"
+#include "../../src/core/asker.c"
 
 #define lengthof(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -122,7 +122,7 @@ static const struct
 	MUTANTS(ROW_OF)
 };
 
-/* Small forms of what core/grant.h has. */
+/* Small forms of what core/asker.h has. */
 typedef struct Range
 {
 	uint8_t		block,
@@ -420,7 +420,7 @@ renumber(void)
 	renumber_registry(&w.former, holders, tokens);
 }
 
-/* What core/grant.c gets and gives */
+/* What core/asker.c gets and gives */
 
 static SnoGrants
 large_grants(const Granted *g)

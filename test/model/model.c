@@ -125,11 +125,11 @@ static uint64 judge(const volatile void *address, uint64 word);
 #define SNO_COUNTER_BLOCK 2
 
 #include "core/flake.h"
-#include "lease/lease.h"
-#include "lease/record.h"
-#include "lease/layout.h"
-#include "lease/row.h"
-#include "lease/table.h"
+#include "catalog/publish.h"
+#include "catalog/record.h"
+#include "catalog/layout.h"
+#include "catalog/row.h"
+#include "catalog/table.h"
 #include "shared/attempt.h"
 #include "shared/clock.h"
 
@@ -192,13 +192,13 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 
 #define sno_generator_merge merge_row
 #define sno_generator_switch switch_side
-#include "../../src/lease/record.c"
+#include "../../src/catalog/record.c"
 #undef sno_generator_merge
 #undef sno_generator_switch
 
 #define sno_lease_half half
 #define sno_record_write write_row
-#include "../../src/lease/lease.c"
+#include "../../src/catalog/publish.c"
 
 #define sno_clock_unit read_clock
 /* There is no registry: these aren't called. */

@@ -5,7 +5,7 @@
  *
  *		simulation SEED IDS
  *
- * All of src/core, src/shared, src/generate and src/lease runs as it is, but for the
+ * All of src/core, src/shared, src/generate and src/catalog runs as it is, but for the
  * definitions of named generators.  What they need of PostgreSQL is here, as little
  * of it as will do: pages in memory, WAL that is lost beyond what was flushed, a
  * lock on each table of leases, clocks that step.
@@ -36,9 +36,9 @@
  */
 #define _GNU_SOURCE
 
-#include "../../src/lease/row.c"
-#include "../../src/lease/record.c"
-#include "../../src/lease/table.c"
+#include "../../src/catalog/row.c"
+#include "../../src/catalog/record.c"
+#include "../../src/catalog/table.c"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -63,8 +63,8 @@
 
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "lease/definition.h"
-#include "lease/lease.h"
+#include "catalog/definition.h"
+#include "catalog/publish.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"

@@ -1,7 +1,7 @@
 
 # A simulation of servers that share a registry, driven by random numbers.  The
 # registry is real: its function that answers at a given time, in a server.  The
-# servers are simulated, and do what src/core/grant.c does:
+# servers are simulated, and do what src/core/asker.c does:
 #
 # - Their clocks are skewed, and step by up to ten times the longest grant.
 # - They crash, and go on from their files; a file is also set back to an old state.

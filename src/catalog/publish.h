@@ -1,16 +1,16 @@
 /*
- * lease.h
+ * publish.h
  *		A lease that is held: written, flushed and published.
  */
-#ifndef SNO_LEASE_H
-#define SNO_LEASE_H
+#ifndef SNO_PUBLISH_H
+#define SNO_PUBLISH_H
 
 #include "postgres.h"
 
 #include "utils/rel.h"
 
 #include "core/lease.h"
-#include "lease/record.h"
+#include "catalog/record.h"
 #include "sno.h"
 
 extern int	sno_lease_duration; /* s */
@@ -29,4 +29,4 @@ extern void sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half);
 extern char *sno_lease_subject(int partition);
 extern void sno_lease_quietly(void (*renew) (void *), void *arg, int partition);
 
-#endif							/* SNO_LEASE_H */
+#endif							/* SNO_PUBLISH_H */

@@ -58,8 +58,8 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "lease/record.h"
-#include "lease/row.h"
+#include "catalog/record.h"
+#include "catalog/row.h"
 #include "registry/place.h"
 #include "type/fields.h"
 

@@ -16,7 +16,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "lease/table.h"
+#include "catalog/table.h"
 #include "simd/codec.h"
 #include "type/fields.h"
 

@@ -1,5 +1,5 @@
 /*
- * generator.c
+ * issue.c
  *		Generators of ids of other systems: sno_create_flake(), sno_flake(),
  *		sno_flake_uuid(), sno_flake_bytea(), sno_flake_advance().
  *
@@ -14,7 +14,7 @@
 
 #include "core/sparx.h"
 #include "flake/id.h"
-#include "flake/key.h"
+#include "seal/key.h"
 #include "named/call.h"
 #include "shared/partition.h"
 

@@ -31,8 +31,8 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 
-#include "lease/row.h"
-#include "lease/table.h"
+#include "catalog/row.h"
+#include "catalog/table.h"
 
 /* A tuple as sno_row_insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)

@@ -1,5 +1,5 @@
 /*
- * feed.h
+ * issuer.h
  *		The protocol of watermarks: who issues from which unit on, and what readers
  *		were promised.
  *
@@ -15,8 +15,8 @@
  * W1 to W5 of src/README.md are the rules.  This is as pure as the generator, so
  * test/model/feed.c explores it in all orders of its steps.
  */
-#ifndef SNO_FEED_H
-#define SNO_FEED_H
+#ifndef SNO_ISSUER_H
+#define SNO_ISSUER_H
 
 #include "sno.h"
 
@@ -79,4 +79,4 @@ extern void sno_promise_move_on(SnoPromise *promise, uint64_t exhausted);
 extern bool sno_promise_is_broken(const SnoPromise *promise);
 extern void sno_promise_forget(SnoPromise *promise);
 
-#endif							/* SNO_FEED_H */
+#endif							/* SNO_ISSUER_H */

@@ -1,5 +1,5 @@
 /*
- * backfill.c
+ * at.c
  *		sno_generate_at(): ids of given times, in any order.
  *
  * They come from partitions that are leased for this purpose, and never again for

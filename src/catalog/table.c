@@ -40,7 +40,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "lease/table.h"
+#include "catalog/table.h"
 
 static const Oid column_types[SNO_TABLE_COLUMNS] = {
 	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT8OID, INT8OID, INT4OID,

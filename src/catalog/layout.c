@@ -24,8 +24,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "lease/layout.h"
-#include "lease/table.h"
+#include "catalog/layout.h"
+#include "catalog/table.h"
 
 enum
 {

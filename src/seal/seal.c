@@ -21,7 +21,7 @@
 #include "compat.h"
 #include "core/ff1.h"
 #include "core/sparx.h"
-#include "flake/key.h"
+#include "seal/key.h"
 #include "simd/codec.h"
 #include "type/fields.h"
 

@@ -1,5 +1,5 @@
 /*
- * grant.h
+ * asker.h
  *		What a registry grants to a database, and how the database asks for it.
  *
  * Servers that share a registry (sno_registry) never issue the same id, because each
@@ -22,8 +22,8 @@
  *	  it, says so.  The asker then asks as another holder.  Until that gets its
  *	  blocks, the old ones last: the registry closes what it may have granted.
  */
-#ifndef SNO_CORE_GRANT_H
-#define SNO_CORE_GRANT_H
+#ifndef SNO_ASKER_H
+#define SNO_ASKER_H
 
 #include <stddef.h>
 
@@ -92,4 +92,4 @@ extern bool sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next);
 extern void sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks);
 extern bool sno_grants_are_valid(const SnoGrants *blocks);
 
-#endif							/* SNO_CORE_GRANT_H */
+#endif							/* SNO_ASKER_H */

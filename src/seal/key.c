@@ -31,9 +31,9 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "flake/key.h"
-#include "lease/definition.h"
-#include "lease/table.h"
+#include "seal/key.h"
+#include "catalog/definition.h"
+#include "catalog/table.h"
 
 #define TABLE	"sno_key"
 

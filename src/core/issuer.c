@@ -1,8 +1,8 @@
 /*
- * feed.c
+ * issuer.c
  *		The protocol of watermarks; src/README.md states its rules W1 to W5.
  */
-#include "core/feed.h"
+#include "core/issuer.h"
 
 /* Never lower a unit that only rises.  Returns what it is then. */
 static uint64_t

@@ -1,8 +1,8 @@
 /*
- * grant.c
+ * asker.c
  *		What a registry grants to a database, and how the database asks for it.
  */
-#include "core/grant.h"
+#include "core/asker.h"
 
 /*
  * Before each request.  `holder` and `next` are random and not 0; they are used if the

@@ -1,5 +1,5 @@
 /*
- * fields.c
+ * parts.c
  *		What an id of another system holds, as SQL values: its parts, ids made of
  *		parts, and the first and the last id of a time.
  */

@@ -1,5 +1,5 @@
 /*
- * snapshot.c
+ * restore.c
  *		Snapshots of named generators, taken and restored.
  *
  * generate/snapshot.h has their form.  As in the Go package, a key that is missing or
@@ -16,7 +16,7 @@
 #include "utils/numeric.h"
 
 #include "generate/snapshot.h"
-#include "lease/definition.h"
+#include "catalog/definition.h"
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"

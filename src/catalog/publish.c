@@ -1,5 +1,5 @@
 /*
- * lease.c
+ * publish.c
  *		A lease that is held: written, flushed and published.
  *
  * Sessions, named generators and backfill all lease this way.  src/README.md has
@@ -20,7 +20,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 
-#include "lease/lease.h"
+#include "catalog/publish.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
 
