@@ -470,7 +470,7 @@ BEGIN
     IF EXISTS (SELECT FROM sno_registry.settings) THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = 'this database has a registry already',
-            DETAIL = 'Its settings can''t be changed, because servers rely on what it granted.';
+            DETAIL = 'Its settings cannot be changed, because servers rely on what it granted.';
     END IF;
 
     INSERT INTO sno_registry.settings (first, last, longest, lossless, share, home, timeline)

@@ -214,7 +214,7 @@ init(void)
 	guard(&partitions);
 	DefineCustomStringVariable("sno.partitions",
 							   "Sets the range of partitions in which ids may be issued.",
-							   "Servers that generate at the same time need ranges that don't overlap.",
+							   "Servers that generate at the same time need ranges that do not overlap.",
 							   &partitions_setting,
 							   "0-65535",
 							   PGC_SUSET,
@@ -226,7 +226,7 @@ init(void)
 
 	DefineCustomIntVariable("sno.lease_duration",
 							"Sets how far ahead of the clock a session reserves the right to issue ids.",
-							"A server that restarts leaves partitions alone whose leases aren't over.",
+							"A server that restarts leaves partitions alone whose leases are not over.",
 							&sno_lease_duration,
 							60, 1, 86400,
 							PGC_SIGHUP,

@@ -152,7 +152,7 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("generator \"%s\" has no valid layout", name),
-				 errdetail("Layout %d is not in table \"%s\", or doesn't have the nodes of the generator.",
+				 errdetail("Layout %d is not in table \"%s\", or does not have the nodes of the generator.",
 						   definition->partition - SNO_PARTITION_MAX, SNO_LAYOUT_TABLE),
 				 errhint("Add the row of the layout again, or drop the generator.")));
 	return found ? SNO_DEFINITION_FOUND : SNO_DEFINITION_NONE;
@@ -320,7 +320,7 @@ choose_partition(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no partition can be chosen"),
-				 errdetail("Parameter \"sno.registry\" is set, and the registry doesn't know named generators."),
+				 errdetail("Parameter \"sno.registry\" is set, and the registry does not know named generators."),
 				 errhint("Pass a partition that the registry leaves out, and that no other server has.")));
 	choose_alone();
 	sno_space_enter();
@@ -445,7 +445,7 @@ refuse_conflict(const char *name, const SnoDefinition *d)
 			 errdetail("Generator \"%s\" has partition %d and sequences from %lld to %lld.",
 					   o.name, d->partition, (long long) o.shard.min, (long long) o.shard.max),
 			 sno_is_flake(d) ? errhint("Choose another node.") :
-			 errhint("Choose another partition, or bounds that don't overlap.")));
+			 errhint("Choose another partition, or bounds that do not overlap.")));
 }
 
 #define INSERT_DEFINITION \
@@ -491,7 +491,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("name and bounds of a generator can't be null")));
+				 errmsg("name and bounds of a generator cannot be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	check_name(name);
 	d.shard = (SnoShard) {PG_GETARG_INT32(2), PG_GETARG_INT32(3)};

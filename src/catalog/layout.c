@@ -235,7 +235,7 @@ sno_layout_changed(PG_FUNCTION_ARGS)
 	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a layout can't be changed or deleted"),
+				 errmsg("a layout cannot be changed or deleted"),
 				 errdetail("Indexes may depend on what functions made of it."),
 				 errhint("Add another layout.")));
 	if (IsLogicalWorker())

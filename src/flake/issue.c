@@ -181,7 +181,7 @@ check_nodes(const SnoNamedLayout *layout, int64 node, int64 nodes)
 	if (nodes < 1 || nodes > last + 1 - node || sno_flake_size(&layout->layout, nodes) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("a generator can't have %lld nodes of layout \"%s\" from %lld on",
+				 errmsg("a generator cannot have %lld nodes of layout \"%s\" from %lld on",
 						(long long) nodes, layout->name, (long long) node),
 				 layout->layout.unit == 0 ?
 				 errdetail("One that counts has a single node.") :
@@ -196,7 +196,7 @@ use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
 	if (layout->type != SNO_FLAKE_BIGINT)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("ids of layout \"%s\" can't be sealed", layout->name),
+				 errmsg("ids of layout \"%s\" cannot be sealed", layout->name),
 				 errdetail("Only ids of type bigint can be.")));
 	sno_key_hold(key);
 	strlcpy(d->key, key, NAMEDATALEN);
@@ -217,7 +217,7 @@ sno_create_flake(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("name, layout and number of nodes of a generator can't be null")));
+				 errmsg("name, layout and number of nodes of a generator cannot be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	layout = *sno_layout_by_name(PG_GETARG_TEXT_PP(1));
 	nodes = PG_GETARG_INT32(3);

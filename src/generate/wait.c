@@ -144,8 +144,8 @@ give_up(const SnoWait *wait)
 					 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 sno_is_registered() ?
-					 errhint("End sessions that don't generate any more, or let the registry grant more.") :
-					 errhint("Widen \"sno.partitions\", or end sessions that don't generate any more.")));
+					 errhint("End sessions that do not generate any more, or let the registry grant more.") :
+					 errhint("Widen \"sno.partitions\", or end sessions that do not generate any more.")));
 			break;
 		case SNO_REGISTERED:
 			ereport(ERROR,

@@ -184,7 +184,7 @@ check_layouts(const Check *c)
 	sno_definition_visit(NULL, note_end, &ends);
 	if (ends.unknown != NULL)
 		report(c, "layouts", false,
-			   psprintf("The layout of generator \"%s\" can't be looked up.", ends.unknown),
+			   psprintf("The layout of generator \"%s\" cannot be looked up.", ends.unknown),
 			   "Table \"" SNO_LAYOUT_TABLE "\" is locked or altered, or its row was lost.");
 	else if (ends.name == NULL)
 		report(c, "layouts", true,
@@ -218,10 +218,10 @@ check_leases(const Check *c)
 
 	if (c->error != NULL)
 		report(c, "leases", false,
-			   psprintf("Leases can't be written: %s", c->error->message), c->error->hint);
+			   psprintf("Leases cannot be written: %s", c->error->message), c->error->hint);
 	else if (c->locked)
 		report(c, "leases", false,
-			   "Leases can't be written: table \"" SNO_TABLE_NAME "\" is locked.",
+			   "Leases cannot be written: table \"" SNO_TABLE_NAME "\" is locked.",
 			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction.");
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
@@ -231,7 +231,7 @@ check_leases(const Check *c)
 		report(c, "leases",
 			   GetCurrentTimestamp() - j->failed_at > sno_lease_duration * USECS_PER_SEC,
 			   last_failure(j),
-			   "Remove the cause that the message names. A session whose lease can't be renewed before it is over gets an error.");
+			   "Remove the cause that the message names. A session whose lease cannot be renewed before it is over gets an error.");
 }
 
 static void
@@ -244,7 +244,7 @@ check_partitions(const Check *c)
 		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
 					sno_partition_range.first, sno_partition_range.last,
 					t.owned, t.parked, t.resting, t.free),
-		   "Widen \"sno.partitions\", or end sessions that don't generate any more.");
+		   "Widen \"sno.partitions\", or end sessions that do not generate any more.");
 }
 
 /*
@@ -255,7 +255,7 @@ static void
 check_holders(const Check *c)
 {
 	if (c->error != NULL || c->locked)
-		report(c, "holders", false, "The leases can't be read.", "See item \"leases\".");
+		report(c, "holders", false, "The leases cannot be read.", "See item \"leases\".");
 	else
 		report(c, "holders", true, c->survey.others == 0 ?
 			   "No other holder's lease is active." :

@@ -28,7 +28,7 @@
 #include "named/group.h"
 #include "shared/partition.h"
 
-StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c can't follow a list of groups");
+StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c cannot follow a list of groups");
 
 static dsa_pointer *
 list_of(int partition)

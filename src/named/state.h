@@ -48,7 +48,7 @@ typedef struct SnoNamedState
 	SnoCounters counters;
 } SnoNamedState;
 
-StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c can't follow a list of states");
+StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c cannot follow a list of states");
 
 /* Ids that a generator can issue in a unit. */
 static inline int

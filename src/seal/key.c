@@ -176,7 +176,7 @@ sno_create_key(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("name of a key can't be null")));
+				 errmsg("name of a key cannot be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
 		ereport(ERROR,
@@ -257,6 +257,6 @@ sno_key_changed(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(NULL);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" can't be changed by SQL", TABLE),
+			 errmsg("table \"%s\" cannot be changed by SQL", TABLE),
 			 errhint("Use sno_create_key() and sno_drop_key().")));
 }

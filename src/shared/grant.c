@@ -66,7 +66,7 @@ sno_grant_check_setting(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("parameter \"%s\" is empty, but this server has grants of a registry",
 						"sno.registry"),
-				 errdetail("Other servers may use the partitions that the registry didn't grant."),
+				 errdetail("Other servers may use the partitions that the registry did not grant."),
 				 errhint("Set \"sno.registry\". If no other server uses the registry any more, remove the file \"%s\" from the data directory.",
 						 SNO_GRANTS_FILE)));
 	setting_is_checked = true;

@@ -167,7 +167,7 @@ wait_until(
 	});
 like(
 	check_of('leases'),
-	qr/^f\|Leases can't be written: table "sno_lease" of extension "sno" was altered$/,
+	qr/^f\|Leases cannot be written: table "sno_lease" of extension "sno" was altered$/,
 	'sno_check() tells what is wrong with the table');
 $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
@@ -195,7 +195,7 @@ $session->query_safe(
 );
 like(
 	check_of('layouts'),
-	qr/^f\|The layout of generator "flake" can't be looked up\.$/,
+	qr/^f\|The layout of generator "flake" cannot be looked up\.$/,
 	'sno_check() tells that layouts are locked');
 is(show('layout, node_first', "name = 'flake'"),
 	'|7', 'sno_generators() does not wait for them');
