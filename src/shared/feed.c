@@ -42,7 +42,7 @@
 #include "shared/prepared.h"
 #include "shared/shmem.h"
 
-struct SnoFeed
+typedef struct SnoFeed
 {
 	SnoPromise	promise;
 	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
@@ -56,8 +56,12 @@ struct SnoFeed
 	RelFileNumber file;			/* of the table that the row was written to */
 	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
 
+	/* Of the space, when a session attached last. */
+	uint32		former;
+	uint32		life;
+
 	SnoIssuer	issuer[FLEXIBLE_ARRAY_MEMBER];	/* by the number of the process */
-};
+} SnoFeed;
 
 /* How far ahead of the clock the row is written: for a second. */
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
@@ -72,24 +76,55 @@ static SnoIssuer *issuer;
 /* The unit from which the transaction issues, as this process told its issuer. */
 static uint64 told = SNO_NO_UNIT;
 
+/* Forget all of a database that is gone. */
+static void
+clear_feed(SnoFeed *f)
+{
+	sno_prepared_clear(&f->prepared);
+	sno_promise_forget(&f->promise);
+	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
+}
+
+/*
+ * The space may have gone to another database, or to one whose table hasn't the row that was
+ * written, though what was promised stays so.  Then no session has attached since.  The
+ * space's lock is held.
+ */
+static void
+follow_space(SnoFeed *f)
+{
+	if (f->former != sno_space->former)
+		clear_feed(f);
+	if (f->former != sno_space->former || f->life != sno_space->life)
+	{
+		pg_atomic_write_u64(&f->covered, 0);
+		pg_atomic_write_u32(&f->past_known, 0);
+	}
+	f->former = sno_space->former;
+	f->life = sno_space->life;
+}
+
 /* The feed of the space that this session has entered, made if there is none. */
 static SnoFeed *
 have_feed(void)
 {
-	dsa_pointer place;
+	SnoFeed    *f;
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	if (!DsaPointerIsValid(sno_space->feed))
 	{
-		place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuer) +
-							  ProcGlobal->allProcCount * sizeof(SnoIssuer));
-		sno_shmem_init_lock(&((SnoFeed *) dsa_get_address(sno_area, place))->lock);
-		sno_shmem_init_lock(&((SnoFeed *) dsa_get_address(sno_area, place))->writing);
+		dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuer) +
+										  ProcGlobal->allProcCount * sizeof(SnoIssuer));
+
+		f = dsa_get_address(sno_area, place);
+		sno_shmem_init_lock(&f->lock);
+		sno_shmem_init_lock(&f->writing);
 		sno_space->feed = place;
 	}
-	place = sno_space->feed;
+	f = dsa_get_address(sno_area, sno_space->feed);
+	follow_space(f);
 	LWLockRelease(&sno_space->lock);
-	return dsa_get_address(sno_area, place);
+	return f;
 }
 
 /* In a parallel worker: will its leader end what the worker tells? */
@@ -236,28 +271,6 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 		feed->file = file;
 	}
 	LWLockRelease(&feed->writing);
-}
-
-/* Forget all of a database that is gone. */
-void
-sno_feed_clear(SnoFeed *f)
-{
-	sno_prepared_clear(&f->prepared);
-	sno_promise_forget(&f->promise);
-	pg_atomic_write_u64(&f->covered, 0);
-	pg_atomic_write_u32(&f->past_known, 0);
-	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
-}
-
-/*
- * The database may be another one, whose table hasn't the row that was written.  No session
- * uses the feed.  What was promised stays so.
- */
-void
-sno_feed_begin_life(SnoFeed *f)
-{
-	pg_atomic_write_u64(&f->covered, 0);
-	pg_atomic_write_u32(&f->past_known, 0);
 }
 
 /* This transaction is about to be prepared. */

@@ -26,12 +26,8 @@ typedef struct SnoHolder
 	uint64		since;			/* it issues from this unit on */
 } SnoHolder;
 
-typedef struct SnoFeed SnoFeed;
-
 extern void sno_feed_init(void);
-extern void sno_feed_clear(SnoFeed *f);
 extern void sno_feed_attach(void);
-extern void sno_feed_begin_life(SnoFeed *f);
 extern uint64 sno_feed_unit(void);
 extern bool sno_feed_move_on(uint64 exhausted);
 extern bool sno_feed_knows_past(void);

@@ -32,7 +32,8 @@
  * A session that finds no space of its database gives back what the spaces of databases
  * that are gone have: blocks of partitions, groups and states of named generators.  Such
  * a space itself stays in the list, with its feed, and is used again for another
- * database, in a new life in which nothing is known.
+ * database, in a new life in which nothing is known.  The feed follows when a session
+ * attaches to it (feed.c).
  *
  * Locking: the header's lock protects its own fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
@@ -57,7 +58,6 @@
 #include "utils/syscache.h"
 
 #include "shared/activity.h"
-#include "shared/feed.h"
 #include "shared/shmem.h"
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
@@ -65,7 +65,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	11
+#define SNO_SHMEM_VERSION	12
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -274,8 +274,6 @@ clear_space(SnoSpace *space)
 		free_list(&space->groups[i], 0);
 	free_list(&space->states, SNO_STATE_LINK);
 	pg_atomic_write_u64(&space->allocated, 0);
-	if (DsaPointerIsValid(space->feed))
-		sno_feed_clear(dsa_get_address(sno_area, space->feed));
 	clear_grants(space);
 	space->database = InvalidOid;
 }
@@ -285,6 +283,7 @@ clear_space(SnoSpace *space)
  * each space is looked at again under it.
  */
 static void
+	space->former++;
 clear_orphans(void)
 {
 	for (SnoSpace *space = first_space(); space != NULL; space = space_at(space->next))
@@ -328,8 +327,6 @@ begin_life(SnoSpace *space)
 	if (++header->lives == 0)
 		header->lives = 1;
 	space->life = header->lives;
-	if (DsaPointerIsValid(space->feed))
-		sno_feed_begin_life(dsa_get_address(sno_area, space->feed));
 }
 
 static void

@@ -57,6 +57,7 @@ typedef struct SnoSpace
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
 													 * named generators */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
+	uint32		former;			/* databases that had it before */
 	dsa_pointer states;			/* of all of them */
 	pg_atomic_uint64 allocated; /* bytes of blocks, groups and states */
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */
