@@ -48,7 +48,7 @@ sno_generate_at(PG_FUNCTION_ARGS)
 	Sno		   *id = palloc(SNO_SIZE);
 
 	sno_assemble(id, SNO_WORD_TIME(word), meta,
-				 sno_partition_number(sno_session_partition[SNO_FOR_BACKFILL]),
+				 sno_partition_number(sno_owned[SNO_FOR_BACKFILL]),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
 }

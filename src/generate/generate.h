@@ -23,7 +23,7 @@
 static inline uint64
 sno_generate_next(void)
 {
-	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
 
 	if (likely(p != NULL && sno_partition_owned(p)))
 	{

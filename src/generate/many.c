@@ -60,7 +60,7 @@ begin_run(Run *run, int64 tick, int meta)
 {
 	uint64		word = sno_generate_next();
 
-	run->p = sno_session_partition[SNO_FOR_CLOCK];
+	run->p = sno_owned[SNO_FOR_CLOCK];
 	run->time = SNO_WORD_TIME(word);
 	run->tick = tick;
 	sno_assemble(&run->id, run->time, meta, sno_partition_number(run->p),

@@ -1,24 +1,19 @@
 /*
  * session.c
- *		The partitions of a session, from its first id to its end.
+ *		How a session leases partitions, and issues from them.
  *
- * A session owns at most one partition for each purpose: one for the clock and one
- * for backfill.  Each has a lease.  What sno_session_next() does next depends on the
+ * A session owns at most one partition for each purpose (owned.c).  Each has a lease.  What sno_session_next() does next depends on the
  * lease, the clock and the table's file alone, see sno_lease_task(): write a row,
  * publish its ceiling, or issue an id.  If the partition can't issue one, the
  * session moves on to another: one that is parked, or one that it leases anew.
  *
  * A partition that the session reserved and then failed to lease remains its own,
  * with a ceiling that lets it issue nothing.  The next call goes on there.
- *
- * What the session can't use any more it gives up before it waits, because others
- * may be waiting for it: those that use a named generator, say.
  */
 #include "postgres.h"
 
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
 #include "utils/memutils.h"
 
 #include "generate/session.h"
@@ -39,26 +34,13 @@
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
 
-SnoPartition *sno_session_partition[2];
-
-/* The session generator's state word when its unit was exhausted; counted once. */
+/* Where a unit was exhausted last, and the state word then: it is counted once. */
+static const SnoPartition *exhausted;
 static uint64 exhausted_word;
 
 /* New leases that this session may take now, as counted at a monotonic µs. */
 static int	leases_left = LEASE_BURST;
 static int64 leases_counted_at;
-
-static void
-end_session(int code, Datum arg)
-{
-	for (int purpose = 0; purpose < 2; purpose++)
-	{
-		if (sno_session_partition[purpose] != NULL)
-			sno_partition_park(sno_session_partition[purpose]);
-		sno_session_partition[purpose] = NULL;
-	}
-	sno_activity_end();
-}
 
 /* Open the table of leases.  Waits sno.max_wait at most, then raises 55P03. */
 Relation
@@ -95,103 +77,27 @@ sno_session_know_past(void)
 	sno_table_close(rel);
 }
 
-/* At the first id of a session, at least, of whatever generator. */
-void
-sno_session_begin(void)
-{
-	static bool begun = false;
-
-	if (begun)
-		return;
-	sno_space_enter();
-	sno_activity_begin();
-	before_shmem_exit(end_session, (Datum) 0);
-	begun = true;
-}
-
 /*
- * The same, for a session that wants partitions of its own.  Raises an error if it
- * isn't known which ones it may use.
+ * May the session stay in its partition to lease it in this unit?  If so, *ceiling is up to
+ * where: for the clock from now on, and at least as long as memory knows of, because that
+ * row may be lost, but no longer than granted; for given times, to the end of the epoch.
  */
-void
-sno_session_begin_own(void)
-{
-	sno_partition_check_setting();
-	sno_grant_check_setting();
-	sno_session_begin();
-	if (sno_my_activity->partition == SNO_NAMED_ONLY)
-		sno_my_activity->partition = -1;
-}
-
-/* The next sequence of the session generator, 0 if it has no partition. */
-static uint32
-clock_sequence(void)
-{
-	const SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
-
-	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
-}
-
-/*
- * Go on in another partition, or in none (NULL).  `left` is the clock_sequence() of
- * before: it counts the ids issued there.
- */
-static void
-enter_partition(SnoPurpose purpose, SnoPartition *p, uint32 left)
-{
-	sno_session_partition[purpose] = p;
-	if (purpose == SNO_FOR_BACKFILL)
-		return;
-	exhausted_word = 0;
-	sno_my_activity->partition = p == NULL ? -1 : sno_partition_number(p);
-	sno_counters_go_on(&sno_my_activity->own, left, clock_sequence());
-}
-
-static void
-give_up_partition(SnoPurpose purpose, void (*give_back) (SnoPartition *))
-{
-	uint32		left = clock_sequence();
-
-	give_back(sno_session_partition[purpose]);
-	enter_partition(purpose, NULL, left);
-}
-
-/* May the session go on issuing in its partition? */
-static bool
-may_issue_in(const SnoPartition *p)
-{
-	return sno_partition_owned(p) && sno_partition_usable(p);
-}
-
-/* Give up the partitions of this session that it can't use any more. */
-void
-sno_session_release_unusable(void)
-{
-	for (int purpose = 0; purpose < 2; purpose++)
-		if (sno_session_partition[purpose] != NULL &&
-			!may_issue_in(sno_session_partition[purpose]))
-			give_up_partition(purpose, sno_partition_park);
-}
-
-/*
- * Up to where to lease a partition in this unit: for the clock from now on, and at least
- * as long as memory knows of, because that row may be lost, but no longer than granted;
- * for backfill, to the end of the epoch.  0 if nothing was granted there.
- */
-static uint64
-next_ceiling(const SnoPartition *p, uint64 unit)
+static SnoStay
+next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 {
 	SnoGrant	limits;
+	SnoStay		stay;
 
 	if (sno_is_registered())
 		sno_grant_renew();
 	else
 		/* It may have been set, and this session not have seen it. */
 		sno_grant_check_setting_again();
-	if (!sno_partition_limits(p, &limits))
-		return 0;
-	return p->is_backfill ? SNO_UNIT_MAX :
-		Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
+	stay = sno_partition_may_stay(p, unit, &limits);
+	if (stay == SNO_STAY)
+		*ceiling = !sno_partition_rules(p)->by_clock ? SNO_UNIT_MAX :
+			Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
+	return stay;
 }
 
 /* Write the row of a lease of a whole partition.  False if another holder leases it, too. */
@@ -206,19 +112,19 @@ write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
 }
 
 /*
- * Write the row of a lease for the session's partition.  If another holder leases the
- * partition too, if it isn't granted any more, or if sno_reseed() revoked it before the
- * table was open, the session gives it up.
+ * Write the row of a lease for the session's partition.  The session leaves it if another
+ * holder leases it, too, if it isn't granted any more, or if sno_reseed() revoked it before
+ * the table was open.
  */
 static SnoObstacle
 write_session_lease(SnoPurpose purpose, uint64 unit)
 {
-	SnoPartition *p = sno_session_partition[purpose];
-	uint64		ceiling = next_ceiling(p, unit);
-	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+	SnoPartition *p = sno_owned[purpose];
+	uint64		ceiling;
+	SnoStay		stay = next_ceiling(p, unit, &ceiling);
 	Relation	rel;
 
-	if (ceiling != 0 && ceiling < unit)
+	if (stay == SNO_STAY && ceiling < unit)
 	{
 		sno_grant_ask();
 		return SNO_NO_GRANT;
@@ -226,22 +132,16 @@ write_session_lease(SnoPurpose purpose, uint64 unit)
 	rel = sno_table_open();
 	if (rel == NULL)
 		return SNO_TABLE_LOCKED;
-	if (ceiling == 0 || !sno_partition_owned(p))
-	{
-		/* If it were parked, we would take it again. */
-		give_up_partition(purpose, sno_partition_abandon);
-		obstacle = SNO_CLASH;
-	}
-	else if (!write_whole(rel, p, ceiling))
-	{
-		give_up_partition(purpose, sno_partition_abandon);
-		obstacle = SNO_CLASH;
-	}
-	else if (purpose == SNO_FOR_BACKFILL)
+	if (stay == SNO_STAY && (!sno_partition_owned(p) || !write_whole(rel, p, ceiling)))
+		stay = SNO_ABANDON;
+	/* If it were parked that nobody may use, we would take it again. */
+	if (stay != SNO_STAY)
+		sno_owned_leave(purpose, stay);
+	else if (!sno_purpose_rules[purpose].by_clock)
 		/* A row to the end of the epoch must not stay without its ceiling. */
 		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 	sno_table_close(rel);
-	return obstacle;
+	return stay == SNO_STAY ? SNO_NO_OBSTACLE : SNO_CLASH;
 }
 
 /* Write the next lease, without waiting for its flush. */
@@ -249,10 +149,11 @@ static void
 renew_session_early(void *arg)
 {
 	uint64		now = *(uint64 *) arg;
-	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
+	uint64		ceiling;
 
 	/* As long as the grant isn't renewed, the lease can't be either. */
-	if (next_ceiling(p, now) <= p->generator.ceiling)
+	if (next_ceiling(p, now, &ceiling) != SNO_STAY || ceiling <= p->generator.ceiling)
 		return;
 	if (write_session_lease(SNO_FOR_CLOCK, now) == SNO_NO_OBSTACLE)
 		sno_lease_flush_later(&p->lease, &p->generator);
@@ -289,7 +190,7 @@ has_grants(SnoPurpose purpose, uint64 unit)
 	if (!sno_is_registered())
 		return true;
 	usable = sno_partition_ranges();
-	granted = purpose == SNO_FOR_BACKFILL && usable.holder != 0;
+	granted = !sno_purpose_rules[purpose].by_clock && usable.holder != 0;
 	for (int i = 0; i < usable.count; i++)
 		granted = granted || sno_grant_covers(&usable.grant[i], unit);
 	if (!granted)
@@ -301,7 +202,7 @@ has_grants(SnoPurpose purpose, uint64 unit)
 static SnoObstacle
 reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 {
-	uint32		left = clock_sequence();
+	uint32		left = sno_owned_sequence();
 	MemoryContext context,
 				caller;
 	SnoSurvey	survey;
@@ -309,25 +210,25 @@ reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 
 	if (!has_grants(purpose, unit))
 		return SNO_NO_GRANT;
-	if (purpose == SNO_FOR_CLOCK && !may_lease())
+	if (sno_purpose_rules[purpose].by_clock && !may_lease())
 		return SNO_TOO_FAST;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds", ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);
 	sno_record_survey(rel, unit, &survey);
 	survey.bounds.defined = sno_definition_partitions();
-	p = sno_partition_reserve(sno_session_partition[purpose], unit, &survey.bounds,
+	p = sno_partition_reserve(sno_owned[purpose], unit, &survey.bounds,
 							  survey.holder, purpose);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	if (p == NULL)
 	{
-		if (purpose == SNO_FOR_BACKFILL)
+		if (!sno_purpose_rules[purpose].by_clock)
 			return SNO_NO_BACKFILL;
 		if (sno_is_registered())
 			sno_grant_ask_more(unit);
 		return SNO_NO_PARTITION;
 	}
-	enter_partition(purpose, p, left);
+	sno_owned_enter(purpose, p, left);
 	return SNO_NO_OBSTACLE;
 }
 
@@ -339,17 +240,16 @@ reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 static SnoObstacle
 move_on(SnoPurpose purpose, uint64 unit)
 {
-	uint32		left = clock_sequence();
+	uint32		left = sno_owned_sequence();
 	SnoObstacle obstacle;
 	SnoPartition *p;
 	Relation	rel;
 
-	PreventCommandDuringRecovery(purpose == SNO_FOR_CLOCK ? "sno_generate()" :
-								 "sno_generate_at()");
-	p = sno_partition_exchange(sno_session_partition[purpose], unit, purpose);
+	PreventCommandDuringRecovery(sno_purpose_rules[purpose].function);
+	p = sno_partition_exchange(sno_owned[purpose], unit, purpose);
 	if (p != NULL)
 	{
-		enter_partition(purpose, p, left);
+		sno_owned_enter(purpose, p, left);
 		return SNO_NO_OBSTACLE;
 	}
 	rel = sno_table_open();
@@ -364,13 +264,13 @@ move_on(SnoPurpose purpose, uint64 unit)
 static SnoObstacle
 lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 {
-	SnoPartition *p = sno_session_partition[SNO_FOR_CLOCK];
+	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
 	SnoGrant	limits;
 	bool		written;
 
-	if (!sno_partition_limits(p, &limits))
+	if (sno_partition_may_stay(p, SNO_ANY_UNIT, &limits) != SNO_STAY)
 	{
-		give_up_partition(SNO_FOR_CLOCK, sno_partition_abandon);
+		sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
 		return SNO_CLASH;
 	}
 	until = Min(until, limits.ceiling);
@@ -382,7 +282,7 @@ lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 	/* The borrower may issue on both sides, and a named generator looks at this. */
 	if (written)
 		sno_generator_start(&p->generator, until, 0, SNO_SEQUENCE_MAX);
-	give_up_partition(SNO_FOR_CLOCK, sno_partition_abandon);
+	sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
 	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
 }
 
@@ -417,22 +317,19 @@ sno_session_lend(uint64 units)
 	return loan;
 }
 
-/* Step the session generator, and count what happens. */
-static SnoStep
-step_clock(SnoPartition *p, uint64 now, uint64 *issued)
+/* Count a step of the session generator, from this state word. */
+static void
+count_step(const SnoPartition *p, uint64 before, SnoStep step, uint64 issued)
 {
-	uint64		before = sno_generator_word(&p->generator);
-	SnoStep		step = sno_generator_step(&p->generator, now, issued);
-
 	if (step == SNO_ISSUED)
 		sno_counters_go_on(&sno_my_activity->own, SNO_WORD_SEQUENCE(before),
-						   SNO_WORD_SEQUENCE(*issued));
-	else if (step == SNO_EXHAUSTED && before != exhausted_word)
+						   SNO_WORD_SEQUENCE(issued));
+	else if (step == SNO_EXHAUSTED && (p != exhausted || before != exhausted_word))
 	{
 		sno_counters_exhausted(&sno_my_activity->own);
+		exhausted = p;
 		exhausted_word = before;
 	}
-	return step;
 }
 
 /*
@@ -442,14 +339,16 @@ step_clock(SnoPartition *p, uint64 now, uint64 *issued)
 static SnoObstacle
 issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *step)
 {
-	SnoPartition *p = sno_session_partition[purpose];
+	const SnoPurposeRules *rules = &sno_purpose_rules[purpose];
+	SnoPartition *p = sno_owned[purpose];
+	uint64		before;
 
-	if (p == NULL || !may_issue_in(p) || !sno_partition_is_granted(p, unit))
+	if (p == NULL || sno_partition_may_stay(p, unit, NULL) != SNO_STAY)
 		return move_on(purpose, unit);
 
 	/* Units were left out, or the clock went back. */
-	if (purpose == SNO_FOR_CLOCK &&
-		unit - SNO_WORD_UNIT(sno_generator_word(&p->generator)) > 1)
+	before = sno_generator_word(&p->generator);
+	if (rules->by_clock && unit - SNO_WORD_UNIT(before) > 1)
 		sno_clock_watch();
 
 	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_table_file()))
@@ -462,32 +361,34 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 		case SNO_LEASE_RENEW_EARLY:
 			sno_lease_postpone(&p->lease, &p->generator, unit);
 			sno_lease_quietly(renew_session_early, &unit, sno_partition_number(p));
-			if (sno_session_partition[purpose] == NULL)
+			if (sno_owned[purpose] == NULL)
 				return SNO_NO_OBSTACLE;
 			break;
 		case SNO_LEASE_ISSUE:
 			break;
 	}
-	*step = purpose == SNO_FOR_CLOCK ? step_clock(p, unit, issued) :
-		sno_backfill_step(&p->generator, &p->backfill, unit, issued);
+	*step = rules->step(p, unit, issued);
+	if (rules->by_clock)
+		count_step(p, before, *step, *issued);
 	if (*step == SNO_ISSUED ||
-		(*step == SNO_EXHAUSTED && purpose == SNO_FOR_CLOCK && sno_feed_move_on(unit)))
+		(*step == SNO_EXHAUSTED && rules->by_clock && sno_feed_move_on(unit)))
 		return SNO_NO_OBSTACLE;
 	return move_on(purpose, unit);
 }
 
 /*
  * The state word of the session's next id, which its partition for the purpose issued.
- * `unit` is the unit that a backfill wants.  For the clock, it is asked for again after
- * each step.  Waits sno.max_wait at most.
+ * `unit` is the unit that is wanted.  By the clock, it is asked for again after each step.
+ * Waits sno.max_wait at most.
  */
 uint64
 sno_session_next(SnoPurpose purpose, uint64 unit)
 {
 	SnoWait		wait = {.partition = -1};
+	bool		by_clock = sno_purpose_rules[purpose].by_clock;
 
 	sno_session_begin_own();
-	if (purpose == SNO_FOR_CLOCK)
+	if (by_clock)
 		sno_session_know_past();
 	wait.counters = &sno_my_activity->own;
 	for (;;)
@@ -496,7 +397,7 @@ sno_session_next(SnoPurpose purpose, uint64 unit)
 		uint64		issued = 0;
 		SnoObstacle obstacle;
 
-		if (purpose == SNO_FOR_CLOCK)
+		if (by_clock)
 			unit = sno_feed_unit();
 		obstacle = issue_own_or_prepare(purpose, unit, &issued, &step);
 		if (step == SNO_ISSUED)

@@ -1,6 +1,6 @@
 /*
  * session.h
- *		The partitions of a session, from its first id to its end.
+ *		How a session leases partitions, and issues from them.
  */
 #ifndef SNO_SESSION_H
 #define SNO_SESSION_H
@@ -9,10 +9,7 @@
 
 #include "utils/relcache.h"
 
-#include "shared/partition.h"
-
-/* The partitions that this session owns, by purpose; NULL if it has none. */
-extern SnoPartition *sno_session_partition[2];
+#include "generate/owned.h"
 
 /* A partition that is leased for somebody else, up to its ceiling. */
 typedef struct SnoLoan
@@ -23,10 +20,7 @@ typedef struct SnoLoan
 
 extern Relation sno_session_open_table(void);
 extern void sno_session_know_past(void);
-extern void sno_session_begin(void);
-extern void sno_session_begin_own(void);
 extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);
 extern SnoLoan sno_session_lend(uint64 units);
-extern void sno_session_release_unusable(void);
 
 #endif							/* SNO_SESSION_H */

@@ -41,7 +41,7 @@ PG_FUNCTION_INFO_V1(sno_take_snapshot);
 Datum
 sno_take_snapshot(PG_FUNCTION_ARGS)
 {
-	const SnoPartition *mine = sno_session_partition[SNO_FOR_CLOCK];
+	const SnoPartition *mine = sno_owned[SNO_FOR_CLOCK];
 
 	if (mine == NULL)
 		PG_RETURN_NULL();

@@ -11,7 +11,7 @@
 #include "storage/latch.h"
 
 #include "compat.h"
-#include "generate/session.h"
+#include "generate/owned.h"
 #include "generate/wait.h"
 #include "catalog/definition.h"
 #include "catalog/layout.h"
@@ -234,7 +234,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 		count_round(wait, now);
 		return;
 	}
-	sno_session_release_unusable();
+	sno_owned_leave_unusable();
 	/* That there is no partition tells more than that we asked too often. */
 	if (obstacle != SNO_TOO_FAST ||
 		(wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))

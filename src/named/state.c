@@ -23,7 +23,7 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "generate/session.h"
+#include "generate/owned.h"
 #include "catalog/layout.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
@@ -268,7 +268,7 @@ is_free_partition(int number, SnoPartition *was)
 	*was = sno_partition_copy(number);
 	if (sno_partition_owned(was))
 	{
-		sno_session_release_unusable();
+		sno_owned_leave_unusable();
 		*was = sno_partition_copy(number);
 	}
 	return sno_partition_state(was) == SNO_NAMED;

@@ -483,7 +483,7 @@ next_patiently(SnoUse *use)
 		if (step == SNO_ISSUED)
 		{
 			/* Those who gave up what we waited for may wait for what we own. */
-			sno_session_release_unusable();
+			sno_owned_leave_unusable();
 			return issued;
 		}
 		describe_wait(&wait, use->name, &use->definition);

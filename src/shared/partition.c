@@ -131,9 +131,54 @@ partition_to_change(int number)
 	return &my_block(number)[number % SNO_BLOCK];
 }
 
+/* The purposes. */
+
+static bool
+clock_is_ready(const SnoPartition *p, uint64 unit)
+{
+	return sno_generator_ready(&p->generator, unit);
+}
+
+static void
+start_clock(SnoPartition *p, uint64 floor)
+{
+	sno_generator_start(&p->generator, floor, 0, SNO_SEQUENCE_MAX);
+}
+
+static SnoStep
+step_clock(SnoPartition *p, uint64 unit, uint64 *issued)
+{
+	return sno_generator_step(&p->generator, unit, issued);
+}
+
+static bool
+backfill_is_ready(const SnoPartition *p, uint64 unit)
+{
+	return sno_backfill_ready(&p->generator, &p->backfill, unit);
+}
+
+/* It was never used, so it has no floor. */
+static void
+start_backfill(SnoPartition *p, uint64 floor)
+{
+	sno_backfill_start(&p->generator, &p->backfill, SNO_SEQUENCE_MAX,
+					   pg_prng_uint32(&pg_global_prng_state));
+}
+
+static SnoStep
+step_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
+{
+	return sno_backfill_step(&p->generator, &p->backfill, unit, issued);
+}
+
+const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
+	[SNO_FOR_CLOCK] = {"sno_generate()", true, 1, clock_is_ready, start_clock, step_clock},
+	[SNO_FOR_BACKFILL] = {"sno_generate_at()", false, 2, backfill_is_ready, start_backfill, step_backfill}
+};
+
 /* Is it among those that this session may use, and not of named generators? */
-bool
-sno_partition_usable(const SnoPartition *p)
+static bool
+is_usable(const SnoPartition *p)
 {
 	int			number = sno_partition_number(p);
 
@@ -155,7 +200,7 @@ is_at_rest(const SnoPartition *p)
 static void
 give_back(SnoPartition *p)
 {
-	int32	   *first = &sno_space->parked[p->is_backfill];
+	int32	   *first = &sno_space->parked[p->purpose];
 
 	if (sno_partition_owner(p) != SNO_OWNER_REVOKED && !p->named)
 	{
@@ -181,7 +226,7 @@ static void
 unpark(int number)
 {
 	const SnoPartition *p = sno_partition_at(number);
-	int32	   *link = &sno_space->parked[p->is_backfill];
+	int32	   *link = &sno_space->parked[p->purpose];
 
 	if (sno_partition_state(p) != SNO_PARKED)
 		return;
@@ -203,25 +248,21 @@ hand_over(SnoPartition *p, SnoPartition *old)
 	return p;
 }
 
-/* The same as sno_partition_is_granted().  The lock is held. */
+/*
+ * Was the unit of a given time granted in a partition?  Of the clock, its lease tells.  The
+ * lock is held.
+ */
 static bool
 is_granted(const SnoPartition *p, uint64 unit)
 {
 	const SnoGrant *grant;
 
-	if (!p->is_backfill || p->holder == 0)
+	if (sno_partition_rules(p)->by_clock || p->holder == 0)
 		return true;
 	if (p->holder != sno_space->grants.holder)
 		return false;
 	grant = sno_grants_find(&sno_space->grants, sno_partition_number(p));
 	return grant != NULL && sno_grant_covers(grant, unit);
-}
-
-static bool
-is_ready(const SnoPartition *p, uint64 unit)
-{
-	return p->is_backfill ? sno_backfill_ready(&p->generator, &p->backfill, unit) :
-		sno_generator_ready(&p->generator, unit);
 }
 
 /*
@@ -241,7 +282,7 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 		p = partition_to_change(*link - 1);
 		if (!sno_grant_is_in_force(p->holder))
 			pop_parked(link);
-		else if (sno_partition_usable(p) && is_ready(p, unit) && is_granted(p, unit))
+		else if (is_usable(p) && sno_partition_rules(p)->is_ready(p, unit) && is_granted(p, unit))
 			break;
 		else
 			link = &p->next;
@@ -293,34 +334,44 @@ count_of(const SnoGrant *range)
 	return range->last - range->first + 1;
 }
 
-/* Was the unit of a given time granted in a partition?  Of the clock, its lease tells. */
-bool
-sno_partition_is_granted(const SnoPartition *p, uint64 unit)
-{
-	bool		granted;
-
-	if (!p->is_backfill || p->holder == 0)
-		return true;
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	granted = is_granted(p, unit);
-	LWLockRelease(&sno_space->lock);
-	return granted;
-}
-
 /*
  * Between which units this session may issue in a partition.  False if nothing is
  * granted there to the holder under which it was reserved, or if it was granted anew
  * since then: another holder had the units before that, and the generator doesn't
  * know it.
  */
-bool
-sno_partition_limits(const SnoPartition *p, SnoGrant *limits)
+static bool
+find_limits(const SnoPartition *p, SnoGrant *limits)
 {
 	if (sno_is_registered())
 		return sno_grant_find(sno_partition_number(p), p->holder, limits) &&
-			(p->is_backfill || limits->floor <= p->generator.lease_floor);
+			(!sno_partition_rules(p)->by_clock || limits->floor <= p->generator.lease_floor);
 	*limits = (SnoGrant) {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last};
 	return true;
+}
+
+/*
+ * May this session issue ids of a unit in a partition that it has?  If it may, and if
+ * `limits` isn't NULL, that gets the units within which it may lease.
+ */
+SnoStay
+sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits)
+{
+	bool		granted = true;
+
+	if (!sno_partition_owned(p))
+		return SNO_ABANDON;
+	if (!is_usable(p))
+		return SNO_PARK;
+	if (unit != SNO_ANY_UNIT && !sno_partition_rules(p)->by_clock)
+	{
+		LWLockAcquire(&sno_space->lock, LW_SHARED);
+		granted = is_granted(p, unit);
+		LWLockRelease(&sno_space->lock);
+	}
+	if (!granted)
+		return SNO_PARK;
+	return limits == NULL || find_limits(p, limits) ? SNO_STAY : SNO_ABANDON;
 }
 
 /* Is the partition, as far as memory and definitions know, of named generators? */
@@ -356,7 +407,7 @@ tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uin
 			break;
 		case SNO_PARKED:
 			tally->parked++;
-			tally->parked_for_clock += !p->is_backfill;
+			tally->parked_for_clock += p->purpose == SNO_FOR_CLOCK;
 			break;
 		default:
 			if (known_floor(number, bounds) < now && sno_grant_covers(range, now))
@@ -402,7 +453,7 @@ rank_of(int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
 		return NO_CHOICE;
 	if (bound == 0 && p->life == 0)
 		return elsewhere ? NEVER_LEASED_USED_ELSEWHERE : NEVER_LEASED;
-	if (purpose == SNO_FOR_BACKFILL || !is_at_rest(p) || known_floor(number, bounds) >= now)
+	if (!sno_purpose_rules[purpose].by_clock || !is_at_rest(p) || known_floor(number, bounds) >= now)
 		return NO_CHOICE;
 	if (!SNO_BOUND_OWN(bound))
 		return LAPSED;
@@ -458,16 +509,17 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 }
 
 /*
- * May one more partition go to backfill, which it never comes back from?  At most half
- * of those that are usable may: the other half is for the clock.
+ * May one more partition go to a purpose that it never comes back from?  The others are
+ * for the clock.
  */
 static bool
-may_backfill(const SnoGrants *usable, const SnoBounds *bounds)
+has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 {
+	int			share = sno_purpose_rules[purpose].share;
 	int			gone = 1;
 	int			count = 0;
 
-	for (int i = 0; i < usable->count; i++)
+	for (int i = 0; i < usable->count && share > 1; i++)
 	{
 		count += count_of(&usable->grant[i]);
 		for (int n = usable->grant[i].first; n <= usable->grant[i].last; n++)
@@ -475,7 +527,7 @@ may_backfill(const SnoGrants *usable, const SnoBounds *bounds)
 				SNO_BOUND_CEILING(sno_bound(bounds, n)) == SNO_UNIT_MAX)
 				gone++;
 	}
-	return gone <= count / 2;
+	return share == 1 || gone <= count / share;
 }
 
 /*
@@ -493,7 +545,7 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	usable = usable_ranges(&sno_space->grants);
-	if (purpose == SNO_FOR_CLOCK || may_backfill(&usable, bounds))
+	if (has_share(purpose, &usable, bounds))
 		choice = choose(&usable, unit, bounds, holder, purpose);
 	if (choice.number >= 0)
 	{
@@ -501,14 +553,8 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 		hand_over(p, old);
 		sno_lease_clear(&p->lease);
 		p->holder = usable.holder;
-		p->is_backfill = purpose == SNO_FOR_BACKFILL;
-		if (p->is_backfill)
-			sno_backfill_start(&p->generator, &p->backfill, SNO_SEQUENCE_MAX,
-							   pg_prng_uint32(&pg_global_prng_state));
-		else
-			sno_generator_start(&p->generator,
-								Max(known_floor(choice.number, bounds), choice.floor),
-								0, SNO_SEQUENCE_MAX);
+		p->purpose = purpose;
+		sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
 		sno_shmem_note_use(choice.number);
 	}
 	LWLockRelease(&sno_space->lock);

@@ -30,7 +30,7 @@ typedef struct SnoPartition
 	pg_atomic_uint32 owner;		/* pid of the session that owns it, 0, or
 								 * SNO_OWNER_REVOKED until that gives it back */
 	bool		named;			/* it is for named generators */
-	bool		is_backfill;	/* it is for given times */
+	uint8		purpose;		/* a SnoPurpose */
 	uint16		number;			/* never changes */
 	uint64		holder;			/* under whose grant it was reserved; 0 if under none */
 	SnoLease	lease;
@@ -43,6 +43,25 @@ typedef struct SnoPartition
 
 StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");
 StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "what issuing an id needs is not one cache line");
+
+/* What a purpose decides of its partitions. */
+typedef struct SnoPurposeRules
+{
+	const char *function;		/* of SQL, that wants them */
+	bool		by_clock;		/* its units are those of the clock, and its leases end */
+	int			share;			/* at most one in so many partitions is for it; 1: all */
+	bool		(*is_ready) (const SnoPartition *p, uint64 unit);	/* does a step issue? */
+	void		(*start) (SnoPartition *p, uint64 floor);
+	SnoStep		(*step) (SnoPartition *p, uint64 unit, uint64 *issued);
+} SnoPurposeRules;
+
+extern const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES];
+
+static inline const SnoPurposeRules *
+sno_partition_rules(const SnoPartition *p)
+{
+	return &sno_purpose_rules[p->purpose];
+}
 
 typedef enum SnoPartitionState
 {
@@ -100,12 +119,16 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
-/* What a session wants a partition for. */
-typedef enum SnoPurpose
+/* What a session is to do with a partition that it owns. */
+typedef enum SnoStay
 {
-	SNO_FOR_CLOCK,				/* ids of the time that it is */
-	SNO_FOR_BACKFILL			/* ids of given times */
-} SnoPurpose;
+	SNO_STAY,					/* issue there, if its lease lets it */
+	SNO_PARK,					/* give it back with its state: others may issue there */
+	SNO_ABANDON					/* put it at rest: nobody may, before it is reserved anew */
+} SnoStay;
+
+/* No unit is asked for. */
+#define SNO_ANY_UNIT		UINT64_MAX
 
 /* How many of the partitions that this session may use are in which state. */
 typedef struct SnoPartitionTally
@@ -148,10 +171,8 @@ extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoGrants sno_partition_ranges(void);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
-extern bool sno_partition_usable(const SnoPartition *p);
+extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
-extern bool sno_partition_is_granted(const SnoPartition *p, uint64 unit);
-extern bool sno_partition_limits(const SnoPartition *p, SnoGrant *limits);
 extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
 										   const SnoBounds *bounds, uint64 holder,
 										   SnoPurpose purpose);

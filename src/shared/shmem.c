@@ -236,6 +236,13 @@ clear_grants(SnoSpace *space)
 	space->grants = (SnoGrants) {0};
 }
 
+static void
+clear_lists(SnoSpace *space)
+{
+	for (int i = 0; i < SNO_PURPOSES; i++)
+		space->parked[i] = SNO_LAST_PARKED;
+}
+
 /*
  * Free all of a list whose elements have the pointer to the next one at an offset.  Each
  * is taken out of the list first, so an error leaves nothing behind that was freed.
@@ -259,7 +266,7 @@ free_list(dsa_pointer *first, size_t link)
 static void
 clear_space(SnoSpace *space)
 {
-	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
+	clear_lists(space);
 	for (int i = 0; i < SNO_BLOCKS; i++)
 	{
 		dsa_pointer block = dsa_pointer_atomic_read(&space->blocks[i]);
@@ -276,6 +283,7 @@ clear_space(SnoSpace *space)
 	pg_atomic_write_u64(&space->allocated, 0);
 	clear_grants(space);
 	space->database = InvalidOid;
+	space->former++;
 }
 
 /*
@@ -283,7 +291,6 @@ clear_space(SnoSpace *space)
  * each space is looked at again under it.
  */
 static void
-	space->former++;
 clear_orphans(void)
 {
 	for (SnoSpace *space = first_space(); space != NULL; space = space_at(space->next))
@@ -314,7 +321,7 @@ make_space(void)
 	pg_atomic_init_u32(&space->asked, 0);
 	pg_atomic_init_u64(&space->allocated, 0);
 	clear_grants(space);
-	space->parked[false] = space->parked[true] = SNO_LAST_PARKED;
+	clear_lists(space);
 	space->next = dsa_pointer_atomic_read(&header->spaces);
 	pg_write_barrier();
 	dsa_pointer_atomic_write(&header->spaces, place);

@@ -37,6 +37,14 @@
 /* Where the state of a named generator has the pointer to the next one of its space. */
 #define SNO_STATE_LINK		PG_CACHE_LINE_SIZE
 
+/* What a session wants a partition for; partition.c has the rules of each. */
+typedef enum SnoPurpose
+{
+	SNO_FOR_CLOCK,				/* ids of the time that it is */
+	SNO_FOR_BACKFILL,			/* ids of given times */
+	SNO_PURPOSES
+} SnoPurpose;
+
 /* The end of a list of parked partitions. */
 #define SNO_LAST_PARKED		(-1)
 
@@ -49,15 +57,14 @@ typedef struct SnoSpace
 	pg_atomic_uint64 home;		/* see catalog/record.c; 0 if it isn't known yet */
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
+	uint32		former;			/* databases that had it before */
 
 	LWLock		lock;			/* for partition.c and named/group.c */
-	int32		parked[2];		/* by purpose: number + 1 of the first one, or
-								 * the end */
+	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
 													 * named generators */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
-	uint32		former;			/* databases that had it before */
 	dsa_pointer states;			/* of all of them */
 	pg_atomic_uint64 allocated; /* bytes of blocks, groups and states */
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */

@@ -187,8 +187,10 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #include "../unit/flake_word.h"
 
 #define sno_generator_start start_few
+#define sno_generator_step step_own
 #include "../../src/shared/partition.c"
 #undef sno_generator_start
+#undef sno_generator_step
 
 #define sno_generator_merge merge_row
 #define sno_generator_switch switch_side
@@ -226,6 +228,7 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_record_survey survey_earlier
 #define sno_lease_write write_own
 #include "generate/generate.h"
+#include "../../src/generate/owned.c"
 #include "../../src/generate/session.c"
 #undef sno_generator_step
 #undef sno_partition_exchange
@@ -910,7 +913,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 {
 	if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
 		return;
-	sno_session_release_unusable();
+	sno_owned_leave_unusable();
 	stop(WAITING);
 }
 
@@ -1505,7 +1508,7 @@ enter(int l, int s)
 						mutant != HOLDER_WITHOUT_DATABASE);
 	sno_partition_range.first = scope->disjoint ? l : 0;
 	sno_partition_range.last = scope->disjoint ? l : (int) scope->partitions - 1;
-	sno_session_partition[SNO_FOR_CLOCK] = session->own;
+	sno_owned[SNO_FOR_CLOCK] = session->own;
 	drawn_holder = 0;
 	use = session->use;
 	use.flake = is_flake();
@@ -1519,7 +1522,7 @@ leave(void)
 {
 	w.line[line].parked = sno_space->parked[false];
 	w.line[line].group = sno_space->groups[0];
-	session->own = sno_session_partition[SNO_FOR_CLOCK];
+	session->own = sno_owned[SNO_FOR_CLOCK];
 	session->use = use;
 }
 
@@ -1587,7 +1590,7 @@ serve(void)
 				issued = true;
 				break;
 			case ISSUE_RENEWING:
-				sno_session_partition[SNO_FOR_CLOCK]->lease.attention = 0;
+				sno_owned[SNO_FOR_CLOCK]->lease.attention = 0;
 				/* FALLTHROUGH */
 			case ISSUE_SLOWLY:
 				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
@@ -1753,7 +1756,8 @@ renew_early(unsigned a)
 	uint64		now = a + scope->named;
 	const SnoPartition *p = session->own;
 
-	if (scope->plain || session->place != NOWHERE || p == NULL || !may_issue_in(p) ||
+	if (scope->plain || session->place != NOWHERE || p == NULL ||
+		sno_partition_may_stay(p, SNO_ANY_UNIT, NULL) != SNO_STAY ||
 		p->lease.file != FILE_NOW || now > p->generator.ceiling)
 		return false;
 	call = ISSUE_SLOWLY;
