@@ -15,7 +15,7 @@ OBJS = \
 	$(addprefix src/registry/, place.o file.o client.o) \
 	$(addprefix src/catalog/, table.o row.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, owned.o wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
-	$(addprefix src/named/, group.o state.o use.o call.o named.o restore.o) \
+	$(addprefix src/named/, state.o group.o open.o use.o call.o named.o restore.o) \
 	$(addprefix src/seal/, key.o seal.o) \
 	$(addprefix src/flake/, id.o parts.o text.o issue.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \

@@ -32,12 +32,6 @@ sno_group_at(dsa_pointer place)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-static inline SnoNamedState *
-sno_state_at(dsa_pointer place)
-{
-	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
-}
-
 extern SnoGroup *sno_group_find(const SnoDefinition *d);
 extern SnoGroup *sno_group_have(const SnoDefinition *d);
 extern bool sno_group_lock(SnoGroup *group);

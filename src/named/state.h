@@ -12,7 +12,6 @@
 
 #include "compat.h"
 #include "core/lease.h"
-#include "generate/wait.h"
 #include "catalog/definition.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
@@ -49,6 +48,12 @@ typedef struct SnoNamedState
 } SnoNamedState;
 
 StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c cannot follow a list of states");
+
+static inline SnoNamedState *
+sno_state_at(dsa_pointer place)
+{
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
 
 /* Ids that a generator can issue in a unit. */
 static inline int
@@ -88,23 +93,16 @@ sno_flake_now(const SnoNodes *nodes, uint64 word)
 
 extern SnoFlakeTime sno_named_now(const SnoNodes *nodes, uint64 word);
 extern uint64 sno_named_unit(const SnoNodes *nodes);
-extern SnoObstacle sno_state_join(const SnoDefinition *d, SnoNamedState **state);
+extern void sno_state_init(SnoNamedState *s, const SnoDefinition *d);
+extern void sno_state_take_word(SnoNamedState *s);
+extern void sno_state_close(SnoNamedState *s);
+extern SnoGenerator sno_state_copy(const SnoNamedState *s);
+extern void sno_state_set(SnoNamedState *s, const SnoGenerator *g);
+extern void sno_state_merge_other(SnoGenerator *g, SnoGenerator other);
 extern void sno_state_leave(SnoNamedState *s);
-extern void sno_state_close_unused(Relation rel, SnoNamedState *s);
 extern SnoStep sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued);
-extern SnoObstacle sno_state_reopen_or_renew(SnoNamedState *s, const char *name);
-extern void sno_state_renew_early(SnoNamedState *s, uint64 now);
-extern SnoObstacle sno_state_read(const SnoDefinition *d, SnoGenerator *g);
-extern SnoObstacle sno_state_restore(const SnoDefinition *d, const SnoGenerator *issued);
 extern const SnoNamedState *sno_state_next_open(const SnoSpace *space, const SnoNamedState *s);
 extern SnoCounts sno_state_counts(const SnoNamedState *s);
 extern void sno_state_reset_counters(void);
-
-extern SnoGenerator sno_state_copy(const SnoNamedState *s);
-
-/* For group.c. */
-extern void sno_state_init(SnoNamedState *s, const SnoDefinition *d);
-extern void sno_state_close(SnoNamedState *s);
-extern void sno_state_merge_other(SnoGenerator *g, SnoGenerator other);
 
 #endif							/* SNO_STATE_H */

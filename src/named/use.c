@@ -38,6 +38,7 @@
 #include "catalog/layout.h"
 #include "catalog/publish.h"
 #include "catalog/table.h"
+#include "named/open.h"
 #include "named/use.h"
 
 /* What the session's uses are found by: the beginning of each. */
@@ -114,7 +115,7 @@ end_uses(int code, Datum arg)
 			continue;
 		if (use->flake)
 			(void) sno_layouts_try_read();
-		sno_state_close_unused(rel, use->state);
+		sno_named_close_unused(rel, use->state);
 	}
 	sno_table_close_at_exit(rel);
 }
@@ -257,7 +258,7 @@ leave_state(SnoUse *use)
 	sno_state_leave(s);
 	if (rel == NULL)
 		return;
-	sno_state_close_unused(rel, s);
+	sno_named_close_unused(rel, s);
 	sno_table_close(rel);
 }
 
@@ -328,7 +329,7 @@ refresh_use(SnoUse *use)
 	if (use->state == NULL)
 	{
 		leave_stale_states();
-		obstacle = sno_state_join(&d, &use->state);
+		obstacle = sno_named_join(&d, &use->state);
 		if (obstacle != SNO_NO_OBSTACLE)
 			return obstacle;
 	}
@@ -347,7 +348,7 @@ renew_named_early(void *arg)
 {
 	Renewal    *renewal = arg;
 
-	sno_state_renew_early(renewal->state, renewal->now);
+	sno_named_renew_early(renewal->state, renewal->now);
 }
 
 /* Units that may pass between one that issued and the next one, while the clock is even. */
@@ -447,7 +448,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 			obstacle = SNO_UNIT_EXHAUSTED;
 			break;
 		default:
-			obstacle = sno_state_reopen_or_renew(use->state, use->name);
+			obstacle = sno_named_reopen_or_renew(use->state, use->name);
 			if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
 				return obstacle;
 	}
@@ -574,7 +575,7 @@ sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 
 	begin_uses();
 	describe_wait(&wait, name, d);
-	while ((obstacle = sno_state_read(d, g)) != SNO_NO_OBSTACLE)
+	while ((obstacle = sno_named_read(d, g)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
 }
 
@@ -587,6 +588,6 @@ sno_use_restore(const char *name, const SnoDefinition *d, const SnoGenerator *is
 
 	begin_uses();
 	describe_wait(&wait, name, d);
-	while ((obstacle = sno_state_restore(d, issued)) != SNO_NO_OBSTACLE)
+	while ((obstacle = sno_named_restore(d, issued)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
 }

@@ -254,6 +254,7 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_group_lock lock_group
 #define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
+#include "../../src/named/open.c"
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
@@ -1556,7 +1557,7 @@ advance(void)
 	sno_definition_find(NULL, &d);
 	(void) sno_flake_after(&d.nodes, sno_flake_pack(&d.nodes.layout, parts), &g.word);
 	issued_word = g.word - 1;
-	issued_elsewhere = sno_state_restore(&d, &g) == SNO_NO_OBSTACLE;
+	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
 }
 
 /* A snapshot of another generator, which issued one id of a unit. */
@@ -1572,7 +1573,7 @@ restore(void)
 	sno_generator_start(&g, 0, d.shard.min, d.shard.max);
 	g.drifts = tick_tock;
 	g.word = SNO_WORD(unit, tick_tock, d.shard.min) + 1;
-	issued_elsewhere = sno_state_restore(&d, &g) == SNO_NO_OBSTACLE;
+	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
 	issued_word = g.word - 1;
 }
 

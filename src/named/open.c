@@ -1,0 +1,453 @@
+/*
+ * open.c
+ *		How the state of a named generator is opened, renewed and closed.
+ *
+ * src/README.md has the rules N1 to N5: when a state may be open, what its row says
+ * at any time, and how it changes sides.
+ *
+ * Locking: the table sno_lease is opened first, then the group is locked, then, for a
+ * moment, what partition.c locks.  Errors release the lock.  At each moment a state has a
+ * word: if it is closed, the next session that needs it opens it.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+
+#include "catalog/layout.h"
+#include "catalog/publish.h"
+#include "catalog/record.h"
+#include "catalog/table.h"
+#include "generate/owned.h"
+#include "named/group.h"
+#include "named/open.h"
+#include "shared/clock.h"
+#include "shared/partition.h"
+
+/* Of a generator that counts: half of the units of a lease. */
+#define SNO_COUNTER_HALF	1
+
+/* Half of the units of its leases. */
+static uint64
+half_of(const SnoNamedState *s)
+{
+	return sno_is_count(s) ? SNO_COUNTER_HALF : sno_lease_half();
+}
+
+static SnoSubject
+subject_of_state(const SnoNamedState *s)
+{
+	return (SnoSubject) {s->partition, true, s->shard};
+}
+
+static uint64
+unit_now(const SnoNamedState *s, uint64 word)
+{
+	return sno_named_now(&s->nodes, word).unit;
+}
+
+/* What memory knows of a partition, beside the rows. */
+typedef struct Memory
+{
+	SnoGroup   *group;			/* NULL if there is none */
+	bool		knows_sessions; /* all that session generators issued there? */
+} Memory;
+
+static bool
+in_memory(const void *arg, const SnoSubject *subject)
+{
+	const Memory *memory = arg;
+	SnoNamedState *s;
+
+	if (!subject->named)
+		return memory->knows_sessions;
+	s = sno_group_find_state(memory->group, subject->shard);
+	return s != NULL && s->known;
+}
+
+/*
+ * All that rows and other states say was issued in a state that isn't open.  A row of
+ * our own is a worse bound than what memory knows, if it does.
+ */
+static SnoGenerator
+merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
+				  bool knows_sessions, uint64 now)
+{
+	SnoGenerator g = sno_state_copy(s);
+	Memory		memory = {group, knows_sessions};
+	SnoSubject	subject = subject_of_state(s);
+	SnoUnseen	unseen = {.until = sno_lease_end(now, sno_lease_half())};
+
+	/* A count has no clock that bounds what another server issued. */
+	if (sno_is_count(s))
+		unseen.more = sno_count_unseen(&s->nodes.layout);
+	if (!s->known)
+		sno_record_recall(rel, &subject, &g, unseen, s->made_here, in_memory, &memory);
+	if (group != NULL)
+	{
+		for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
+			if (o != s && sno_shards_overlap(o->shard, s->shard))
+				sno_state_merge_other(&g, sno_state_copy(o));
+		if (sno_shards_overlap(group->forgotten_shard, s->shard))
+			sno_state_merge_other(&g, group->forgotten);
+	}
+	if (sno_is_count(s))
+		sno_generator_join_sides(&g);
+	return g;
+}
+
+/*
+ * Write the row of an open state: a lease from now on, and at least up to `ceiling`.
+ * False if another holder's row has to be recalled first.
+ */
+static bool
+write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
+{
+	SnoSubject	subject = subject_of_state(s);
+	uint64		unit = SNO_WORD_UNIT(g.word);
+
+	ceiling = Max(ceiling, Max(unit, sno_lease_end(now, half_of(s))));
+	/* In the last unit of the epoch, an open state must not look exact. */
+	if (ceiling == unit)
+		g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
+	return sno_lease_write(&s->lease, rel, &subject, g, ceiling);
+}
+
+/* Write the row of a closed state, which is exact.  False as above. */
+static bool
+write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *lsn)
+{
+	SnoSubject	subject = subject_of_state(s);
+
+	g.ceiling = SNO_WORD_UNIT(g.word);
+	return sno_record_write(rel, &subject, &g, lsn);
+}
+
+/* Another holder leases the same: recall the rows before the state is opened again. */
+static SnoObstacle
+close_for_recall(SnoNamedState *s)
+{
+	sno_state_close(s);
+	s->known = false;
+	return SNO_CLASH;
+}
+
+/*
+ * Has the partition no owner?  If this session owns it, it gives it up.  That of a layout
+ * is never owned, and was never used.
+ */
+static bool
+is_free_partition(int number, SnoPartition *was)
+{
+	if (number > SNO_PARTITION_MAX)
+	{
+		*was = (SnoPartition) {0};
+		return true;
+	}
+	*was = sno_partition_copy(number);
+	if (sno_partition_owned(was))
+	{
+		sno_owned_leave_unusable();
+		*was = sno_partition_copy(number);
+	}
+	return sno_partition_state(was) == SNO_NAMED;
+}
+
+/*
+ * Prepare a closed state for opening: close each open state that it overlaps (N1),
+ * then merge all that rows, other states and sessions may have issued.  The partition
+ * has no owner; `was` is what it was used for before.
+ */
+static SnoGenerator
+prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition was, uint64 now)
+{
+	SnoGenerator g;
+
+	for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
+		if (o != s && o->open && sno_shards_overlap(o->shard, s->shard))
+			sno_state_close(o);
+	g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
+	/* Ids of given times may be in any unit of the epoch. */
+	if (was.generator.ceiling == SNO_UNIT_MAX)
+		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
+	if (was.life != 0)
+		sno_state_merge_other(&g, was.generator);
+	sno_state_set(s, &g);
+	s->known = true;
+	return g;
+}
+
+/*
+ * Open a state, or open it again if its word is taken; on the other side if the clock
+ * went back.  The group is locked.
+ */
+static SnoObstacle
+open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, uint64 now)
+{
+	SnoGenerator g,
+				row;
+	SnoPartition was;
+	uint64		used;
+	bool		drifted;
+
+	if (!is_free_partition(s->partition, &was))
+		return SNO_HELD;
+	used = s->open ? s->shared.ceiling : 0;
+	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
+
+	/* What is known by now may be later than the clock was: see S4. */
+	now = unit_now(s, g.word);
+	drifted = now < SNO_WORD_UNIT(g.word);
+	if (drifted)
+	{
+		if (now <= g.wall_safe)
+			return g.wall_safe == SNO_UNIT_MAX ? SNO_BACKFILLED : SNO_CLOCK_BEHIND;
+		sno_generator_drift(&g, now);
+	}
+
+	/* On disk, the side that is left is used up to its ceiling. */
+	row = g;
+	if (drifted)
+		row.wall_safe = Max(row.wall_safe, used);
+	/*
+	 * A session that loaded this word and the old ceiling may still swap the word
+	 * after we open it again.  So, unless the word changed, the ceiling never falls.
+	 */
+	if (!write_open(rel, s, row, now, drifted ? 0 : s->shared.ceiling))
+		return close_for_recall(s);
+	sno_lease_publish(&s->lease, &s->shared, half_of(s));
+
+	sno_state_set(s, &g);
+	strlcpy(s->name, name, NAMEDATALEN);
+	s->opened = s->word;
+	s->open = true;
+	sno_generator_open(&s->shared, s->word);
+	return SNO_NO_OBSTACLE;
+}
+
+/* Write the next lease of an open state, unless a row is written that covers `now`. */
+static SnoObstacle
+write_renewal(Relation rel, SnoNamedState *s, uint64 now)
+{
+	if (sno_lease_is_pending(&s->lease, now, rel->rd_rel->relfilenode) ||
+		write_open(rel, s, sno_state_copy(s), now, s->shared.ceiling))
+		return SNO_NO_OBSTACLE;
+	return close_for_recall(s);
+}
+
+/* Nobody may choose a partition that the registry grants.  It grants no nodes. */
+static SnoObstacle
+check_registry(int partition)
+{
+	sno_grant_check_setting();
+	if (!sno_is_registered() || partition > SNO_PARTITION_MAX)
+		return SNO_NO_OBSTACLE;
+	if (!sno_grants_know_range())
+	{
+		sno_grant_ask();
+		return SNO_NO_GRANT;
+	}
+	return sno_grant_is_for_anybody(partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
+}
+
+/*
+ * Do rows with the group's number tell of it?  While the table of leases is open, that
+ * stays so.  Another layout may have the number, if the extension was made again.
+ */
+static bool
+has_rows(const SnoGroup *group)
+{
+	return group->partition <= SNO_PARTITION_MAX ||
+		sno_layout_is_present(group->partition - SNO_PARTITION_MAX, &group->layout);
+}
+
+/* What keeps a group, NULL if there is none, from changes while the table is open. */
+static SnoObstacle
+obstacle_to_change(SnoGroup *group)
+{
+	if (group == NULL)
+		return SNO_NO_OBSTACLE;
+	if (group->partition > SNO_PARTITION_MAX && !sno_layouts_try_read())
+		return SNO_LAYOUTS_LOCKED;
+	if (!has_rows(group))
+		return SNO_CLASH;
+	return sno_group_lock(group) ? SNO_NO_OBSTACLE : SNO_BUSY;
+}
+
+/* Open the table of leases and lock the group, if there is one. */
+static SnoObstacle
+begin_change(SnoGroup *group, Relation *rel)
+{
+	SnoObstacle obstacle;
+
+	*rel = sno_table_open();
+	if (*rel == NULL)
+		return SNO_TABLE_LOCKED;
+	obstacle = obstacle_to_change(group);
+	if (obstacle != SNO_NO_OBSTACLE)
+		sno_table_close(*rel);
+	return obstacle;
+}
+
+static void
+end_change(SnoGroup *group, Relation rel)
+{
+	if (group != NULL)
+		LWLockRelease(&group->lock);
+	sno_table_close(rel);
+}
+
+/*
+ * Do what a state needs to issue again, unless another session has done so meanwhile:
+ * open it, change its side, or renew its lease.  `name` is the generator's.
+ */
+SnoObstacle
+sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
+{
+	SnoGroup   *group = sno_group_at(s->group);
+	Relation	rel;
+	SnoObstacle obstacle = check_registry(s->partition);
+	uint64		word,
+				now;
+
+	if (obstacle == SNO_NO_OBSTACLE)
+		obstacle = begin_change(group, &rel);
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+
+	word = sno_generator_load(&s->shared);
+	now = unit_now(s, word);
+	if (sno_word_is_closed(word))
+		obstacle = open_state(rel, group, s, name, now);
+	else if (now < SNO_WORD_UNIT(word))
+	{
+		if (now > s->shared.wall_safe)
+		{
+			sno_state_take_word(s);
+			obstacle = open_state(rel, group, s, name, now);
+		}
+		else
+			obstacle = SNO_CLOCK_BEHIND;
+	}
+	else if (now > s->shared.ceiling || s->lease.file != rel->rd_rel->relfilenode)
+	{
+		obstacle = write_renewal(rel, s, now);
+		if (obstacle == SNO_NO_OBSTACLE)
+			sno_lease_publish(&s->lease, &s->shared, half_of(s));
+	}
+	end_change(group, rel);
+	return obstacle;
+}
+
+/* Renew the lease when it is time, without waiting for the flush. */
+void
+sno_named_renew_early(SnoNamedState *s, uint64 now)
+{
+	SnoGroup   *group = sno_group_at(s->group);
+	Relation	rel;
+
+	if (begin_change(group, &rel) != SNO_NO_OBSTACLE)
+		return;
+	if (now >= s->lease.attention && s->open &&
+		!sno_word_is_closed(sno_generator_load(&s->shared)))
+	{
+		sno_lease_postpone(&s->lease, &s->shared, now);
+		if (write_renewal(rel, s, now) == SNO_NO_OBSTACLE)
+			sno_lease_flush_later(&s->lease, &s->shared);
+	}
+	end_change(group, rel);
+}
+
+/* Become a user of the state that a definition means. */
+SnoObstacle
+sno_named_join(const SnoDefinition *d, SnoNamedState **state)
+{
+	SnoGroup   *group = sno_group_have(d);
+
+	if (!sno_group_lock(group))
+		return SNO_BUSY;
+	*state = sno_group_have_state(group, d);
+	pg_atomic_fetch_add_u32(&(*state)->users, 1);
+	LWLockRelease(&group->lock);
+	return SNO_NO_OBSTACLE;
+}
+
+/* Close a state that its last user has left: see N5. */
+void
+sno_named_close_unused(Relation rel, SnoNamedState *s)
+{
+	SnoGroup   *group = sno_group_at(s->group);
+	XLogRecPtr	lsn;
+
+	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+		return;
+	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
+	{
+		sno_state_close(s);
+		if (has_rows(group) && write_closed(rel, s, sno_state_copy(s), &lsn))
+			XLogSetAsyncXactLSN(lsn);
+	}
+	LWLockRelease(&group->lock);
+}
+
+/*
+ * What was issued in the state that a definition means, as memory and the rows know.
+ * Nothing is made for it.
+ */
+SnoObstacle
+sno_named_read(const SnoDefinition *d, SnoGenerator *g)
+{
+	SnoGroup   *group = sno_group_find(d);
+	Relation	rel;
+	SnoObstacle obstacle = begin_change(group, &rel);
+	SnoNamedState unknown = {.made_here = d->made_here};
+	SnoNamedState *s;
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	s = sno_group_find_state(group, d->shard);
+	if (s == NULL)
+	{
+		s = &unknown;
+		sno_state_init(s, d);
+	}
+	*g = s->known ? sno_state_copy(s) : merge_known_state(rel, group, s, false, sno_clock_unit());
+	end_change(group, rel);
+	return SNO_NO_OBSTACLE;
+}
+
+/* Set a state on disk and in memory, so that it issues only ids after `issued`. */
+SnoObstacle
+sno_named_restore(const SnoDefinition *d, const SnoGenerator *issued)
+{
+	SnoGroup   *group = sno_group_have(d);
+	Relation	rel;
+	SnoObstacle obstacle = begin_change(group, &rel);
+	SnoNamedState *s;
+	SnoGenerator g;
+	XLogRecPtr	lsn;
+	uint64		now = sno_clock_unit();
+	bool		written = false;
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	s = sno_group_have_state(group, d);
+	sno_state_close(s);
+	/* The second time, the rows are recalled. */
+	for (int i = 0; i < 2 && !written; i++)
+	{
+		g = merge_known_state(rel, group, s, false, now);
+		sno_generator_merge(&g, issued);
+		written = write_closed(rel, s, g, &lsn);
+		if (!written)
+			s->known = false;
+	}
+	if (written)
+	{
+		XLogFlush(lsn);
+		sno_state_set(s, &g);
+		s->known = true;
+	}
+	end_change(group, rel);
+	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
+}
