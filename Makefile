@@ -13,7 +13,7 @@ OBJS = \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o activity.o clock.o attempt.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o client.o) \
-	$(addprefix src/catalog/, table.o row.o record.o publish.o layout.o definition.o prefix.o) \
+	$(addprefix src/catalog/, table.o leases.o row.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, owned.o wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o open.o use.o call.o named.o restore.o) \
 	$(addprefix src/seal/, key.o seal.o) \

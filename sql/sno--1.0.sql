@@ -1749,15 +1749,16 @@ COMMENT ON COLUMN sno_catalog.sno_generator.home IS
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id; else error 23P01';
 
-CREATE FUNCTION sno_catalog.sno_generator_changed() RETURNS trigger
+CREATE FUNCTION sno_catalog.sno_table_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_catalog.sno_generator_changed() IS
-    'trigger function of table sno_generator; error 39P01 anywhere else';
+COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
+    'trigger function of tables that sessions remember; its arguments are the changes that '
+    'it refuses, none, updates or all, and the hint of the error';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_generator_changed();
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
 COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
     'tells sessions of changed definitions, and drops what logical '
     'replication brings';
@@ -1769,7 +1770,7 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
 -- its layout are immutable, so rows never change.  Users' own have numbers from 100 on.
 
 CREATE TABLE sno_catalog.sno_layout (
-    id            smallint PRIMARY KEY CHECK (id > 0),
+    id            smallint PRIMARY KEY,
     name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
     epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
                                      AND pg_catalog.date_trunc('milliseconds', epoch) = epoch),
@@ -1779,6 +1780,7 @@ CREATE TABLE sno_catalog.sno_layout (
     sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
     node_last     boolean NOT NULL DEFAULT false,
     digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
+    CONSTRAINT sno_layout_own_from_100 CHECK (id BETWEEN 1 AND 18 OR id >= 100),
     CONSTRAINT sno_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
     CONSTRAINT sno_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
     CONSTRAINT sno_layout_bits_if_counting CHECK (unit > 0 OR (time_bits >= 31 AND node_bits <= 16)),
@@ -1837,21 +1839,17 @@ INSERT INTO sno_catalog.sno_layout VALUES
     (17, 'tickets',     NULL,                       0, 62, 1, 0, true, NULL),
     (18, 'counter',     NULL,                       0, 63, 0, 0, false, NULL);
 
-CREATE FUNCTION sno_catalog.sno_layout_changed() RETURNS trigger
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_catalog.sno_layout_changed() IS
-    'trigger function of table sno_layout; error 39P01 anywhere else';
-
 CREATE TRIGGER sno_layout_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_layout
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_layout_changed();
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed(
+    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
 COMMENT ON TRIGGER sno_layout_changed ON sno_catalog.sno_layout IS
     'tells sessions of new layouts, keeps the others as they are, and drops '
     'what logical replication brings';
 CREATE TRIGGER sno_layout_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_layout
-FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_layout_changed();
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
+    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
 COMMENT ON TRIGGER sno_layout_truncated ON sno_catalog.sno_layout IS
     'keeps layouts from being deleted';
 ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_changed;
@@ -1876,15 +1874,9 @@ COMMENT ON COLUMN sno_catalog.sno_prefix.prefix IS
     'its prefix: 1 to 63 characters a-z, 0-9 and _, the first one a letter, '
     'the last one no underscore';
 
-CREATE FUNCTION sno_catalog.sno_prefix_changed() RETURNS trigger
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_catalog.sno_prefix_changed() IS
-    'trigger function of table sno_prefix; error 39P01 anywhere else';
-
 CREATE TRIGGER sno_prefix_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_prefix
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_prefix_changed();
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
 COMMENT ON TRIGGER sno_prefix_changed ON sno_catalog.sno_prefix IS
     'tells sessions of changed prefixes, and drops what logical replication '
     'brings';
@@ -1915,20 +1907,14 @@ COMMENT ON COLUMN sno_catalog.sno_key.secret IS
 COMMENT ON COLUMN sno_catalog.sno_key.made IS
     'when the key was created';
 
-CREATE FUNCTION sno_catalog.sno_key_changed() RETURNS trigger
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_catalog.sno_key_changed() IS
-    'trigger function of table sno_key; error 39P01 anywhere else';
-
 CREATE TRIGGER sno_key_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_key
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_key_changed();
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_create_key() and sno_drop_key().');
 COMMENT ON TRIGGER sno_key_changed ON sno_catalog.sno_key IS
     'refuses changes by SQL, and drops what logical replication brings';
 CREATE TRIGGER sno_key_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_key
-FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_key_changed();
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_create_key() and sno_drop_key().');
 COMMENT ON TRIGGER sno_key_truncated ON sno_catalog.sno_key IS
     'keeps keys from being deleted';
 ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_changed;

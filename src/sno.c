@@ -14,10 +14,10 @@
 #include "utils/guc_tables.h"
 #include "utils/memutils.h"
 
+#include "catalog/publish.h"
 #include "compat.h"
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "catalog/publish.h"
 #include "shared/feed.h"
 #include "shared/grant.h"
 #include "shared/partition.h"

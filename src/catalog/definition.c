@@ -15,11 +15,9 @@
  * with nothing but pg_catalog in its search path and all names qualified.  So nothing planted
  * is run, and a superuser's trigger on the table leaves nothing behind that runs later.
  *
- * Sessions remember the definitions that they use.  The table's trigger invalidates the
- * table in the relation caches of all sessions, whatever changes a row.  It also drops
- * what logical replication brings.  A definition without its state would let two
- * servers issue the same ids, and one that the subscriber has itself must not stop the
- * replication.
+ * Sessions remember the definitions that they use.  What logical replication brings is
+ * dropped (sno_table_changed()): a definition without its state would let two servers issue
+ * the same ids.
  */
 #include "postgres.h"
 
@@ -43,6 +41,7 @@
 
 #include "catalog/definition.h"
 #include "catalog/layout.h"
+#include "catalog/leases.h"
 #include "catalog/record.h"
 #include "catalog/table.h"
 #include "shared/clock.h"
@@ -61,22 +60,9 @@ static const Oid column_types[COLUMNS] = {
 	OIDOID, INT8OID, TEXTOID
 };
 
-static Oid	table;
-
-uint64		sno_definitions_version = 1;
-
-static void
-definitions_changed(void)
-{
-	sno_definitions_version++;
-}
-
-static Oid
-find_table(void)
-{
-	sno_table_watch(&table, definitions_changed);
-	return table = sno_table_require(SNO_DEFINITION_TABLE);
-}
+SnoTable	sno_definitions = {
+	.name = SNO_DEFINITION_TABLE,.types = column_types,.columns = COLUMNS,.version = 1
+};
 
 /* What a row says, but for the nodes of a layout. */
 static SnoDefinition
@@ -126,7 +112,7 @@ know_nodes(SnoDefinition *d)
 SnoDefinitionLook
 sno_definition_find(const char *name, SnoDefinition *definition)
 {
-	Relation	rel = sno_table_try_open(find_table(), AccessShareLock);
+	Relation	rel = sno_table_try_open(&sno_definitions, AccessShareLock);
 	Oid			index;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -135,7 +121,6 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 
 	if (rel == NULL)
 		return SNO_DEFINITION_LOCKED;
-	sno_table_check(rel, SNO_DEFINITION_TABLE, column_types, COLUMNS);
 	ScanKeyInit(&key, NAME, BTEqualStrategyNumber, F_TEXTEQ,
 				CStringGetTextDatum(name));
 	index = RelationGetPrimaryKeyIndex(rel, false);
@@ -146,7 +131,7 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 		*definition = definition_of(rel, tuple);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	if (found && sno_is_flake(definition) && !sno_layouts_try_read())
+	if (found && sno_is_flake(definition) && !sno_table_read(&sno_layouts, false))
 		return SNO_DEFINITION_LAYOUT_LOCKED;
 	if (found && !know_nodes(definition))
 		ereport(ERROR,
@@ -165,30 +150,23 @@ sno_definition_find(const char *name, SnoDefinition *definition)
 void
 sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 {
-	Oid			relid = sno_table_find(SNO_DEFINITION_TABLE);
-	Relation	rel;
+	Relation	rel = sno_table_look(&sno_definitions);
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (!OidIsValid(relid))
-		return;
-	rel = sno_table_try_open(relid, AccessShareLock);
 	if (rel == NULL)
 		return;
-	if (sno_table_is_as_created(rel, column_types, COLUMNS))
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
-		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		{
-			SnoDefinition d = definition_of(rel, tuple);
-			bool		null;
-			Datum		name = heap_getattr(tuple, NAME, RelationGetDescr(rel), &null);
+		SnoDefinition d = definition_of(rel, tuple);
+		bool		null;
+		Datum		name = heap_getattr(tuple, NAME, RelationGetDescr(rel), &null);
 
-			if (!null && d.partition >= 0 && d.partition <= SNO_LAYOUT_PARTITION(SNO_LAYOUT_ID_MAX))
-				visit(TextDatumGetCString(name), &d, arg);
-		}
-		systable_endscan(scan);
+		if (!null && d.partition >= 0 && d.partition <= SNO_LAYOUT_PARTITION(SNO_LAYOUT_ID_MAX))
+			visit(TextDatumGetCString(name), &d, arg);
 	}
+	systable_endscan(scan);
 	relation_close(rel, AccessShareLock);
 }
 
@@ -196,14 +174,13 @@ sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
 char *
 sno_definition_using_key(const char *key)
 {
-	Relation	rel = table_open(find_table(), AccessShareLock);
+	Relation	rel = sno_table_open(&sno_definitions, AccessShareLock);
 	ScanKeyData equal;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	bool		null;
 	char	   *name = NULL;
 
-	sno_table_check(rel, SNO_DEFINITION_TABLE, column_types, COLUMNS);
 	ScanKeyInit(&equal, KEY, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(key));
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &equal);
 	tuple = systable_getnext(scan);
@@ -267,8 +244,8 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 static void
 choose_alone(void)
 {
-	LockRelationOid(sno_table_require(SNO_LAYOUT_TABLE), ShareUpdateExclusiveLock);
-	LockRelationOid(find_table(), AccessShareLock);
+	LockRelationOid(sno_table_have(&sno_layouts), ShareUpdateExclusiveLock);
+	LockRelationOid(sno_table_have(&sno_definitions), AccessShareLock);
 }
 
 /*
@@ -324,9 +301,9 @@ choose_partition(void)
 				 errhint("Pass a partition that the registry leaves out, and that no other server has.")));
 	choose_alone();
 	sno_space_enter();
-	rel = sno_table_open_patiently(RowShareLock);
+	rel = sno_leases_open_patiently(RowShareLock);
 	sno_record_survey(rel, sno_clock_unit(), &survey);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 	survey.bounds.defined = sno_definition_partitions();
 	partition = sno_partition_choose_unused(&survey.bounds, survey.holder);
 	if (partition < 0)
@@ -394,15 +371,14 @@ sno_definition_check(SnoDefinition *d)
 static uint64
 change_definitions(const char *statement, int count, Oid *types, Datum *values, const char *nulls)
 {
-	Oid			relid = find_table();
-	Relation	rel = table_open(relid, RowExclusiveLock);
+	Relation	rel = table_open(sno_table_have(&sno_definitions), RowExclusiveLock);
 	Oid			user;
 	int			context;
 	int			level;
 	uint64		rows;
 
 	/* With this lock, too, this transaction can read without queueing behind others. */
-	LockRelationOid(relid, AccessShareLock);
+	LockRelationOid(RelationGetRelid(rel), AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE |
@@ -547,11 +523,4 @@ sno_restrict_generator(PG_FUNCTION_ARGS)
 						   2, types, values, nulls) == 0)
 		sno_definition_missing(TextDatumGetCString(values[0]));
 	PG_RETURN_VOID();
-}
-
-PG_FUNCTION_INFO_V1(sno_generator_changed);
-Datum
-sno_generator_changed(PG_FUNCTION_ARGS)
-{
-	return sno_table_row_changed(fcinfo, SNO_DEFINITION_TABLE);
 }

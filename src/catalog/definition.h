@@ -10,7 +10,7 @@
 #include "nodes/bitmapset.h"
 #include "utils/snapshot.h"
 
-#include "compat.h"
+#include "catalog/table.h"
 #include "core/flake.h"
 
 #define SNO_DEFINITION_TABLE	"sno_generator"
@@ -37,8 +37,11 @@ sno_is_flake(const SnoDefinition *d)
 	return d->partition > SNO_PARTITION_MAX;
 }
 
-/* Changes whenever a definition may have. */
-extern uint64 sno_definitions_version;
+/*
+ * The table.  Its version also changes whenever the rights of roles may have: see
+ * named/use.c.
+ */
+extern SnoTable sno_definitions;
 
 typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 

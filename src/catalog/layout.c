@@ -3,23 +3,15 @@
  *		The layouts of ids of other systems: the table sno_layout.
  *
  * Rows are never changed or deleted: functions that read an id by its layout are
- * immutable.  A session reads the whole table at once, and again when a row was added.
- * One that was added by a transaction that rolled back is forgotten that way, too.
+ * immutable.
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
-#include "commands/trigger.h"
-#include "replication/logicalworker.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
-#include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -37,25 +29,12 @@ static const Oid column_types[COLUMNS] = {
 	INT2OID, TEXTOID, TIMESTAMPTZOID, INT4OID, INT4OID, INT4OID, INT4OID, BOOLOID, TEXTOID
 };
 
-/* Changes whenever there may be other layouts. */
-uint64		sno_layouts_version = 1;
-
-static Oid	table;
-static uint64 version_read;
-static MemoryContext context;	/* where they are */
-static SnoNamedLayout *layouts;
-static int	count;
-
-/*
- * Plans may have constants that were computed from a layout.  If the transaction that
- * added it rolls back, they are made again.
- */
-static void
-layouts_changed(void)
+typedef struct Layouts
 {
-	sno_layouts_version++;
-	ResetPlanCache();
-}
+	int			size;
+	int			count;
+	SnoNamedLayout *layout;
+} Layouts;
 
 static SnoFlakeType
 type_of(const SnoLayout *layout)
@@ -97,53 +76,44 @@ layout_of(Relation rel, HeapTuple tuple)
 	return l;
 }
 
-/*
- * Read the table, unless that was done since it changed last.  False if another session's
- * lock is in the way, and we don't wait.
- */
-static bool
-read_layouts(bool wait)
+static void *
+no_layouts(void)
 {
-	uint64		seen = sno_layouts_version;
-	MemoryContext fresh,
-				caller;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	SnoNamedLayout *read;
-	int			size = 32,
-				n = 0;
+	Layouts    *all = palloc(sizeof(Layouts));
 
-	if (version_read == seen)
-		return true;
-	sno_table_watch(&table, layouts_changed);
-	table = sno_table_require(SNO_LAYOUT_TABLE);
-	rel = wait ? table_open(table, AccessShareLock) : sno_table_try_open(table, AccessShareLock);
-	if (rel == NULL)
-		return false;
-	fresh = AllocSetContextCreate(CurrentMemoryContext, "sno layouts", ALLOCSET_SMALL_SIZES);
-	caller = MemoryContextSwitchTo(fresh);
-	read = palloc(size * sizeof(SnoNamedLayout));
-	sno_table_check(rel, SNO_LAYOUT_TABLE, column_types, COLUMNS);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (n == size)
-			read = repalloc(read, (size *= 2) * sizeof(SnoNamedLayout));
-		read[n++] = layout_of(rel, tuple);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	MemoryContextSwitchTo(caller);
+	*all = (Layouts) {.size = 32,.layout = palloc(32 * sizeof(SnoNamedLayout))};
+	return all;
+}
 
-	if (context != NULL)
-		MemoryContextDelete(context);
-	MemoryContextSetParent(fresh, CacheMemoryContext);
-	context = fresh;
-	layouts = read;
-	count = n;
-	version_read = seen;
-	return true;
+static void
+add_layout(void *arg, Relation rel, HeapTuple tuple)
+{
+	Layouts    *all = arg;
+
+	if (all->count == all->size)
+		all->layout = repalloc(all->layout, (all->size *= 2) * sizeof(SnoNamedLayout));
+	all->layout[all->count++] = layout_of(rel, tuple);
+}
+
+/*
+ * Plans may have constants that were computed from a layout.  If the transaction that
+ * added it rolls back, they are made again.
+ */
+SnoTable	sno_layouts = {
+	.name = SNO_LAYOUT_TABLE,.types = column_types,.columns = COLUMNS,
+	.begin = no_layouts,.add = add_layout,.changed = ResetPlanCache,.version = 1
+};
+
+/* The layout with that number as they were read last, NULL if there is none. */
+static const SnoNamedLayout *
+find_layout(int id)
+{
+	const Layouts *all = sno_layouts.all;
+
+	for (int i = 0; all != NULL && i < all->count; i++)
+		if (all->layout[i].id == id)
+			return &all->layout[i];
+	return NULL;
 }
 
 /*
@@ -153,32 +123,26 @@ read_layouts(bool wait)
 bool
 sno_layout_is_present(int id, const SnoLayout *layout)
 {
-	if (version_read != sno_layouts_version)
-		return false;
-	for (int i = 0; i < count; i++)
-		if (layouts[i].id == id)
-			return sno_layouts_equal(&layouts[i].layout, layout);
-	return false;
-}
+	const SnoNamedLayout *present = find_layout(id);
 
-/* Have the layouts without waiting for a lock.  False if one is in the way. */
-bool
-sno_layouts_try_read(void)
-{
-	return read_layouts(false);
+	return sno_layouts.version_read == sno_layouts.version && present != NULL &&
+		sno_layouts_equal(&present->layout, layout);
 }
 
 /*
- * The layout by that name, or an error.  It is good as long as sno_layouts_version
+ * The layout by that name, or an error.  It is good as long as sno_layouts.version
  * stays the same.
  */
 const SnoNamedLayout *
 sno_layout_by_name(const text *name)
 {
-	(void) read_layouts(true);
-	for (int i = 0; i < count; i++)
-		if (sno_layout_is_named(&layouts[i], name))
-			return &layouts[i];
+	const Layouts *all;
+
+	(void) sno_table_read(&sno_layouts, true);
+	all = sno_layouts.all;
+	for (int i = 0; i < all->count; i++)
+		if (sno_layout_is_named(&all->layout[i], name))
+			return &all->layout[i];
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("layout \"%s\" does not exist", text_to_cstring(name)),
@@ -189,11 +153,8 @@ sno_layout_by_name(const text *name)
 const SnoNamedLayout *
 sno_layout_by_id(int id)
 {
-	(void) read_layouts(true);
-	for (int i = 0; i < count; i++)
-		if (layouts[i].id == id)
-			return &layouts[i];
-	return NULL;
+	(void) sno_table_read(&sno_layouts, true);
+	return find_layout(id);
 }
 
 /*
@@ -203,50 +164,12 @@ sno_layout_by_id(int id)
 const SnoNamedLayout *
 sno_layout_look(int id)
 {
-	Oid			relid = sno_table_find(SNO_LAYOUT_TABLE);
-	Relation	rel = OidIsValid(relid) ? sno_table_try_open(relid, AccessShareLock) : NULL;
-	const SnoNamedLayout *layout = NULL;
+	Relation	rel = sno_table_look(&sno_layouts);
+	const SnoNamedLayout *layout;
 
 	if (rel == NULL)
 		return NULL;
-	if (sno_table_is_as_created(rel, column_types, COLUMNS))
-		layout = sno_layout_by_id(id);
+	layout = sno_layout_by_id(id);
 	relation_close(rel, AccessShareLock);
 	return layout;
-}
-
-/*
- * Sessions are told of a new layout.  What logical replication brings is dropped: each
- * server has layouts of its own.
- */
-PG_FUNCTION_INFO_V1(sno_layout_changed);
-Datum
-sno_layout_changed(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	bool		null;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		RelationGetRelid(trigger->tg_relation) != sno_table_find(SNO_LAYOUT_TABLE) ||
-		(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && !TRIGGER_FIRED_FOR_ROW(trigger->tg_event)))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("sno_layout_changed() is the trigger of table \"%s\"", SNO_LAYOUT_TABLE)));
-	if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a layout cannot be changed or deleted"),
-				 errdetail("Indexes may depend on what functions made of it."),
-				 errhint("Add another layout.")));
-	if (IsLogicalWorker())
-		PG_RETURN_POINTER(NULL);
-	if (!creating_extension &&
-		DatumGetInt16(heap_getattr(trigger->tg_trigtuple, ID,
-								   RelationGetDescr(trigger->tg_relation), &null)) < SNO_LAYOUT_OWN)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("layouts up to %d are those of the extension", SNO_LAYOUT_OWN - 1),
-				 errhint("Choose a number from %d on.", SNO_LAYOUT_OWN)));
-	CacheInvalidateRelcache(trigger->tg_relation);
-	PG_RETURN_POINTER(trigger->tg_trigtuple);
 }

@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "compat.h"
+#include "catalog/table.h"
 #include "core/flake.h"
 
 #define SNO_LAYOUT_TABLE	"sno_layout"
@@ -15,7 +15,6 @@
 /* A layout has the number of a partition, after those of ids of our own. */
 #define SNO_LAYOUT_PARTITION(id)	(SNO_PARTITION_MAX + (id))
 #define SNO_LAYOUT_ID_MAX			PG_INT16_MAX
-#define SNO_LAYOUT_OWN				100 /* users' own have numbers from here on */
 
 /* The type of the ids of a layout. */
 typedef enum SnoFlakeType
@@ -44,9 +43,9 @@ sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
 	return strlen(layout->name) == length && memcmp(layout->name, VARDATA_ANY(name), length) == 0;
 }
 
-extern uint64 sno_layouts_version;
+/* The table. */
+extern SnoTable sno_layouts;
 
-extern bool sno_layouts_try_read(void);
 extern bool sno_layout_is_present(int id, const SnoLayout *layout);
 extern const SnoNamedLayout *sno_layout_by_name(const text *name);
 extern const SnoNamedLayout *sno_layout_by_id(int id);

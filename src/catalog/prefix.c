@@ -1,19 +1,12 @@
 /*
  * prefix.c
  *		Prefixes of metabytes: the table sno_prefix, and ids with their prefix as text.
- *
- * A session reads the whole table at once, and again when a row was changed.  What was
- * changed by a transaction that rolled back is forgotten that way, too.
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "catalog/table.h"
@@ -30,71 +23,37 @@ enum
 
 static const Oid column_types[COLUMNS] = {INT4OID, TEXTOID};
 
-static Oid	table;
-static uint64 version = 1;		/* changes whenever there may be other prefixes */
-static uint64 version_read;
-static MemoryContext context;	/* where they are */
-static char **prefixes;			/* by metabyte; NULL: it has none */
-
-static void
-prefixes_changed(void)
+/* What is remembered: prefixes by metabyte; NULL: it has none */
+static void *
+no_prefixes(void)
 {
-	version++;
+	return palloc0((SNO_META_MAX + 1) * sizeof(char *));
 }
 
-/* Read the table, unless that was done since it changed last. */
 static void
-read_prefixes(void)
+add_prefix(void *all, Relation rel, HeapTuple tuple)
 {
-	uint64		seen = version;
-	MemoryContext fresh,
-				caller;
-	char	  **read;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	char	  **prefixes = all;
+	bool		no_meta,
+				no_prefix;
+	Datum		meta = heap_getattr(tuple, META, RelationGetDescr(rel), &no_meta);
+	Datum		prefix = heap_getattr(tuple, PREFIX, RelationGetDescr(rel), &no_prefix);
 
-	if (version_read == seen)
-		return;
-	sno_table_watch(&table, prefixes_changed);
-	table = sno_table_require(TABLE);
-	rel = table_open(table, AccessShareLock);
-	sno_table_check(rel, TABLE, column_types, COLUMNS);
-
-	fresh = AllocSetContextCreate(CurrentMemoryContext, "sno prefixes", ALLOCSET_SMALL_SIZES);
-	caller = MemoryContextSwitchTo(fresh);
-	read = palloc0((SNO_META_MAX + 1) * sizeof(char *));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Datum		meta,
-					prefix;
-		bool		no_meta,
-					no_prefix;
-
-		meta = heap_getattr(tuple, META, RelationGetDescr(rel), &no_meta);
-		prefix = heap_getattr(tuple, PREFIX, RelationGetDescr(rel), &no_prefix);
-		if (!no_meta && !no_prefix && (uint32) DatumGetInt32(meta) <= SNO_META_MAX)
-			read[DatumGetInt32(meta)] = TextDatumGetCString(prefix);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	MemoryContextSwitchTo(caller);
-
-	if (context != NULL)
-		MemoryContextDelete(context);
-	MemoryContextSetParent(fresh, CacheMemoryContext);
-	context = fresh;
-	prefixes = read;
-	version_read = seen;
+	if (!no_meta && !no_prefix && (uint32) DatumGetInt32(meta) <= SNO_META_MAX)
+		prefixes[DatumGetInt32(meta)] = TextDatumGetCString(prefix);
 }
+
+static SnoTable table = {
+	.name = TABLE,.types = column_types,.columns = COLUMNS,
+	.begin = no_prefixes,.add = add_prefix,.version = 1
+};
 
 /* The prefix of the metabyte of an id, NULL if it has none. */
 static const char *
 prefix_of(const Sno *id)
 {
-	read_prefixes();
-	return prefixes[sno_unpack(id).meta];
+	(void) sno_table_read(&table, true);
+	return ((char **) table.all)[sno_unpack(id).meta];
 }
 
 PG_FUNCTION_INFO_V1(sno_prefix);
@@ -160,11 +119,4 @@ sno_from_prefixed(PG_FUNCTION_ARGS)
 				 errdetail("Its metabyte is %d, which has no prefix.", sno_unpack(id).meta) :
 				 errdetail("Its metabyte is %d, whose prefix is \"%s\".", sno_unpack(id).meta, prefix)));
 	PG_RETURN_SNO_P(id);
-}
-
-PG_FUNCTION_INFO_V1(sno_prefix_changed);
-Datum
-sno_prefix_changed(PG_FUNCTION_ARGS)
-{
-	return sno_table_row_changed(fcinfo, TABLE);
 }

@@ -9,8 +9,8 @@
 
 #include "utils/rel.h"
 
-#include "core/lease.h"
 #include "catalog/record.h"
+#include "core/lease.h"
 #include "sno.h"
 
 extern int	sno_lease_duration; /* s */

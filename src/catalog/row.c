@@ -31,8 +31,8 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 
+#include "catalog/leases.h"
 #include "catalog/row.h"
-#include "catalog/table.h"
 
 /* A tuple as sno_row_insert() makes it: its header has no bitmap of nulls. */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
@@ -49,7 +49,7 @@ static bool
 holds_row(HeapTupleHeader tuple, Size length)
 {
 	return length >= SizeofHeapTupleHeader &&
-		HeapTupleHeaderGetNatts(tuple) >= SNO_TABLE_COLUMNS &&
+		HeapTupleHeaderGetNatts(tuple) >= SNO_LEASES_COLUMNS &&
 		tuple->t_hoff >= SizeofHeapTupleHeader &&
 		tuple->t_hoff == MAXALIGN(tuple->t_hoff) &&
 		length >= tuple->t_hoff + SNO_ROW_SIZE;
@@ -59,7 +59,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 static bool
 has_null(HeapTupleHeader tuple)
 {
-	for (int i = 0; i < SNO_TABLE_COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
+	for (int i = 0; i < SNO_LEASES_COLUMNS && tuple->t_infomask & HEAP_HASNULL; i++)
 		if (att_isnull(i, tuple->t_bits))
 			return true;
 	return false;
@@ -85,7 +85,7 @@ tuple_at(Page page, OffsetNumber offset)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
-						SNO_TABLE_NAME),
+						SNO_LEASES_TABLE),
 				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
 	return has_null(tuple) ? NULL : tuple;
 }
@@ -340,7 +340,7 @@ sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
 	Page		page;
 	OffsetNumber offset;
 
-	HeapTupleHeaderSetNatts(tuple, SNO_TABLE_COLUMNS);
+	HeapTupleHeaderSetNatts(tuple, SNO_LEASES_COLUMNS);
 	tuple->t_hoff = HEADER_SIZE;
 	HeapTupleHeaderSetXmin(tuple, FrozenTransactionId);
 	HeapTupleHeaderSetXminFrozen(tuple);
@@ -355,7 +355,7 @@ sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
 	offset = PageAddItem(page, (char *) tuple, TUPLE_SIZE, InvalidOffsetNumber,
 						 false, true);
 	if (offset == InvalidOffsetNumber)
-		elog(ERROR, "could not add a row to table \"%s\"", SNO_TABLE_NAME);
+		elog(ERROR, "could not add a row to table \"%s\"", SNO_LEASES_TABLE);
 	tuple = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, offset));
 	ItemPointerSet(&tuple->t_ctid, BufferGetBlockNumber(buffer), offset);
 	return finish_page(state, buffer);

@@ -1,61 +1,31 @@
 /*
  * table.c
- *		The extension's tables, found; the table of leases, sno_lease, checked and opened.
+ *		The extension's tables: found, opened, and remembered by sessions.
  *
- * The extension's tables are found by name in a schema of their own.  Its script
- * creates that schema, and fails if there is one already.  Only its owner, a
- * superuser, may create anything in it.  So whatever has the name is ours.
+ * Tables are found by name in a schema of their own.  The extension's script creates that
+ * schema, and fails if there is one already.  Only its owner, a superuser, may create
+ * anything in it.  So whatever has the name is ours.
  *
- * The table and its file are looked up again when they may have changed.  A lease is
- * good only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
- * drop gives the table another one.
- *
- * The table is open in ROW SHARE mode during an operation.  That keeps away all that
- * would rewrite or drop it, and sno_reseed().  It is the weakest mode that does, so
- * few locks are in the way.  It is never waited for here, because a session that holds
- * a stronger lock may wait for us.
- *
- * The table has no index and no toast, and its columns are fixed in width and never
- * null.  Its definition is checked before each use.
+ * A table's version changes whenever the table may have: when its row of pg_class is
+ * invalidated.  Its trigger (sno_table_changed()) does that for each row that changes,
+ * whatever changes it.  So what is remembered of a version is right as long as that is the
+ * present one.  What a transaction changed that rolled back is forgotten that way, too.
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/parallel.h"
 #include "access/relation.h"
-#include "access/xact.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_attrdef.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_namespace.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
+#include "utils/memutils.h"
 
 #include "catalog/table.h"
-
-static const Oid column_types[SNO_TABLE_COLUMNS] = {
-	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT8OID, INT8OID, INT4OID,
-	TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-	BOOLOID, INT8OID
-};
-
-/*
- * Table and file as looked up last, and how many changes there had been.  A look that
- * fails by an error leaves that number as it was, so the next one looks again.
- */
-static Oid	table;
-static RelFileNumber file;
-static uint64 changes = 1;
-static uint64 changes_seen = 0;
 
 /* The extension's table by that name; InvalidOid if there is none. */
 Oid
@@ -64,131 +34,6 @@ sno_table_find(const char *name)
 	Oid			schema = get_namespace_oid(SNO_CATALOG_SCHEMA, true);
 
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
-}
-
-/* What to call when a table may have changed, the OID of which is at `table`. */
-static struct
-{
-	const Oid  *table;
-	void		(*changed) (void);
-}			watched[5];
-static int	watched_count;
-
-static void
-relation_changed(Datum arg, Oid relid)
-{
-	for (int i = 0; i < watched_count; i++)
-		if (relid == InvalidOid || relid == *watched[i].table)
-			watched[i].changed();
-}
-
-/*
- * Call a function from now on whenever the table at *oid may have changed.  All tables
- * share one callback: PostgreSQL has ten for all extensions of a session, and ends the
- * session that wants more.
- */
-void
-sno_table_watch(const Oid *oid, void (*changed) (void))
-{
-	for (int i = 0; i < watched_count; i++)
-		if (watched[i].changed == changed)
-			return;
-	if (watched_count == lengthof(watched))
-		elog(ERROR, "too many tables to watch");
-	if (watched_count == 0)
-		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	watched[watched_count].table = oid;
-	watched[watched_count].changed = changed;
-	watched_count++;
-}
-
-static void
-table_changed(void)
-{
-	changes++;
-}
-
-/*
- * The present file of the table, InvalidOid if there is no table.  Takes no lock.
- */
-RelFileNumber
-sno_table_file(void)
-{
-	uint64		seen = changes;
-	HeapTuple	tuple;
-
-	if (likely(changes_seen == seen && OidIsValid(table)))
-		return file;
-	sno_table_watch(&table, table_changed);
-	table = sno_table_find(SNO_TABLE_NAME);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	if (!HeapTupleIsValid(tuple))
-	{
-		table = InvalidOid;
-		return InvalidOid;
-	}
-	file = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
-	ReleaseSysCache(tuple);
-	changes_seen = seen;
-	return file;
-}
-
-/*
- * Has this transaction given a new file to the table, which it did not create?  The
- * relation cache of a parallel worker doesn't know.  There the table's row of pg_class
- * tells: the file of a new table has the table's OID.
- */
-static bool
-rewritten_here(Relation rel)
-{
-	HeapTuple	tuple;
-	bool		changed_here;
-
-	if (!IsParallelWorker())
-		return rel->rd_createSubid == InvalidSubTransactionId &&
-			rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
-
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(rel));
-	changed_here = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
-	ReleaseSysCache(tuple);
-	return changed_here && rel->rd_rel->relfilenode != RelationGetRelid(rel);
-}
-
-/* Raise an error unless the table is as the extension's script created it. */
-static void
-check_definition(Relation rel)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	bool		same = rel->rd_rel->relkind == RELKIND_RELATION &&
-		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
-		desc->natts >= SNO_TABLE_COLUMNS &&
-		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
-
-	/* A column that was added leaves a trace behind when it is dropped. */
-	for (int i = 0; same && i < desc->natts; i++)
-	{
-		Form_pg_attribute a = TupleDescAttr(desc, i);
-
-		same = i < SNO_TABLE_COLUMNS ?
-			a->attnotnull && a->atttypid == column_types[i] : a->attisdropped;
-	}
-	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was altered",
-						SNO_TABLE_NAME),
-				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
-
-	/* What is written to a new file is lost when its transaction rolls back. */
-	if (rewritten_here(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
-						SNO_TABLE_NAME),
-				 errhint("Commit before generating further ids.")));
 }
 
 /* One of the extension's tables, or an error if it is missing. */
@@ -205,56 +50,76 @@ sno_table_require(const char *name)
 	return relid;
 }
 
-/* Does a table begin with columns of these types? */
+/* The tables that this session has looked for. */
+static SnoTable *watched[5];
+static int	watched_count;
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	for (int i = 0; i < watched_count; i++)
+		if (relid == InvalidOid || relid == watched[i]->oid)
+		{
+			watched[i]->version++;
+			if (watched[i]->changed != NULL)
+				watched[i]->changed();
+		}
+}
+
+/*
+ * Change the version from now on whenever the table may have changed.  All tables share one
+ * callback: PostgreSQL has ten for all extensions of a session, and ends the session that
+ * wants more.
+ */
+void
+sno_table_watch(SnoTable *t)
+{
+	for (int i = 0; i < watched_count; i++)
+		if (watched[i] == t)
+			return;
+	if (watched_count == lengthof(watched))
+		elog(ERROR, "too many tables to watch");
+	if (watched_count == 0)
+		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	watched[watched_count++] = t;
+}
+
+/* Find a table again, watched from now on; an error if it is missing. */
+Oid
+sno_table_have(SnoTable *t)
+{
+	sno_table_watch(t);
+	return t->oid = sno_table_require(t->name);
+}
+
+/* Does it begin with the columns that the extension's script gave it? */
 bool
-sno_table_is_as_created(Relation rel, const Oid *types, int count)
+sno_table_is_as_created(const SnoTable *t, Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < count)
+	if (rel->rd_rel->relkind != RELKIND_RELATION || desc->natts < t->columns)
 		return false;
-	for (int i = 0; i < count; i++)
-		if (TupleDescAttr(desc, i)->atttypid != types[i])
+	for (int i = 0; i < t->columns; i++)
+		if (TupleDescAttr(desc, i)->atttypid != t->types[i])
 			return false;
 	return true;
 }
 
 /* Raise an error if it doesn't. */
-void
-sno_table_check(Relation rel, const char *name, const Oid *types, int count)
+static void
+check_table(const SnoTable *t, Relation rel)
 {
-	if (!sno_table_is_as_created(rel, types, count))
+	if (!sno_table_is_as_created(t, rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was altered", name),
+				 errmsg("table \"%s\" of extension \"sno\" was altered", t->name),
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
 }
 
-/*
- * The trigger for each row of a table that sessions remember: tell them of the change.
- * What logical replication brings is dropped: each server has rows of its own.
- */
-Datum
-sno_table_row_changed(FunctionCallInfo fcinfo, const char *name)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-		RelationGetRelid(trigger->tg_relation) != sno_table_find(name))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("%s_changed() is the trigger of table \"%s\"", name, name)));
-	if (IsLogicalWorker())
-		PG_RETURN_POINTER(NULL);
-	CacheInvalidateRelcache(trigger->tg_relation);
-	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
-					  trigger->tg_newtuple : trigger->tg_trigtuple);
-}
-
-/* Open a table without waiting; NULL if another session's lock is in the way. */
+/* Lock a relation without waiting, and open it; NULL if another session's lock is in the way. */
 Relation
-sno_table_try_open(Oid relid, LOCKMODE mode)
+sno_table_lock(Oid relid, LOCKMODE mode)
 {
 	Relation	rel;
 
@@ -267,77 +132,112 @@ sno_table_try_open(Oid relid, LOCKMODE mode)
 	return rel;
 }
 
-/* Open a table as sno_table_open() does. */
-static Relation
-open_table(Oid relid)
+/* Open a table.  Raises an error if it is missing or altered. */
+Relation
+sno_table_open(SnoTable *t, LOCKMODE mode)
 {
-	Relation	rel = sno_table_try_open(relid, RowShareLock);
+	Relation	rel = table_open(sno_table_have(t), mode);
+
+	check_table(t, rel);
+	return rel;
+}
+
+/* The same, but NULL if another session's lock is in the way. */
+Relation
+sno_table_try_open(SnoTable *t, LOCKMODE mode)
+{
+	Relation	rel = sno_table_lock(sno_table_have(t), mode);
 
 	if (rel != NULL)
-		check_definition(rel);
+		check_table(t, rel);
 	return rel;
 }
 
-/*
- * Open the table to read and write leases.  NULL if another session's lock is in the
- * way.  Raises an error if the table is missing or altered.
- */
+/* Open a table to read it; NULL if it is missing, altered or locked. */
 Relation
-sno_table_open(void)
+sno_table_look(SnoTable *t)
 {
-	return open_table(sno_table_require(SNO_TABLE_NAME));
-}
+	Oid			relid = sno_table_find(t->name);
+	Relation	rel = OidIsValid(relid) ? sno_table_lock(relid, AccessShareLock) : NULL;
 
-/* The same in any mode, but wait for the locks of others. */
-Relation
-sno_table_open_patiently(LOCKMODE mode)
-{
-	Relation	rel = relation_open(sno_table_require(SNO_TABLE_NAME), mode);
-
-	check_definition(rel);
-	return rel;
+	if (rel == NULL || sno_table_is_as_created(t, rel))
+		return rel;
+	relation_close(rel, AccessShareLock);
+	return NULL;
 }
 
 /*
- * Open the table that was looked up last, in a transaction of its own at the end of a
- * session.  It first ends the transaction that runs, because an exit may come from
- * anywhere.  A parallel worker leaves that to its leader.  NULL if any lock is in the
- * way, or if there is no table.
+ * Remember all rows, unless those of the present version are remembered.  False if another
+ * session's lock is in the way, and we don't wait.
  */
-Relation
-sno_table_open_at_exit(void)
+bool
+sno_table_read(SnoTable *t, bool wait)
 {
-	/* Opening the table, or another one, looks at these.  It must not wait for them. */
-	static const Oid catalogs[] = {
-		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
-		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
-	};
-	bool		free = true;
-	Relation	rel = NULL;
+	uint64		seen = t->version;
+	MemoryContext fresh,
+				caller;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	void	   *all;
 
-	if (IsParallelWorker() || !OidIsValid(table))
-		return NULL;
-	AbortOutOfAnyTransaction();
-	StartTransactionCommand();
-	for (int i = 0; free && i < lengthof(catalogs); i++)
-		free = ConditionalLockRelationOid(catalogs[i], AccessShareLock);
-	if (free)
-		rel = open_table(table);
+	if (t->version_read == seen)
+		return true;
+	rel = wait ? sno_table_open(t, AccessShareLock) : sno_table_try_open(t, AccessShareLock);
 	if (rel == NULL)
-		CommitTransactionCommand();
-	return rel;
+		return false;
+	fresh = AllocSetContextCreate(CurrentMemoryContext, "sno table", ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(fresh);
+	all = t->begin();
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		t->add(all, rel, tuple);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	MemoryContextSwitchTo(caller);
+
+	if (t->context != NULL)
+		MemoryContextDelete(t->context);
+	MemoryContextSetParent(fresh, CacheMemoryContext);
+	t->context = fresh;
+	t->all = all;
+	t->version_read = seen;
+	return true;
 }
 
-void
-sno_table_close_at_exit(Relation rel)
+/*
+ * The trigger of tables that sessions remember.  Its arguments are which changes by SQL it
+ * refuses, "none", "updates" or "all", and the hint of the error.  It tells sessions of all
+ * others.  What logical replication brings is dropped: each server has rows of its own, and
+ * one that is here must not stop the replication.
+ */
+PG_FUNCTION_INFO_V1(sno_table_changed);
+Datum
+sno_table_changed(PG_FUNCTION_ARGS)
 {
-	sno_table_close(rel);
-	CommitTransactionCommand();
-}
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	char	  **arguments;
+	bool		none;			/* may SQL change nothing? */
 
-/* Rows belong to no transaction, so the lock needn't be held to its end. */
-void
-sno_table_close(Relation rel)
-{
-	relation_close(rel, RowShareLock);
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		(!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && !TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event)) ||
+		trigger->tg_trigger->tgnargs != 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("sno_table_changed() is the trigger of tables of extension \"sno\"")));
+	arguments = trigger->tg_trigger->tgargs;
+	none = strcmp(arguments[0], "all") == 0;
+	if (IsLogicalWorker() && TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		PG_RETURN_POINTER(NULL);
+	if (none || (strcmp(arguments[0], "updates") == 0 && !TRIGGER_FIRED_BY_INSERT(trigger->tg_event)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 none ? errmsg("table \"%s\" cannot be changed by SQL",
+							   RelationGetRelationName(trigger->tg_relation)) :
+				 errmsg("rows of table \"%s\" cannot be changed or deleted",
+						RelationGetRelationName(trigger->tg_relation)),
+				 errhint("%s", arguments[1])));
+	CacheInvalidateRelcache(trigger->tg_relation);
+	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+					  trigger->tg_newtuple : trigger->tg_trigtuple);
 }

@@ -1,35 +1,50 @@
 /*
  * table.h
- *		The extension's tables, found; the table of leases, sno_lease, checked and opened.
+ *		The extension's tables: found, opened, and remembered by sessions.
  */
 #ifndef SNO_TABLE_H
 #define SNO_TABLE_H
 
 #include "postgres.h"
 
-#include "common/relpath.h"
-#include "fmgr.h"
+#include "access/htup.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
 #include "compat.h"
 
 #define SNO_CATALOG_SCHEMA	"sno_catalog"
-#define SNO_TABLE_NAME		"sno_lease"
-#define SNO_TABLE_COLUMNS	15
+
+/* A table, and what a session knows of it. */
+typedef struct SnoTable
+{
+	const char *name;
+	const Oid  *types;			/* of its columns */
+	int			columns;
+
+	/* If a session remembers all rows: make what remembers none, and add one to that. */
+	void	   *(*begin) (void);
+	void		(*add) (void *all, Relation rel, HeapTuple tuple);
+
+	/* What else is to be done when it may have changed; NULL for nothing. */
+	void		(*changed) (void);
+
+	uint64		version;		/* from 1 on; changes whenever the table may have */
+	Oid			oid;			/* as it was found last */
+	void	   *all;			/* what begin() made; NULL before */
+	uint64		version_read;	/* of that */
+	MemoryContext context;		/* where that is */
+} SnoTable;
 
 extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const char *name);
-extern void sno_table_watch(const Oid *oid, void (*changed) (void));
-extern bool sno_table_is_as_created(Relation rel, const Oid *types, int count);
-extern void sno_table_check(Relation rel, const char *name, const Oid *types, int count);
-extern Datum sno_table_row_changed(FunctionCallInfo fcinfo, const char *name);
-extern RelFileNumber sno_table_file(void);
-extern Relation sno_table_try_open(Oid relid, LOCKMODE mode);
-extern Relation sno_table_open(void);
-extern Relation sno_table_open_patiently(LOCKMODE mode);
-extern void sno_table_close(Relation rel);
-extern Relation sno_table_open_at_exit(void);
-extern void sno_table_close_at_exit(Relation rel);
+extern void sno_table_watch(SnoTable *t);
+extern Oid	sno_table_have(SnoTable *t);
+extern bool sno_table_is_as_created(const SnoTable *t, Relation rel);
+extern Relation sno_table_lock(Oid relid, LOCKMODE mode);
+extern Relation sno_table_open(SnoTable *t, LOCKMODE mode);
+extern Relation sno_table_try_open(SnoTable *t, LOCKMODE mode);
+extern Relation sno_table_look(SnoTable *t);
+extern bool sno_table_read(SnoTable *t, bool wait);
 
 #endif							/* SNO_TABLE_H */

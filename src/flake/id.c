@@ -29,7 +29,7 @@ static const SnoNamedLayout *
 find_layout(FmgrInfo *flinfo, const text *name)
 {
 	Call	   *call = flinfo->fn_extra;
-	uint64		version = sno_layouts_version;
+	uint64		version = sno_layouts.version;
 	const SnoNamedLayout *layout;
 
 	if (call != NULL && call->version == version && sno_layout_is_named(call->layout, name))

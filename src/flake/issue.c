@@ -14,8 +14,8 @@
 
 #include "core/sparx.h"
 #include "flake/id.h"
-#include "seal/key.h"
 #include "named/call.h"
+#include "seal/key.h"
 #include "shared/partition.h"
 
 /* The tables have bounds of shards of this many bits. */

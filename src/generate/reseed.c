@@ -20,9 +20,9 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
-#include "generate/session.h"
+#include "catalog/leases.h"
 #include "catalog/record.h"
-#include "catalog/table.h"
+#include "generate/session.h"
 
 PG_FUNCTION_INFO_V1(sno_reseed);
 Datum
@@ -33,7 +33,7 @@ sno_reseed(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("sno_reseed()");
 	PreventCommandDuringRecovery("sno_reseed()");
 	sno_session_begin_own();
-	rel = sno_table_open_patiently(ExclusiveLock);
+	rel = sno_leases_open_patiently(ExclusiveLock);
 	sno_record_disown(rel);
 	relation_close(rel, ExclusiveLock);
 	PG_RETURN_VOID();

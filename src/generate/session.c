@@ -16,12 +16,12 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "generate/session.h"
-#include "generate/wait.h"
 #include "catalog/definition.h"
+#include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
-#include "catalog/table.h"
+#include "generate/session.h"
+#include "generate/wait.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
@@ -50,7 +50,7 @@ sno_session_open_table(void)
 	Relation	rel;
 
 	sno_session_begin();
-	while ((rel = sno_table_open()) == NULL)
+	while ((rel = sno_leases_open()) == NULL)
 		sno_wait(&wait, SNO_TABLE_LOCKED, 1);
 	return rel;
 }
@@ -74,7 +74,7 @@ sno_session_know_past(void)
 		return;
 	rel = sno_session_open_table();
 	sno_feed_recall(promised_before, rel);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 }
 
 /*
@@ -129,7 +129,7 @@ write_session_lease(SnoPurpose purpose, uint64 unit)
 		sno_grant_ask();
 		return SNO_NO_GRANT;
 	}
-	rel = sno_table_open();
+	rel = sno_leases_open();
 	if (rel == NULL)
 		return SNO_TABLE_LOCKED;
 	if (stay == SNO_STAY && (!sno_partition_owned(p) || !write_whole(rel, p, ceiling)))
@@ -140,7 +140,7 @@ write_session_lease(SnoPurpose purpose, uint64 unit)
 	else if (!sno_purpose_rules[purpose].by_clock)
 		/* A row to the end of the epoch must not stay without its ceiling. */
 		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
-	sno_table_close(rel);
+	sno_leases_close(rel);
 	return stay == SNO_STAY ? SNO_NO_OBSTACLE : SNO_CLASH;
 }
 
@@ -252,11 +252,11 @@ move_on(SnoPurpose purpose, uint64 unit)
 		sno_owned_enter(purpose, p, left);
 		return SNO_NO_OBSTACLE;
 	}
-	rel = sno_table_open();
+	rel = sno_leases_open();
 	if (rel == NULL)
 		return SNO_TABLE_LOCKED;
 	obstacle = reserve_partition(rel, purpose, unit);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 	return obstacle;
 }
 
@@ -303,14 +303,14 @@ sno_session_lend(uint64 units)
 	do
 	{
 		uint64		now = sno_clock_unit();
-		Relation	rel = sno_table_open();
+		Relation	rel = sno_leases_open();
 
 		obstacle = rel == NULL ? SNO_TABLE_LOCKED : reserve_partition(rel, SNO_FOR_CLOCK, now);
 		if (obstacle == SNO_NO_OBSTACLE)
 			/* The last unit of the epoch marks partitions for given times. */
 			obstacle = lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), &loan);
 		if (rel != NULL)
-			sno_table_close(rel);
+			sno_leases_close(rel);
 		if (obstacle != SNO_NO_OBSTACLE)
 			sno_wait(&wait, obstacle, 1);
 	} while (obstacle != SNO_NO_OBSTACLE);
@@ -351,7 +351,7 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 	if (rules->by_clock && unit - SNO_WORD_UNIT(before) > 1)
 		sno_clock_watch();
 
-	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_table_file()))
+	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))
 	{
 		case SNO_LEASE_WRITE:
 			return write_session_lease(purpose, unit);

@@ -10,12 +10,12 @@
 #include "pgstat.h"
 #include "storage/latch.h"
 
+#include "catalog/definition.h"
+#include "catalog/layout.h"
+#include "catalog/leases.h"
 #include "compat.h"
 #include "generate/owned.h"
 #include "generate/wait.h"
-#include "catalog/definition.h"
-#include "catalog/layout.h"
-#include "catalog/table.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
 #include "shared/worker.h"
@@ -128,7 +128,7 @@ give_up(const SnoWait *wait)
 	switch (wait->obstacle)
 	{
 		case SNO_TABLE_LOCKED:
-			refuse_lock(wait, SNO_TABLE_NAME, "ROW SHARE");
+			refuse_lock(wait, SNO_LEASES_TABLE, "ROW SHARE");
 		case SNO_DEFINITIONS_LOCKED:
 			refuse_lock(wait, SNO_DEFINITION_TABLE, "ACCESS SHARE");
 		case SNO_LAYOUTS_LOCKED:

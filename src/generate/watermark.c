@@ -22,10 +22,10 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "catalog/leases.h"
+#include "catalog/record.h"
 #include "generate/session.h"
 #include "generate/wait.h"
-#include "catalog/record.h"
-#include "catalog/table.h"
 #include "shared/feed.h"
 #include "type/fields.h"
 
@@ -65,12 +65,12 @@ cover_watermark(void)
 	uint64		unit = sno_feed_highest();
 	SnoWait		wait = {.partition = -1};
 
-	while (!sno_feed_is_covered(unit, sno_table_file()))
+	while (!sno_feed_is_covered(unit, sno_leases_file()))
 	{
 		Relation	rel = sno_session_open_table();
 
 		sno_feed_cover(unit, rel->rd_rel->relfilenode, write_row, rel);
-		sno_table_close(rel);
+		sno_leases_close(rel);
 		sno_wait(&wait, SNO_NO_OBSTACLE, 0);
 	}
 }
@@ -111,7 +111,7 @@ sno_watermark_reset(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("sno_watermark_reset()");
 	rel = sno_session_open_table();
 	sno_feed_reset(forget_row, rel);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 	PG_RETURN_VOID();
 }
 

@@ -27,9 +27,9 @@
 
 #include "catalog/definition.h"
 #include "catalog/layout.h"
+#include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
-#include "catalog/table.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
 #include "shared/partition.h"
@@ -221,7 +221,7 @@ check_leases(const Check *c)
 			   psprintf("Leases cannot be written: %s", c->error->message), c->error->hint);
 	else if (c->locked)
 		report(c, "leases", false,
-			   "Leases cannot be written: table \"" SNO_TABLE_NAME "\" is locked.",
+			   "Leases cannot be written: table \"" SNO_LEASES_TABLE "\" is locked.",
 			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction.");
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
@@ -333,7 +333,7 @@ static void
 read_table(void *arg)
 {
 	Check	   *c = arg;
-	Relation	rel = sno_table_open();
+	Relation	rel = sno_leases_open();
 	MemoryContext context;
 
 	c->locked = rel == NULL;
@@ -345,7 +345,7 @@ read_table(void *arg)
 		sno_record_survey(rel, c->now, &c->survey);
 		MemoryContextSwitchTo(context);
 	}
-	sno_table_close(rel);
+	sno_leases_close(rel);
 }
 
 PG_FUNCTION_INFO_V1(sno_check);

@@ -32,7 +32,7 @@ sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 	if (call == NULL || call->use == NULL)
 		return false;
 	use = call->use;
-	if (use->version != sno_definitions_version)
+	if (use->version != sno_definitions.version)
 		return false;
 	if (call->constant)
 		return true;

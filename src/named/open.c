@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 
 #include "catalog/layout.h"
+#include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "catalog/table.h"
@@ -267,7 +268,7 @@ obstacle_to_change(SnoGroup *group)
 {
 	if (group == NULL)
 		return SNO_NO_OBSTACLE;
-	if (group->partition > SNO_PARTITION_MAX && !sno_layouts_try_read())
+	if (group->partition > SNO_PARTITION_MAX && !sno_table_read(&sno_layouts, false))
 		return SNO_LAYOUTS_LOCKED;
 	if (!has_rows(group))
 		return SNO_CLASH;
@@ -280,12 +281,12 @@ begin_change(SnoGroup *group, Relation *rel)
 {
 	SnoObstacle obstacle;
 
-	*rel = sno_table_open();
+	*rel = sno_leases_open();
 	if (*rel == NULL)
 		return SNO_TABLE_LOCKED;
 	obstacle = obstacle_to_change(group);
 	if (obstacle != SNO_NO_OBSTACLE)
-		sno_table_close(*rel);
+		sno_leases_close(*rel);
 	return obstacle;
 }
 
@@ -294,7 +295,7 @@ end_change(SnoGroup *group, Relation rel)
 {
 	if (group != NULL)
 		LWLockRelease(&group->lock);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 }
 
 /*

@@ -15,8 +15,8 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-#include "generate/snapshot.h"
 #include "catalog/definition.h"
+#include "generate/snapshot.h"
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"

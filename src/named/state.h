@@ -10,9 +10,9 @@
 #include "port/atomics.h"
 #include "utils/dsa.h"
 
+#include "catalog/definition.h"
 #include "compat.h"
 #include "core/lease.h"
-#include "catalog/definition.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/shmem.h"

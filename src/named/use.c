@@ -33,11 +33,12 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
-#include "generate/session.h"
-#include "generate/wait.h"
 #include "catalog/layout.h"
+#include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/table.h"
+#include "generate/session.h"
+#include "generate/wait.h"
 #include "named/open.h"
 #include "named/use.h"
 
@@ -105,7 +106,7 @@ end_uses(int code, Datum arg)
 		if (use->state != NULL)
 			sno_state_leave(use->state);
 
-	rel = sno_table_open_at_exit();
+	rel = sno_leases_open_at_exit();
 	if (rel == NULL)
 		return;
 	hash_seq_init(&status, uses);
@@ -114,10 +115,10 @@ end_uses(int code, Datum arg)
 		if (use->state == NULL)
 			continue;
 		if (use->flake)
-			(void) sno_layouts_try_read();
+			(void) sno_table_read(&sno_layouts, false);
 		sno_named_close_unused(rel, use->state);
 	}
-	sno_table_close_at_exit(rel);
+	sno_leases_close_at_exit(rel);
 }
 
 /* At the first use of a session. */
@@ -173,7 +174,7 @@ is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
 static void
 rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
 {
-	sno_definitions_version++;
+	sno_definitions.version++;
 }
 
 /* At the first use of a restricted generator: notice what changes the rights of roles. */
@@ -249,9 +250,9 @@ leave_state(SnoUse *use)
 	Relation	rel;
 
 	leave_queue();
-	rel = sno_table_open();
+	rel = sno_leases_open();
 	if (rel != NULL && sno_is_flake(&use->definition))
-		(void) sno_layouts_try_read();
+		(void) sno_table_read(&sno_layouts, false);
 
 	/* An error before this changes nothing, and one after it leaves a closed state. */
 	use->state = NULL;
@@ -259,15 +260,15 @@ leave_state(SnoUse *use)
 	if (rel == NULL)
 		return;
 	sno_named_close_unused(rel, s);
-	sno_table_close(rel);
+	sno_leases_close(rel);
 }
 
 /* Leave the states of all generators that were dropped, or defined anew. */
 static void
 leave_stale_states(void)
 {
-	static uint64 looked = 0;	/* sno_definitions_version, when this was done last */
-	uint64		seen = sno_definitions_version;
+	static uint64 looked = 0;	/* sno_definitions.version, when this was done last */
+	uint64		seen = sno_definitions.version;
 	HASH_SEQ_STATUS status;
 	SnoUse	   *use;
 
@@ -303,7 +304,7 @@ note_right(SnoUse *use)
 static SnoObstacle
 refresh_use(SnoUse *use)
 {
-	uint64		seen = sno_definitions_version;
+	uint64		seen = sno_definitions.version;
 	SnoDefinitionLook look;
 	SnoObstacle obstacle;
 	SnoDefinition d;
@@ -383,7 +384,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	SnoNamedState *s = use->state;
 	const SnoNodes *nodes = &use->definition.nodes;
 	bool		flake = sno_is_flake(&use->definition);
-	RelFileNumber file = sno_table_file();
+	RelFileNumber file = sno_leases_file();
 	uint64		word = sno_generator_load(&s->shared);
 	SnoFlakeTime now = sno_named_now(nodes, word);
 	int32		before;
@@ -527,7 +528,7 @@ known_use(const UseKey *key)
 	if (use == NULL)
 		return NULL;
 	AcceptInvalidationMessages();
-	return use->version == sno_definitions_version ? use : NULL;
+	return use->version == sno_definitions.version ? use : NULL;
 }
 
 /*

@@ -38,7 +38,7 @@ extern void sno_use_restore(const char *name, const SnoDefinition *d,
 static inline bool
 sno_use_is_known(const SnoUse *use)
 {
-	return use->version == sno_definitions_version &&
+	return use->version == sno_definitions.version &&
 		(likely(!OidIsValid(use->user)) || use->user == GetUserId());
 }
 

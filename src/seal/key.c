@@ -21,9 +21,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
-#include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -31,9 +29,9 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "seal/key.h"
 #include "catalog/definition.h"
 #include "catalog/table.h"
+#include "seal/key.h"
 
 #define TABLE	"sno_key"
 
@@ -45,27 +43,7 @@ enum
 
 static const Oid column_types[COLUMNS] = {TEXTOID, BYTEAOID, TIMESTAMPTZOID};
 
-uint64		sno_keys_version = 1;
-
-static Oid	table;
-
-static void
-keys_changed(void)
-{
-	sno_keys_version++;
-}
-
-static Relation
-open_keys(LOCKMODE mode)
-{
-	Relation	rel;
-
-	sno_table_watch(&table, keys_changed);
-	table = sno_table_require(TABLE);
-	rel = table_open(table, mode);
-	sno_table_check(rel, TABLE, column_types, COLUMNS);
-	return rel;
-}
+SnoTable	sno_keys = {.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1};
 
 /* Is there a key of this name?  Then get its row's place and secret, unless NULL. */
 static bool
@@ -107,7 +85,7 @@ key_missing(const char *name)
 void
 sno_key_secret(const char *name, uint8 *secret)
 {
-	Relation	rel = open_keys(AccessShareLock);
+	Relation	rel = sno_table_open(&sno_keys, AccessShareLock);
 
 	if (!find_key(rel, name, NULL, secret))
 		key_missing(name);
@@ -129,7 +107,7 @@ sno_key_schedule(const char *name, SnoSparx *schedule)
 void
 sno_key_hold(const char *name)
 {
-	Relation	rel = open_keys(RowShareLock);
+	Relation	rel = sno_table_open(&sno_keys, RowShareLock);
 
 	if (!find_key(rel, name, NULL, NULL))
 		key_missing(name);
@@ -200,7 +178,7 @@ sno_create_key(PG_FUNCTION_ARGS)
 				 errmsg("could not generate a random secret")));
 
 	PreventCommandIfReadOnly("sno_create_key()");
-	rel = open_keys(ShareUpdateExclusiveLock);
+	rel = sno_table_open(&sno_keys, ShareUpdateExclusiveLock);
 	if (find_key(rel, name, NULL, NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -221,7 +199,7 @@ sno_drop_key(PG_FUNCTION_ARGS)
 	char	   *generator;
 
 	PreventCommandIfReadOnly("sno_drop_key()");
-	rel = open_keys(ExclusiveLock);
+	rel = sno_table_open(&sno_keys, ExclusiveLock);
 	if (!find_key(rel, name, &place, NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -236,27 +214,4 @@ sno_drop_key(PG_FUNCTION_ARGS)
 	simple_heap_delete(rel, &place);
 	close_changed(rel);
 	PG_RETURN_VOID();
-}
-
-/*
- * No SQL changes the table.  What logical replication brings is dropped: each server has
- * keys of its own, and one of the same name must not stop the replication.
- */
-PG_FUNCTION_INFO_V1(sno_key_changed);
-Datum
-sno_key_changed(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		RelationGetRelid(trigger->tg_relation) != sno_table_find(TABLE))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("sno_key_changed() is the trigger of table \"%s\"", TABLE)));
-	if (IsLogicalWorker() && TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
-		PG_RETURN_POINTER(NULL);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" cannot be changed by SQL", TABLE),
-			 errhint("Use sno_create_key() and sno_drop_key().")));
 }

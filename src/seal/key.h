@@ -7,12 +7,13 @@
 
 #include "postgres.h"
 
+#include "catalog/table.h"
 #include "core/sparx.h"
 
 #define SNO_KEY_SIZE	16		/* bytes of a secret */
 
-/* Changes whenever there may be other keys. */
-extern uint64 sno_keys_version;
+/* The table. */
+extern SnoTable sno_keys;
 
 extern void sno_key_secret(const char *name, uint8 *secret);
 extern void sno_key_schedule(const char *name, SnoSparx *schedule);

@@ -70,7 +70,7 @@ seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 	Seal	   *seal = fcinfo->flinfo->fn_extra;
 	text	   *name = PG_GETARG_TEXT_PP(1);
 	int			size = VARSIZE_ANY_EXHDR(name);
-	uint64		version = sno_keys_version;
+	uint64		version = sno_keys.version;
 	uint8		secret[SNO_KEY_SIZE];
 
 	if (seal == NULL)

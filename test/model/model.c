@@ -129,6 +129,7 @@ static uint64 judge(const volatile void *address, uint64 word);
 #include "catalog/record.h"
 #include "catalog/layout.h"
 #include "catalog/row.h"
+#include "catalog/leases.h"
 #include "catalog/table.h"
 #include "shared/attempt.h"
 #include "shared/clock.h"
@@ -932,7 +933,7 @@ shard_of(int definition)
 	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
 }
 
-uint64		sno_definitions_version = 1;
+SnoTable	sno_definitions = {.version = 1};
 
 /* A name means either definition. */
 SnoDefinitionLook
@@ -948,25 +949,26 @@ sno_definition_find(const char *name, SnoDefinition *d)
 	return SNO_DEFINITION_FOUND;
 }
 
-bool		sno_layouts_try_read(void) { return true; }
+SnoTable	sno_layouts;
+bool		sno_table_read(SnoTable *t, bool wait) { return true; }
 bool		sno_layout_is_present(int id, const SnoLayout *layout) { return true; }
 
 static FormData_pg_class table_form = {.relfilenode = FILE_NOW};
 static RelationData table = {.rd_rel = &table_form};
 
 Relation
-sno_table_open(void)
+sno_leases_open(void)
 {
 	session->reading = true;
 	return &table;
 }
 
-void		sno_table_close(Relation rel) { session->reading = false; }
-Relation	sno_table_open_at_exit(void) { return sno_table_open(); }
-void		sno_table_close_at_exit(Relation rel) { sno_table_close(rel); }
+void		sno_leases_close(Relation rel) { session->reading = false; }
+Relation	sno_leases_open_at_exit(void) { return sno_leases_open(); }
+void		sno_leases_close_at_exit(Relation rel) { sno_leases_close(rel); }
 
 RelFileNumber
-sno_table_file(void)
+sno_leases_file(void)
 {
 	if (scope->rewrites && is_own_call())
 		beginning = false;

@@ -39,6 +39,7 @@
 #include "../../src/catalog/row.c"
 #include "../../src/catalog/record.c"
 #include "../../src/catalog/table.c"
+#include "../../src/catalog/leases.c"
 
 #include <semaphore.h>
 #include <signal.h>
@@ -880,9 +881,9 @@ try_relation_open(Oid relid, LOCKMODE mode)
 	if (table_data.rd_att == NULL)
 	{
 		table_data.rd_att = calloc(1, sizeof(struct TupleDescData) +
-								   2 * SNO_TABLE_COLUMNS * sizeof(FormData_pg_attribute));
-		table_data.rd_att->natts = SNO_TABLE_COLUMNS;
-		for (int i = 0; i < SNO_TABLE_COLUMNS; i++)
+								   2 * SNO_LEASES_COLUMNS * sizeof(FormData_pg_attribute));
+		table_data.rd_att->natts = SNO_LEASES_COLUMNS;
+		for (int i = 0; i < SNO_LEASES_COLUMNS; i++)
 		{
 			TupleDescAttr(table_data.rd_att, i)->attnotnull = true;
 			TupleDescAttr(table_data.rd_att, i)->atttypid = column_types[i];

@@ -238,16 +238,13 @@ SELECT error_of(query) FROM (VALUES
     ('DELETE FROM sno_catalog.sno_layout WHERE id = 100'), ('TRUNCATE sno_catalog.sno_layout'),
     ('INSERT INTO sno_catalog.sno_layout VALUES (100, ''pgedge'', ''2023-01-01Z'', 1, 41, 10, 12, true) ON CONFLICT (id) DO UPDATE SET unit = 2')) AS v (query);
 
--- The trigger functions serve no other table.
+-- The tables' trigger function refuses to be called in another way.
 CREATE TABLE other (n integer);
-CREATE TABLE columnless ();
-CREATE TRIGGER each BEFORE INSERT ON other FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_layout_changed();
-CREATE TRIGGER statement BEFORE UPDATE ON other FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_layout_changed();
-CREATE TRIGGER columnless BEFORE INSERT ON columnless FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_layout_changed();
-CREATE TRIGGER key BEFORE DELETE ON other FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_key_changed();
-SELECT error_of(query) FROM (VALUES
-    ('INSERT INTO other VALUES (1)'), ('UPDATE other SET n = 2'), ('INSERT INTO columnless DEFAULT VALUES'), ('DELETE FROM other')) AS v (query);
-DROP TABLE other, columnless;
+CREATE TRIGGER later AFTER INSERT ON other FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
+CREATE TRIGGER statement BEFORE UPDATE ON other FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
+CREATE TRIGGER no_arguments BEFORE TRUNCATE ON other EXECUTE FUNCTION sno_catalog.sno_table_changed();
+SELECT error_of(query) FROM (VALUES ('INSERT INTO other VALUES (1)'), ('UPDATE other SET n = 2'), ('TRUNCATE other')) AS v (query);
+DROP TABLE other;
 
 -- One that is rolled back is forgotten, in this session and in expressions that knew it.
 PREPARE knows(text) AS SELECT error_of(format('SELECT sno_flake_timestamp(1, %L)', $1));

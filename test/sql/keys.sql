@@ -217,10 +217,6 @@ SET session_replication_role = replica;
 DELETE FROM sno_catalog.sno_key;
 TRUNCATE sno_catalog.sno_key;
 RESET session_replication_role;
-CREATE TABLE elsewhere ();
-CREATE TRIGGER t AFTER INSERT ON elsewhere EXECUTE FUNCTION sno_catalog.sno_key_changed();
-INSERT INTO elsewhere DEFAULT VALUES;
-\echo :LAST_ERROR_SQLSTATE
 
 \c :db
 SET client_min_messages = warning;

@@ -187,7 +187,7 @@ like(check_of('leases'), qr/^t\|/,
 # Nothing that sno_check() does waits for a lock.
 $session->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
 is( check_of('leases'),
-	'f|Leases can\'t be written: table "sno_lease" is locked.',
+	'f|Leases cannot be written: table "sno_lease" is locked.',
 	'sno_check() tells that the table is locked');
 $session->query_safe('COMMIT');
 $session->query_safe(

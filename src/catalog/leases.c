@@ -1,0 +1,212 @@
+/*
+ * leases.c
+ *		The table of leases, sno_lease: its file, checked and opened.
+ *
+ * The table and its file are looked up again when they may have changed.  A lease is
+ * good only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
+ * drop gives the table another one.
+ *
+ * The table is open in ROW SHARE mode during an operation.  That keeps away all that
+ * would rewrite or drop it, and sno_reseed().  It is the weakest mode that does, so
+ * few locks are in the way.  It is never waited for here, because a session that holds
+ * a stronger lock may wait for us.
+ *
+ * The table has no index and no toast, and its columns are fixed in width and never
+ * null.  Its definition is checked before each use.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "storage/lmgr.h"
+#include "utils/syscache.h"
+
+#include "catalog/leases.h"
+#include "catalog/table.h"
+
+static const Oid column_types[] = {
+	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT8OID, INT8OID, INT4OID,
+	TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+	BOOLOID, INT8OID
+};
+
+StaticAssertDecl(lengthof(column_types) == SNO_LEASES_COLUMNS, "a column of sno_lease has no type");
+
+static SnoTable table = {
+	.name = SNO_LEASES_TABLE,.types = column_types,.columns = SNO_LEASES_COLUMNS,.version = 1
+};
+
+/*
+ * Its file, and the version of which that is.  A look that fails by an error leaves that as it
+ * was, so the next one looks again.
+ */
+static RelFileNumber file;
+static uint64 file_version;
+
+/*
+ * The present file of the table, InvalidOid if there is no table.  Takes no lock.
+ */
+RelFileNumber
+sno_leases_file(void)
+{
+	uint64		seen = table.version;
+	HeapTuple	tuple;
+
+	if (likely(file_version == seen && OidIsValid(table.oid)))
+		return file;
+	sno_table_watch(&table);
+	table.oid = sno_table_find(table.name);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table.oid));
+	if (!HeapTupleIsValid(tuple))
+	{
+		table.oid = InvalidOid;
+		return InvalidOid;
+	}
+	file = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
+	ReleaseSysCache(tuple);
+	file_version = seen;
+	return file;
+}
+
+/*
+ * Has this transaction given a new file to the table, which it did not create?  The
+ * relation cache of a parallel worker doesn't know.  There the table's row of pg_class
+ * tells: the file of a new table has the table's OID.
+ */
+static bool
+rewritten_here(Relation rel)
+{
+	HeapTuple	tuple;
+	bool		changed_here;
+
+	if (!IsParallelWorker())
+		return rel->rd_createSubid == InvalidSubTransactionId &&
+			rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(rel));
+	changed_here = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return changed_here && rel->rd_rel->relfilenode != RelationGetRelid(rel);
+}
+
+/* Raise an error unless the table is as the extension's script created it. */
+static void
+check_definition(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		same = rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		desc->natts >= SNO_LEASES_COLUMNS &&
+		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
+
+	/* A column that was added leaves a trace behind when it is dropped. */
+	for (int i = 0; same && i < desc->natts; i++)
+	{
+		Form_pg_attribute a = TupleDescAttr(desc, i);
+
+		same = i < SNO_LEASES_COLUMNS ?
+			a->attnotnull && a->atttypid == column_types[i] : a->attisdropped;
+	}
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was altered",
+						SNO_LEASES_TABLE),
+				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
+
+	/* What is written to a new file is lost when its transaction rolls back. */
+	if (rewritten_here(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
+						SNO_LEASES_TABLE),
+				 errhint("Commit before generating further ids.")));
+}
+
+/* Open the table as sno_leases_open() does. */
+static Relation
+open_table(Oid relid)
+{
+	Relation	rel = sno_table_lock(relid, RowShareLock);
+
+	if (rel != NULL)
+		check_definition(rel);
+	return rel;
+}
+
+/*
+ * Open the table to read and write leases.  NULL if another session's lock is in the
+ * way.  Raises an error if the table is missing or altered.
+ */
+Relation
+sno_leases_open(void)
+{
+	return open_table(sno_table_require(SNO_LEASES_TABLE));
+}
+
+/* The same in any mode, but wait for the locks of others. */
+Relation
+sno_leases_open_patiently(LOCKMODE mode)
+{
+	Relation	rel = relation_open(sno_table_require(SNO_LEASES_TABLE), mode);
+
+	check_definition(rel);
+	return rel;
+}
+
+/*
+ * Open the table that was looked up last, in a transaction of its own at the end of a
+ * session.  It first ends the transaction that runs, because an exit may come from
+ * anywhere.  A parallel worker leaves that to its leader.  NULL if any lock is in the
+ * way, or if there is no table.
+ */
+Relation
+sno_leases_open_at_exit(void)
+{
+	/* Opening the table, or another one, looks at these.  It must not wait for them. */
+	static const Oid catalogs[] = {
+		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
+		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
+	};
+	bool		free = true;
+	Relation	rel = NULL;
+
+	if (IsParallelWorker() || !OidIsValid(table.oid))
+		return NULL;
+	AbortOutOfAnyTransaction();
+	StartTransactionCommand();
+	for (int i = 0; free && i < lengthof(catalogs); i++)
+		free = ConditionalLockRelationOid(catalogs[i], AccessShareLock);
+	if (free)
+		rel = open_table(table.oid);
+	if (rel == NULL)
+		CommitTransactionCommand();
+	return rel;
+}
+
+void
+sno_leases_close_at_exit(Relation rel)
+{
+	sno_leases_close(rel);
+	CommitTransactionCommand();
+}
+
+/* Rows belong to no transaction, so the lock needn't be held to its end. */
+void
+sno_leases_close(Relation rel)
+{
+	relation_close(rel, RowShareLock);
+}
