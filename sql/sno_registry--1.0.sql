@@ -246,8 +246,8 @@ $function$;
 COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
     'error 55000 unless the registry is at home';
 
--- What was lost was granted in the parts of the timelines passed, or it prolonged
--- what known holders have.  After sno_registry_vouch() that may be in other parts.
+-- G5 of src/README.md: what was lost was granted in the parts of the timelines passed, or it
+-- prolonged what known holders have.  After sno_registry_vouch() that may be in other parts.
 CREATE FUNCTION sno_registry.lose(timelines integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -370,7 +370,8 @@ BEGIN
         SELECT count(*), count(*) FILTER (WHERE b.floor < asker_now) INTO has, usable
         FROM sno_registry.block AS b WHERE b.holder = answer.holder;
 
-        -- The ceiling of a block that was never granted is the lowest one.
+        -- The floor is the highest ceiling there was (G1 of src/README.md).  That of a block
+        -- that was never granted is the lowest one.
         UPDATE sno_registry.block AS b
         SET holder = answer.holder, floor = greatest(b.ceiling, s.closed[s.part + 1]), ceiling = reach
         WHERE b.first IN (

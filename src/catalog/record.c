@@ -472,7 +472,7 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 
 /*
  * No watermark of this database, or of one that it is a copy of, was above this unit before
- * the server started.
+ * the server started (W4).
  */
 uint64
 sno_record_promised(Relation rel)

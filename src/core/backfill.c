@@ -30,7 +30,7 @@ sno_backfill_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t unit)
 	return unit > SNO_WORD_UNIT(word) || b->spare <= g->sequence_max;
 }
 
-/* Issue the next id of a unit, as sno_generator_step() does. */
+/* Issue the next id of a unit, as sno_generator_step() does: a later one (B1), or a spare (B2). */
 SnoStep
 sno_backfill_step(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *issued)
 {

@@ -135,7 +135,8 @@ sno_nodes_sequence_max(const SnoNodes *nodes)
 }
 
 /*
- * When to issue at `msec` since 2010.  Times of long units are those of their first ms.
+ * When to issue at `msec` since 2010: in a slot of its own (F2).  Times of long units are
+ * those of their first ms (F4).
  */
 static inline SnoFlakeTime
 sno_flake_at(const SnoNodes *nodes, int64_t msec)
@@ -150,7 +151,7 @@ sno_flake_at(const SnoNodes *nodes, int64_t msec)
 	};
 }
 
-/* When to issue the number after this state word, from the highest sequence on. */
+/* When to issue the number after this state word, from the highest sequence on (F3). */
 static inline SnoFlakeTime
 sno_flake_count(uint64_t word)
 {
@@ -171,7 +172,7 @@ sno_count_unseen(const SnoLayout *layout)
 	return ((UINT64_C(1) << bits) - 1) / SNO_COUNTER_BLOCK + 1;
 }
 
-/* The parts of the id that a state word stands for. */
+/* The parts of the id that a state word stands for, and of no other one (F1). */
 static inline SnoFlakeParts
 sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 {

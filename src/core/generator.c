@@ -64,7 +64,7 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 
 /*
  * Prepare for a step back to `now`, which is before the state word's unit and
- * after wall_safe.  This issues nothing: the step that follows is progress.
+ * after wall_safe (I2).  This issues nothing: the step that follows is progress.
  */
 void
 sno_generator_drift(SnoGenerator *g, uint64_t now)
@@ -140,7 +140,7 @@ sno_generator_join_sides(SnoGenerator *g)
 
 /*
  * A shared step to another unit or a higher sequence, in an exhausted unit, or of a
- * closed generator.
+ * closed generator (S2).
  */
 SnoStep
 sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,

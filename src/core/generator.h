@@ -142,8 +142,8 @@ sno_generator_load(const SnoGenerator *g)
 }
 
 /*
- * Issue an id of a shared generator.  `word` was loaded before the clock said that
- * it is `now`.  The id may be of a later unit than `now`, if another session has
+ * Issue an id of a shared generator (S1).  `word` was loaded before the clock said that
+ * it is `now` (S4).  The id may be of a later unit than `now`, if another session has
  * entered that.  In the unit `now` its sequence is `least` or a higher one.
  */
 static inline SnoStep
@@ -163,7 +163,7 @@ sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least
 	return SNO_ISSUED;
 }
 
-/* Close a shared generator: take its state word, and leave one that issues nothing. */
+/* Close a shared generator: take its state word, and leave one that issues nothing (S3). */
 static inline uint64_t
 sno_generator_close(SnoGenerator *g)
 {

@@ -42,7 +42,7 @@ sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 
 /*
  * The issuer's transaction begins to issue at `now`, or the clock fell behind the unit
- * from which it issues.  Its ids must not be of earlier units than what this returns.
+ * from which it issues (W1).  Its ids must not be of earlier units than what this returns.
  * What it tells and the promise are in the one order of all that is sequentially
  * consistent, as in sno_promise_make(): see W2.  Parallel workers share their leader's
  * issuer.
@@ -101,7 +101,7 @@ sno_issuer_since(const SnoIssuer *issuer)
 
 /*
  * The lowest unit that the issuer's transactions may have used which a snapshot doesn't
- * show; SNO_NO_UNIT if it shows all, 0 if that is forgotten.  `shows` tells if the
+ * show; SNO_NO_UNIT if it shows all, 0 if that is forgotten (W5).  `shows` tells if the
  * snapshot shows a transaction, and with it all earlier ones of this issuer.  Call
  * this after sno_promise_make().
  *

@@ -68,7 +68,8 @@ in_memory(const void *arg, const SnoSubject *subject)
 
 /*
  * All that rows and other states say was issued in a state that isn't open.  A row of
- * our own is a worse bound than what memory knows, if it does.
+ * our own is a worse bound than what memory knows, if it does.  After a crash it is all that
+ * is known, and so is another holder's row for a successor (N4).
  */
 static SnoGenerator
 merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
@@ -98,7 +99,7 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 }
 
 /*
- * Write the row of an open state: a lease from now on, and at least up to `ceiling`.
+ * Write the row of an open state: a lease from now on, and at least up to `ceiling` (N2).
  * False if another holder's row has to be recalled first.
  */
 static bool
@@ -206,7 +207,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 		sno_generator_drift(&g, now);
 	}
 
-	/* On disk, the side that is left is used up to its ceiling. */
+	/* On disk, the side that is left is used up to its ceiling (N3). */
 	row = g;
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);

@@ -450,7 +450,7 @@ ask_for(Client *c, Task *task)
 	task->again = answer == SNO_ANSWER_SUPERSEDED || answer == SNO_ANSWER_FORGOTTEN;
 }
 
-/* Before anything is sent, what is sent is on disk. */
+/* Before anything is sent, what is sent is on disk (G4). */
 static void
 prepare(void)
 {
@@ -468,7 +468,7 @@ prepare(void)
 		access_file(true);
 }
 
-/* What the registry answered is in force. */
+/* What the registry answered is in force, now that it is on disk (G4). */
 static void
 publish(const Task *task)
 {

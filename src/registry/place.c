@@ -2,8 +2,8 @@
  * place.c
  *		The place where this server runs.
  *
- * What is granted to a server must not be used by a copy of it.  A copy has all the data,
- * but it is in another place.  A place is:
+ * What is granted to a server must not be used by a copy of it (G2).  A copy has all the
+ * data, but it is in another place.  A place is:
  *
  *	- the boot of the machine, by the kernel's random boot id;
  *	- the data folder in it, by the device, inode and change time of PG_VERSION.

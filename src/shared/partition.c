@@ -335,7 +335,7 @@ count_of(const SnoGrant *range)
 }
 
 /*
- * Between which units this session may issue in a partition.  False if nothing is
+ * Between which units this session may issue in a partition (G3).  False if nothing is
  * granted there to the holder under which it was reserved, or if it was granted anew
  * since then: another holder had the units before that, and the generator doesn't
  * know it.
