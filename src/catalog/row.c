@@ -122,9 +122,9 @@ last_offset(Page page)
 }
 
 /*
- * Visit every row, deleted and uncommitted ones too: one that counts too much costs
- * nothing but a partition.  Returns the first page that has room for one more row,
- * or the number of pages if none has.
+ * Visit every row, deleted and uncommitted ones too: counting a dead row only keeps one
+ * partition unused.  Returns the first page that has room for one more row, or the number
+ * of pages if none has.
  */
 BlockNumber
 sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)

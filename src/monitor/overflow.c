@@ -45,7 +45,7 @@
  * The last two are named as in the Go package, which notifies in each unit and counts
  * ticks of a timer of about a millisecond.
  *
- * The notifier runs no SQL and opens no table, so nobody waits for a lock of its, and
+ * The notifier runs no SQL and opens no table, so nobody waits for one of its locks, and
  * nothing in a database can make it run anything.  Its commits aren't waited for, on
  * disk or on standbys: if a crash loses a notification, its listener is gone, too.
  */
