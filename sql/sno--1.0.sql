@@ -21,7 +21,7 @@ CREATE FUNCTION sno_in(cstring) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_in(cstring) IS
-    'text input: exactly 16 characters of 2-9 and a-x, else error 22P02';
+    'text input: 16 characters of 2-9 and a-x';
 
 CREATE FUNCTION sno_out(sno) RETURNS cstring
 AS 'MODULE_PATHNAME'
@@ -33,7 +33,7 @@ CREATE FUNCTION sno_recv(internal) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_recv(internal) IS
-    'binary input: exactly 10 bytes, else error 22P03';
+    'binary input: 10 bytes';
 
 CREATE FUNCTION sno_send(sno) RETURNS bytea
 AS 'MODULE_PATHNAME'
@@ -52,22 +52,19 @@ CREATE TYPE sno (
     CATEGORY = 'U'
 );
 COMMENT ON TYPE sno IS
-    'id of 10 bytes, sorted by time; text form: exactly 16 characters of 2-9 '
-    'and a-x; binary form: the 10 bytes';
+    'id of 10 bytes, sorted by time, with a text form of 16 characters';
 
 CREATE FUNCTION sno_codec() RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_codec() IS
-    'name of the code that converts ids to text and back in this session; the '
-    'setting sno.codec selects it';
+    'name of the code that converts ids to text and back in this session';
 
 CREATE FUNCTION sno_is_valid(text) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_is_valid(text) IS
-    'whether the text is an id: exactly 16 characters of 2-9 and a-x; raises '
-    'no error';
+    'whether the text is an id: exactly 16 characters of 2-9 and a-x';
 
 --
 -- accessors
@@ -77,15 +74,14 @@ CREATE FUNCTION sno_timestamp(sno) RETURNS timestamptz
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_timestamp(sno) IS
-    'start of the unit of 4 ms in which the id was made, from 2010-01-01 '
-    '00:00:00 UTC to 2079-09-07 15:47:35.548 UTC';
+    'start of the unit of 4 ms in which the id was made';
 
 CREATE FUNCTION sno_tick_tock(sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_tick_tock(sno) IS
-    'tick-tock bit of the id; generators change it when they see that the '
-    'clock stepped back';
+    'tick-tock bit of the id, which generators change when the clock steps '
+    'back';
 
 CREATE FUNCTION sno_meta(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
@@ -123,9 +119,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN pg_catalog.date_bin(stride, sno_timestamp(id), origin);
 COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
     'start of the bin that holds sno_timestamp() of the id, as date_bin() '
-    'gives it: bins are as long as stride, and one starts at origin; error '
-    '22008 unless stride is greater than zero, 0A000 if it has months or '
-    'years';
+    'gives it';
 
 --
 -- constructors
@@ -140,34 +134,31 @@ CREATE FUNCTION sno_make(
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
-    'id with the given fields, in the unit of 4 ms that holds the time; error '
-    '22008 if the time is out of range, 22003 if another field is; no '
-    'generator knows of this id, so it may equal another one';
+    'id with the given fields, in the unit of 4 ms that holds the time';
 
 CREATE FUNCTION sno_with_timestamp(sno, timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_with_timestamp(sno, timestamptz) IS
-    'the id with another time: the unit of 4 ms that holds it; error 22008 if '
-    'the time is out of range';
+    'the id with another time, rounded down to 4 ms';
 
 CREATE FUNCTION sno_with_meta(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_with_meta(sno, integer) IS
-    'the id with another metabyte, 0 to 255, else error 22003';
+    'the id with another metabyte, 0 to 255';
 
 CREATE FUNCTION sno_with_partition(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_with_partition(sno, integer) IS
-    'the id with another partition, 0 to 65535, else error 22003';
+    'the id with another partition, 0 to 65535';
 
 CREATE FUNCTION sno_with_sequence(sno, integer) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_with_sequence(sno, integer) IS
-    'the id with another sequence, 0 to 65535, else error 22003';
+    'the id with another sequence, 0 to 65535';
 
 CREATE FUNCTION sno_zero() RETURNS sno
 AS 'MODULE_PATHNAME'
@@ -189,49 +180,37 @@ CREATE FUNCTION sno_min(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_min(timestamptz) IS
-    'lowest id of the unit of 4 ms that holds the time; for a time before '
-    '2010, the lowest of all ids; for a time after the last unit, the highest '
-    'of all';
+    'lowest id of the unit of 4 ms that holds the time';
 
 CREATE FUNCTION sno_max(timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_max(timestamptz) IS
-    'highest id of the unit of 4 ms that holds the time; for a time before '
-    '2010, the lowest of all ids; for a time after the last unit, the highest '
-    'of all';
+    'highest id of the unit of 4 ms that holds the time';
 
 CREATE FUNCTION sno_min(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_min_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
-    'lowest id with that metabyte in the unit of 4 ms that holds the time; '
-    'for a time before 2010, the lowest of all ids with that metabyte; for a '
-    'time after the last unit, the highest of these; error 22003 unless the '
-    'metabyte is 0 to 255';
+    'lowest id with that metabyte in the unit of 4 ms that holds the time';
 
 CREATE FUNCTION sno_max(timestamptz, meta integer) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_max_meta'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
-    'highest id with that metabyte in the unit of 4 ms that holds the time; '
-    'for a time before 2010, the lowest of all ids with that metabyte; for a '
-    'time after the last unit, the highest of these; error 22003 unless the '
-    'metabyte is 0 to 255';
+    'highest id with that metabyte in the unit of 4 ms that holds the time';
 
 CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_range_min(tstzrange) IS
-    'lowest id whose sno_timestamp() is in the range; if there is none, the '
-    'highest of all ids';
+    'lowest id whose sno_timestamp() is in the range';
 
 CREATE FUNCTION sno_range_max(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_range_max(tstzrange) IS
-    'highest id whose sno_timestamp() is in the range; if there is none, the '
-    'lowest of all ids';
+    'highest id whose sno_timestamp() is in the range';
 
 --
 -- casts: explicit ones only, so that no operator becomes ambiguous
@@ -241,27 +220,25 @@ CREATE FUNCTION sno_to_uuid(sno) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_to_uuid(sno) IS
-    'uuid whose 16 bytes are the 16 characters of the text of the id; keeps '
-    'the order';
+    'uuid whose 16 bytes are the 16 characters of the text of the id';
 
 CREATE FUNCTION sno_from_uuid(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_uuid(uuid) IS
-    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
-    'the text of an id';
+    'id whose text is the 16 bytes of the uuid';
 
 CREATE FUNCTION sno_to_bytea(sno) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_to_bytea(sno) IS
-    'the 10 bytes of the id; keeps the order';
+    'the 10 bytes of the id';
 
 CREATE FUNCTION sno_from_bytea(bytea) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_bytea(bytea) IS
-    'id of these 10 bytes; error 22P03 for another length';
+    'id of these 10 bytes';
 
 CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
 COMMENT ON CAST (sno AS uuid) IS
@@ -269,8 +246,7 @@ COMMENT ON CAST (sno AS uuid) IS
 
 CREATE CAST (uuid AS sno) WITH FUNCTION sno_from_uuid(uuid);
 COMMENT ON CAST (uuid AS sno) IS
-    'id whose text is the 16 bytes of the uuid; error 22P02 if they are not '
-    'the text of an id';
+    'id whose text is the 16 bytes of the uuid';
 
 CREATE CAST (sno AS bytea) WITH FUNCTION sno_to_bytea(sno);
 COMMENT ON CAST (sno AS bytea) IS
@@ -278,11 +254,11 @@ COMMENT ON CAST (sno AS bytea) IS
 
 CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
 COMMENT ON CAST (bytea AS sno) IS
-    'id of these 10 bytes; error 22P03 for another length';
+    'id of these 10 bytes';
 
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
 COMMENT ON CAST (sno AS timestamptz) IS
-    'start of the unit of 4 ms in which the id was made, as sno_timestamp()';
+    'start of the unit of 4 ms in which the id was made';
 
 --
 -- uuid version 8
@@ -292,14 +268,13 @@ CREATE FUNCTION sno_to_uuidv8(sno) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
-    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id; '
-    'keeps the order';
+    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id';
 
 CREATE FUNCTION sno_from_uuidv8(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
-    'id of a uuid that sno_to_uuidv8() made; error 22P02 for any other uuid';
+    'id of a uuid that sno_to_uuidv8() made';
 
 CREATE FUNCTION sno_is_uuidv8_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -480,8 +455,7 @@ CREATE OPERATOR <@ (
     JOIN = contjoinsel
 );
 COMMENT ON OPERATOR <@ (sno, anyrange) IS
-    'whether sno_timestamp() of the id is in the range; error 42804 unless '
-    'the range is a tstzrange; uses indexes on the id';
+    'whether sno_timestamp() of the id is in the range';
 
 CREATE OPERATOR @> (
     FUNCTION = sno_range_contains,
@@ -492,8 +466,7 @@ CREATE OPERATOR @> (
     JOIN = contjoinsel
 );
 COMMENT ON OPERATOR @> (anyrange, sno) IS
-    'whether the range contains sno_timestamp() of the id; error 42804 unless '
-    'the range is a tstzrange; uses indexes on the id';
+    'whether the range contains sno_timestamp() of the id';
 
 -- There is no operator for uuids.  It would win over the server's own operators where
 -- users have ranges of uuids.
@@ -503,9 +476,8 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 SUPPORT sno_range_support;
 COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
-    'whether the uuid is one that sno_to_uuidv8() made of an id whose time, '
-    'sno_timestamp(), is in the range; false for any other uuid, also if the '
-    'range is null; uses indexes on the uuid';
+    'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
+    'in the range';
 
 --
 -- operator classes
@@ -539,9 +511,8 @@ CREATE FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boole
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
-    'support for window frames by RANGE: compares sno_timestamp() of the '
-    'first id with that of the second, plus or minus the interval; error '
-    '22013 if the interval is negative';
+    'support for window frames by RANGE: compares the times of two ids, plus '
+    'or minus an interval';
 
 CREATE FUNCTION sno_skip_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -769,29 +740,20 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer) IS
-    'new id that differs from all others of this database; the metabyte is 0 '
-    'to 255, else error 22003; waits at most sno.max_wait milliseconds, then '
-    'raises 53400, or 55P03 if another session holds a lock; error 25006 on a '
-    'standby';
+    'new id that differs from all others of this database';
 
 CREATE FUNCTION sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
 RETURN sno_to_uuidv8(sno_generate(meta));
 COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
-    'new id as a uuid of version 8, sno_to_uuidv8(sno_generate(meta)); errors '
-    'as those of sno_generate(integer)';
+    'new id of sno_generate(integer), as a uuid of version 8 (RFC 9562)';
 
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
 LANGUAGE C VOLATILE PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer, text) IS
-    'new id of a named generator; the metabyte is 0 to 255, else error 22003; '
-    'if the definition has a metabyte, null means that one, and another one '
-    'raises 22023; if it has none, null returns null; error 42704 if the '
-    'generator does not exist, 42809 if it has a layout, 42501 if it is '
-    'restricted to a role that the caller is no member of; waits and fails as '
-    'sno_generate(integer) does';
+    'new id of a named generator';
 
 CREATE FUNCTION sno_create_generator(name text, partition integer DEFAULT NULL,
     sequence_min integer DEFAULT 0, sequence_max integer DEFAULT 65535,
@@ -800,67 +762,46 @@ RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
-    'define a named generator, which all sessions share; returns its partition. '
-    'name: 1 to 63 bytes, else error 42602. partition: 0 to 65535, or null for '
-    'one in "sno.partitions" that this database never used; others that leave '
-    'the choice wait until this transaction ends. sequence_min, sequence_max: '
-    'bounds of its sequence, 0 to 65535, in either order. meta: 0 to 255, or '
-    'null to let callers choose. Error 22003 if a number is out of range, '
-    '22023 if the bounds leave fewer than 4 ids, 42710 if the name exists '
-    'already, 23P01 if another generator has some of the same ids, 53400 if '
-    'no unused partition is left, 55000 if none can be chosen because a '
-    'registry is used, 25006 on a standby';
+    'define a named generator, which all sessions share, and return its '
+    'partition';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_drop_generator(text) IS
-    'drop the definition of a named generator; what it issued is still '
-    'remembered; error 42704 if it does not exist';
+    'drop the definition of a named generator';
 
 CREATE FUNCTION sno_restrict_generator(name text, role name DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
-    'let only members of a role use a named generator, the owner of the '
-    'database, and superusers; for others, what issues, reads or changes its '
-    'ids raises 42501. null lets everybody use it again. A role that is dropped '
-    'or renamed has no members. Error 42704 if there is no such generator or '
-    'role, 22004 if the name is null, 25006 on a standby';
+    'let only members of a role use a named generator, or everybody if the '
+    'role is null';
 
 CREATE FUNCTION sno_lease(duration interval DEFAULT '1 hour',
     OUT snapshot jsonb, OUT until timestamptz)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_lease(interval) IS
-    'a partition for an application that makes ids by itself, as a snapshot of '
-    'a generator in the form of the Go package; nobody else issues ids there '
-    'after the unit wallHi, up to the unit of the time until; use it after COMMIT; '
-    'ROLLBACK does not give it back; error 22023 if the duration is below 4 ms, '
-    '22008 if it ends after 2079-09-07, 53400 if no partition is free within '
-    'sno.max_wait';
+    'lease a partition to an application that makes ids by itself';
 
 CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_take_snapshot() IS
-    'state of the session generator, in the form of the Go package; null if '
-    'this session has none';
+    'state of the generator of this session, in the form of the Go package';
 
 CREATE FUNCTION sno_take_snapshot(name text) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_take_snapshot(text) IS
-    'state of a named generator, in the form of the Go package; error 42704 '
-    'if it does not exist, 42809 if it has a layout';
+    'state of a named generator, in the form of the Go package';
 
 CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
-    'let a named generator go on after a snapshot of it; never takes it back; '
-    'defines the generator if it does not exist; error 22023 if the snapshot '
-    'is invalid or of another generator, 42809 if the generator has a layout';
+    'let a named generator go on after a snapshot of it';
 
 CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -874,19 +815,14 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
-    'the given number of new ids, as sno_generate(integer) makes them; error '
-    '22023 if the number is negative; in a select list, the memory that it '
-    'uses does not grow with the number';
+    'the given number of new ids, as sno_generate(integer) makes them';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
 LANGUAGE C VOLATILE PARALLEL SAFE
 SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
-    'the given number of new ids of a named generator, as '
-    'sno_generate(integer, text) makes them; error 22023 if the number is '
-    'negative; in a select list, the memory that it uses does not grow with '
-    'the number';
+    'the given number of new ids of a named generator';
 
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
@@ -894,19 +830,14 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
     'new id for the given time, in its unit of 4 ms, that differs from all '
-    'others of this database; give times in ascending order: if they are out '
-    'of order, each 65536 ids use up a partition for good; error 22008 if the '
-    'time is out of range, 22003 if the metabyte is, 53400 if no partition is '
-    'left, 25006 on a standby';
+    'others of this database';
 
 CREATE FUNCTION sno_reseed() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reseed() IS
-    'for a copy of a server that runs beside its original: from now on, '
-    'sessions of this database use none of the partitions leased until now; '
-    'named generators keep theirs, and go on there as after a promotion; '
-    'ROLLBACK does not undo it; error 25006 on a standby';
+    'stop using the partitions leased until now, in a copy of a server that '
+    'runs beside its original';
 
 --
 -- feeds
@@ -916,15 +847,8 @@ CREATE FUNCTION sno_watermark() RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_watermark() IS
-    'an id W: rows that this statement does not see, and later ones will, have '
-    'W or higher ids. Read a feed by WHERE id > last AND id < (SELECT '
-    'sno_watermark()) ORDER BY id. This holds for rows whose ids are made in '
-    'the transaction that inserts them, and for tables with '
-    'sno_watermark_guard(). All calls of one statement return the same W. W is '
-    'the lowest id of a unit of 4 ms. Error 25006 on a standby, '
-    '55000 if an earlier watermark did not hold: see sno_watermark_reset(). '
-    'Writes a row to disk once a second while it is called, and waits for '
-    'that; error 55P03 if another session holds a lock on sno_lease';
+    'bound for reading a feed: rows that this statement does not see yet have '
+    'this id or higher ones';
 
 CREATE FUNCTION sno_watermark_holders(
     OUT pid         integer,
@@ -934,30 +858,21 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_watermark_holders() IS
-    'transactions of this database that made ids and have not ended, each of '
-    'which keeps sno_watermark() from rising above its time. pid: process of '
-    'the session, null if the transaction is prepared. transaction: its xid, '
-    'null if it has written nothing. since: the time, in units of 4 ms, from '
-    'which it makes ids. Error 25006 on a standby';
+    'transactions of this database that made ids, have not ended, and hold '
+    'sno_watermark() back';
 
 CREATE FUNCTION sno_watermark_guard() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_watermark_guard() IS
-    'trigger BEFORE INSERT OR UPDATE, FOR EACH ROW, of a table that is read up '
-    'to sno_watermark(); its argument is the name of the column. Triggers that '
-    'change the id must come before it, in the order of names. Error 23514 '
-    'if a reader may have read past the id already, 42703 if there is no such '
-    'column, 42804 if it is not of type sno, 39P01 in another trigger';
+    'trigger function that refuses ids which readers of a feed may have passed';
 
 CREATE FUNCTION sno_watermark_reset() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_watermark_reset() IS
-    'let sno_watermark() begin anew from the clock, after the clock was more '
-    'than an hour behind a watermark. Rows may have been inserted below '
-    'earlier watermarks: let readers look for them. ROLLBACK does not undo it; '
-    'error 25006 on a standby';
+    'let sno_watermark() begin anew after the clock was more than an hour '
+    'behind a watermark';
 
 --
 -- partitions by time
@@ -1140,22 +1055,8 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interval, timestamptz) IS
-    'create the partitions of a table, PARTITION BY RANGE on one column of '
-    'type sno, or of type uuid for uuids that sno_to_uuidv8() makes, for all '
-    'ids from the given time until ahead after it; by '
-    'default from now until 4 steps later. step: a number of months, a number '
-    'of days, or whole minutes that divide a day evenly, else error 22023; '
-    'partitions begin at midnight UTC of the first of a month, at midnight '
-    'UTC (weeks on Monday), or at multiples of the step in the day. What '
-    'other partitions hold is left out. The last partition goes up to '
-    'MAXVALUE if it holds the last unit. keep: partitions whose ids are all '
-    'older than that are detached, none are if it is null; they stay as '
-    'tables, and a notice names them; one that is in use is left for the next '
-    'call, with a warning. Error 22004 if parent, step or time is null, 22008 '
-    'if the time is out of range, 22023 if ahead or keep is negative, 42809 '
-    'for any other table, 42501 unless the caller has the rights of its '
-    'owner, 42P07 if the name of a new partition is taken, 23514 if the '
-    'default partition has rows for it';
+    'create the partitions of a table by the time of its ids, and detach old '
+    'ones';
 
 --
 -- flakes: ids of other systems
@@ -1165,31 +1066,22 @@ CREATE FUNCTION sno_flake_timestamp(id bigint, layout text) RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_timestamp(bigint, text) IS
-    'time of an id of another system, of up to 64 bits, unsigned, exact to '
-    'the unit of its layout (sno_layout); null if the layout counts. Error '
-    '22008 if the time is too late for a timestamptz, 42704 if there is no '
-    'such layout, 42809 if its ids are not bigint, 22003 if the id is out of '
-    'range for the layout; a negative one is so, unless the layout has 64 '
-    'bits';
+    'time of an id of another system, of up to 64 bits, exact to the unit of '
+    'its layout';
 
 CREATE FUNCTION sno_flake_timestamp(id uuid, layout text) RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'sno_flake_timestamp_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_timestamp(uuid, text) IS
     'time of an id of another system, of 128 bits, exact to the unit of its '
-    'layout (sno_layout); null if the layout counts. Error 22008 if the time '
-    'is too late for a timestamptz, 42704 if there is no such layout, 42809 '
-    'if its ids are not uuid';
+    'layout';
 
 CREATE FUNCTION sno_flake_timestamp(id bytea, layout text) RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_timestamp(bytea, text) IS
     'time of an id of another system, of 9 to 15 bytes, exact to the unit of '
-    'its layout (sno_layout); null if the layout counts. Error 22008 if the '
-    'time is too late for a timestamptz, 42704 if there is no such layout, '
-    '42809 if its ids are not bytea, 22023 if the id has another length than '
-    'those of the layout';
+    'its layout';
 
 CREATE FUNCTION sno_flake_parts(id bigint, layout text,
     OUT "timestamp" timestamptz,
@@ -1199,13 +1091,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'sno_flake_parts_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_parts(bigint, text) IS
-    'parts of an id of another system, of up to 64 bits, unsigned: its time, '
-    'exact to the unit of its layout (sno_layout), node and sequence, each '
-    'from 0 up. If the layout counts, the time is null, and sequence is the '
-    'number. Error 22008 if the time is too late for a timestamptz, 42704 if '
-    'there is no such layout, 42809 if its ids are not bigint, 22003 if the '
-    'id is out of range for the layout; a negative one is so, unless the '
-    'layout has 64 bits';
+    'time, node and sequence of an id of another system, of up to 64 bits';
 
 CREATE FUNCTION sno_flake_parts(id uuid, layout text,
     OUT "timestamp" timestamptz,
@@ -1215,11 +1101,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'sno_flake_parts_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_parts(uuid, text) IS
-    'parts of an id of another system, of 128 bits: its time, exact to the '
-    'unit of its layout (sno_layout), node and sequence, each from 0 up. If '
-    'the layout counts, the time is null, and sequence is the number. Error '
-    '22008 if the time is too late for a timestamptz, 42704 if there is no '
-    'such layout, 42809 if its ids are not uuid';
+    'time, node and sequence of an id of another system, of 128 bits';
 
 CREATE FUNCTION sno_flake_parts(id bytea, layout text,
     OUT "timestamp" timestamptz,
@@ -1229,160 +1111,108 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'sno_flake_parts_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_parts(bytea, text) IS
-    'parts of an id of another system, of 9 to 15 bytes: its time, exact to '
-    'the unit of its layout (sno_layout), node and sequence, each from 0 up. '
-    'If the layout counts, the time is null, and sequence is the number. '
-    'Error 22008 if the time is too late for a timestamptz, 42704 if there is '
-    'no such layout, 42809 if its ids are not bytea, 22023 if the id has '
-    'another length than those of the layout';
+    'time, node and sequence of an id of another system, of 9 to 15 bytes';
 
 CREATE FUNCTION sno_flake_min(at timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min(timestamptz, text) IS
-    'lowest id of another system, of up to 64 bits, in the unit of '
-    'its layout (sno_layout) that holds the time: node and sequence are 0. '
-    'Error 22008 if the layout does not have the time, or if the id would be '
-    'negative, 22023 if the layout counts, 42704 if there is no such layout, '
-    '42809 if its ids are not bigint';
+    'lowest id of another system, of up to 64 bits, in the unit of its layout '
+    'that holds the time';
 
 CREATE FUNCTION sno_flake_min_uuid(at timestamptz, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min_uuid(timestamptz, text) IS
-    'lowest id of another system, of 128 bits, in the unit of its layout '
-    '(sno_layout) that holds the time: node and sequence are 0. Error 22008 '
-    'if the layout does not have the time, 22023 if the layout counts, 42704 '
-    'if there is no such layout, 42809 if its ids are not uuid';
+    'lowest id of another system, of 128 bits, in the unit of its layout that '
+    'holds the time';
 
 CREATE FUNCTION sno_flake_min_bytea(at timestamptz, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min_bytea(timestamptz, text) IS
     'lowest id of another system, of 9 to 15 bytes, in the unit of its layout '
-    '(sno_layout) that holds the time: node and sequence are 0. Error 22008 '
-    'if the layout does not have the time, 22023 if the layout counts, 42704 '
-    'if there is no such layout, 42809 if its ids are not bytea';
+    'that holds the time';
 
 CREATE FUNCTION sno_flake_max(at timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max(timestamptz, text) IS
-    'highest id of another system, of up to 64 bits, in the unit of '
-    'its layout (sno_layout) that holds the time: node and sequence are as '
-    'high as they can be. Error 22008 if the layout does not have the time, '
-    'or if the id would be negative, 22023 if the layout counts, 42704 if there '
-    'is no such layout, 42809 if its ids are not bigint';
+    'highest id of another system, of up to 64 bits, in the unit of its '
+    'layout that holds the time';
 
 CREATE FUNCTION sno_flake_max_uuid(at timestamptz, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max_uuid(timestamptz, text) IS
     'highest id of another system, of 128 bits, in the unit of its layout '
-    '(sno_layout) that holds the time: node and sequence are as high as they '
-    'can be. Error 22008 if the layout does not have the time, 22023 if the '
-    'layout counts, 42704 if there is no such layout, 42809 if its ids are '
-    'not uuid';
+    'that holds the time';
 
 CREATE FUNCTION sno_flake_max_bytea(at timestamptz, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max_bytea(timestamptz, text) IS
     'highest id of another system, of 9 to 15 bytes, in the unit of its '
-    'layout (sno_layout) that holds the time: node and sequence are as high '
-    'as they can be. Error 22008 if the layout does not have the time, 22023 '
-    'if the layout counts, 42704 if there is no such layout, 42809 if its ids '
-    'are not bytea';
+    'layout that holds the time';
 
 CREATE FUNCTION sno_flake_make(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_make(timestamptz, bigint, bigint, text) IS
-    'id of another system, of up to 64 bits, unsigned, made of the unit of '
-    'its layout (sno_layout) that holds the time, a node and a sequence, each '
-    'from 0 up. The highest bit of 64 is the sign. Error 22008 if the layout '
-    'does not have the time, 22003 if node or sequence is out of range, '
-    '22023 if the layout counts, 42704 if there is no such layout, 42809 if '
-    'its ids are not bigint';
+    'id of another system, of up to 64 bits, with the given time, node and '
+    'sequence';
 
 CREATE FUNCTION sno_flake_make_uuid(at timestamptz, node bigint, sequence bigint, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_make_uuid(timestamptz, bigint, bigint, text) IS
-    'id of another system, of 128 bits, made of the unit of its layout '
-    '(sno_layout) that holds the time, a node and a sequence, each from 0 up. '
-    'Error 22008 if the layout does not have the time, 22003 if node or '
-    'sequence is out of range, 22023 if the layout counts, 42704 if there is '
-    'no such layout, 42809 if its ids are not uuid';
+    'id of another system, of 128 bits, with the given time, node and sequence';
 
 CREATE FUNCTION sno_flake_make_bytea(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_make_bytea(timestamptz, bigint, bigint, text) IS
-    'id of another system, of 9 to 15 bytes, made of the unit of its layout '
-    '(sno_layout) that holds the time, a node and a sequence, each from 0 up. '
-    'Error 22008 if the layout does not have the time, 22003 if node or '
-    'sequence is out of range, 22023 if the layout counts, 42704 if there is '
-    'no such layout, 42809 if its ids are not bytea';
+    'id of another system, of 9 to 15 bytes, with the given time, node and '
+    'sequence';
 
 CREATE FUNCTION sno_flake_text(id bigint, layout text) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bigint, text) IS
-    'text form of an id of another system, of up to 64 bits, unsigned: a '
-    'number in the digits of its layout (sno_layout), without leading zeros; '
-    'decimal if the layout has no digits. Error 42704 if there is no such '
-    'layout, 42809 if its ids are not bigint, 22003 if the id is out of range '
-    'for the layout; a negative one is so, unless the layout has 64 bits';
+    'text form of an id of another system, of up to 64 bits, in the digits of '
+    'its layout';
 
 CREATE FUNCTION sno_flake_text(id uuid, layout text) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(uuid, text) IS
-    'text form of an id of another system, of 128 bits: a number in the '
-    'digits of its layout (sno_layout), without leading zeros; that of the '
-    'type if the layout has no digits. Error 42704 if there is no such '
-    'layout, 42809 if its ids are not uuid';
+    'text form of an id of another system, of 128 bits, in the digits of its '
+    'layout';
 
 CREATE FUNCTION sno_flake_text(id bytea, layout text) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bytea, text) IS
-    'text form of an id of another system, of 9 to 15 bytes: a number in the '
-    'digits of its layout (sno_layout), without leading zeros; hexadecimal if '
-    'the layout has no digits. Error 42704 if there is no such layout, 42809 '
-    'if its ids are not bytea, 22023 if the id has another length than those '
-    'of the layout';
+    'text form of an id of another system, of 9 to 15 bytes, in the digits of '
+    'its layout';
 
 CREATE FUNCTION sno_flake_from_text(text text, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_from_text(text, text) IS
-    'id of another system, of up to 64 bits, unsigned, from its text form: a '
-    'number in the digits of its layout (sno_layout); decimal if the layout '
-    'has no digits. From 2^63 on the id is negative. Error 22P02 if it is '
-    'empty or has another character, 22003 if it has more bits than the '
-    'layout, 42704 if there is no such layout, 42809 if its ids are not bigint';
+    'id of another system, of up to 64 bits, from its text form';
 
 CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text) IS
-    'id of another system, of 128 bits, from its text form: a number in the '
-    'digits of its layout (sno_layout); that of the type if the layout has no '
-    'digits. Error 22P02 if it is empty or has another character, 22003 if '
-    'it has more bits than the layout, 42704 if there is no such layout, '
-    '42809 if its ids are not uuid';
+    'id of another system, of 128 bits, from its text form';
 
 CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text) IS
-    'id of another system, of 9 to 15 bytes, from its text form: a number in '
-    'the digits of its layout (sno_layout); hexadecimal if the layout has no '
-    'digits, in upper or lower case, two digits a byte. Error 22P02 if it is '
-    'empty or has another character, 22003 if it has more bits than the '
-    'layout, 42704 if there is no such layout, 42809 if its ids are not bytea';
+    'id of another system, of 9 to 15 bytes, from its text form';
 
 --
 -- keys
@@ -1395,50 +1225,38 @@ CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_seal(sno, text) IS
-    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, by the key of '
-    'that name: 16 characters of 2-9 and a-x that tell neither time nor '
-    'neighbours. Radix 32, empty tweak. Error 42704 if there is no such key, '
-    '0A000 if the server was built without OpenSSL';
+    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as 16 characters '
+    'of 2-9 and a-x';
 
 CREATE FUNCTION sno_unseal(sealed text, key text) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(text, text) IS
-    'the id that sno_seal() encrypted by the key of that name. With another '
-    'key the result is another id. Error 22P02 unless the text is 16 '
-    'characters of 2-9 and a-x, 42704 if there is no such key, 0A000 if the '
-    'server was built without OpenSSL';
+    'the id that sno_seal() encrypted by the key of that name';
 
 CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_seal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_seal(bigint, text) IS
-    'the id encrypted by SPARX-64/128, by the key of that name, as Randflake '
-    'encrypts its raw ids: the first byte of a block is the lowest. The '
-    'result can be negative. Error 42704 if there is no such key';
+    'the id encrypted by SPARX-64/128, as Randflake encrypts its raw ids';
 
 CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(bigint, text) IS
-    'the id that sno_seal() encrypted by the key of that name. With another '
-    'key the result is another id. Error 42704 if there is no such key';
+    'the id that sno_seal() encrypted by the key of that name';
 
 CREATE FUNCTION sno_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_create_key(text, bytea) IS
-    'create a key that encrypts ids, with a name of 1 to 63 bytes, else error '
-    '42602, and a secret of 16 bytes, else error 22023: a random one if null. '
-    'A secret that is given may come into the server''s log, with the '
-    'statement. Dumps have no keys. Error 42710 if there is one of that name';
+    'create a key that encrypts ids, with a secret of 16 bytes';
 
 CREATE FUNCTION sno_drop_key(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_drop_key(text) IS
-    'drop a key; ids that it sealed can then be read no more. Error 42704 if '
-    'there is none of that name, 2BP01 if a generator uses it';
+    'drop a key, so that the ids that it sealed can be read no more';
 
 --
 -- prefixes of metabytes
@@ -1448,22 +1266,19 @@ CREATE FUNCTION sno_prefix(sno) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_prefix(sno) IS
-    'prefix of the metabyte of the id, in table sno_catalog.sno_prefix; null '
-    'if it has none';
+    'prefix of the metabyte of the id';
 
 CREATE FUNCTION sno_prefixed(sno) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_prefixed(sno) IS
-    'prefix of the metabyte of the id, an underscore, and the text of the id; '
-    'error 42704 if the metabyte has no prefix';
+    'prefix of the metabyte of the id, an underscore, and the text of the id';
 
 CREATE FUNCTION sno_from_prefixed(text) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_prefixed(text) IS
-    'id of a text that sno_prefixed() made; error 22P02 for any other text, '
-    'also if the prefix is not that of the metabyte of the id';
+    'id of a text that sno_prefixed() made';
 
 --
 -- generators of flakes
@@ -1475,61 +1290,36 @@ RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_create_flake(text, text, bigint, integer, text) IS
-    'create a named generator of ids of another system, by the name of their '
-    'layout in sno_layout; returns its first node. node: the first one, null '
-    'for one that is free in this database, in this server''s share of the '
-    'nodes, which is that of "sno.partitions". nodes: how many it has; each adds to its rate. '
-    'Generators of a layout that counts may have the same node, because each '
-    'counts by itself. key: seals its ids by SPARX-64/128, null to leave them '
-    'as they are. sno_drop_generator() drops it; created again, it goes on '
-    'after what it issued. Error 42704 if there is no such layout or key, '
-    '42710 if the name is taken, 23P01 if another generator has such a node, '
-    '22003 if a node is out of range or there are too many of them, 22004 for '
-    'null, 42602 for an invalid name, 42809 if a key is to seal ids that are '
-    'not bigint, 53400 if no node is free, 55000 if none can be chosen '
-    'because a registry is used, 25006 on a standby';
+    'create a named generator of ids of another system, and return its first '
+    'node';
 
 CREATE FUNCTION sno_flake(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake(text) IS
-    'the next id of a generator of sno_create_flake(), of the unit of its '
-    'layout that it is now, with units of 1 ms at most 3 ms later in a burst. '
-    'It issues no id twice. Waits if the ids of its unit are exhausted: '
-    '"sno.max_wait", or two units if these are longer, but then at most 2 s. '
-    'Then it raises 53400, or 55P03 if another session holds a lock. Error '
-    '42704 if there is no such generator, or not the key that seals its ids, '
-    '42809 if it has no layout, or its ids are not bigint, 22008 if the time '
-    'of its layout is over, or has not begun, 2200H if it has counted all '
-    'numbers, 55000 if this transaction added its layout, 25006 on a standby';
+    'next id of a generator of sno_create_flake(), of up to 64 bits';
 
 CREATE FUNCTION sno_flake_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake_uuid(text) IS
-    'sno_flake() for layouts of 128 bits';
+    'next id of a generator of sno_create_flake(), of 128 bits';
 
 CREATE FUNCTION sno_flake_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
 COMMENT ON FUNCTION sno_flake_bytea(text) IS
-    'sno_flake() for layouts of more than 64 bits, but for 128';
+    'next id of a generator of sno_create_flake(), of 9 to 15 bytes';
 
 CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
-    'let a generator of sno_create_flake() go on after that id, which an '
-    'older generator issued: it issues only later times, or higher numbers. '
-    'It never goes back. If the generator has a key, the id is a sealed one. '
-    'This is at once on disk, and no rollback undoes it. '
-    'Error 22023 if the id is of a time more than an hour ahead, 42704 if '
-    'there is no such generator, 42809 if it has no layout, or its ids are '
-    'not bigint, 22003 if the id is not one of its layout, 2200H if no number '
-    'is left after it, 25006 on a standby';
+    'let a generator of sno_create_flake() go on after an id that an older '
+    'generator issued';
 
 --
 -- status
@@ -1560,25 +1350,8 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
 COMMENT ON FUNCTION sno_generators() IS
-    'what each generator does: those of all sessions that made ids, and the '
-    'named ones; of this database, or of the whole server for members of '
-    'pg_monitor. pid: process of the session, null for a named generator. '
-    'name: of a named generator of this database, else null. partition: where '
-    'it issues, null for a session that has none now, and if it has nodes of '
-    'a layout. sequence_min, sequence_max: bounds of its sequence, inclusive. '
-    'sequence: the next one, above sequence_max if the current unit is '
-    'exhausted. unit_issued, unit_spare: ids issued or left out, and left, in '
-    'the current unit of 4 ms, or of the layout if that is longer; or in the '
-    'block of numbers if it counts. wall_hi: unit of the latest id. wall_safe: '
-    'last unit used on the other side. drifts: how often it changed sides, '
-    'the lowest bit is tick-tock. lease_until: last unit in which its lease '
-    'lets it issue; the three times are null if it counts. issued: ids '
-    'issued, in all partitions that it had. exhausted: units whose sequence '
-    'was exhausted. waits, longest_wait: calls that waited, and the longest '
-    'wait. layout: of another system''s ids, in this database, else null. '
-    'node_first, node_last: its nodes, else null. For a named generator that '
-    'is not in use, only database, name, partition and bounds, or layout and '
-    'nodes, are shown';
+    'state and counters of all generators, those of sessions and the named '
+    'ones';
 
 CREATE FUNCTION sno_generators_reset() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1596,10 +1369,8 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
-    'the partitions that the registry granted to this database, and the times '
-    'of ids for which it did. after: no id there has this time or an earlier '
-    'one, null if there is no such bound. until: the time of the last unit of '
-    '4 ms. No row if sno.registry is empty, or granted nothing';
+    'partitions that the registry granted to this database, and the times of '
+    'ids for which it did';
 
 CREATE FUNCTION sno_check(
     OUT item   text,
@@ -1610,8 +1381,8 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 9;
 COMMENT ON FUNCTION sno_check() IS
-    'what can go wrong, one row for each item: whether it is ok, what was '
-    'found (detail), and what to do (hint, null if ok)';
+    'what can go wrong: one row for each item, with what was found and what '
+    'to do';
 
 --
 -- catalog: the tables, in a schema that nobody but the database's owner may use
@@ -1620,8 +1391,7 @@ COMMENT ON FUNCTION sno_check() IS
 -- If the schema exists, it may be somebody else's.  So never take it over.
 CREATE SCHEMA sno_catalog;
 COMMENT ON SCHEMA sno_catalog IS
-    'tables of the extension sno; for its functions and for dumps, not for '
-    'search paths';
+    'tables of the extension sno, for its functions and for dumps';
 
 -- The leases of partitions (src/README.md), one row each.  A session that
 -- generates overwrites its row in place, outside of transactions.  It raises an
@@ -1646,44 +1416,39 @@ CREATE TABLE sno_catalog.sno_lease (
     home              bigint      NOT NULL DEFAULT 0
 ) USING heap;
 COMMENT ON TABLE sno_catalog.sno_lease IS
-    'leases of partitions, one row each: nobody else uses the partition until '
-    'the clock is past tick_until and tock_until. Generators write the rows '
-    'in place. Do not change them by hand. Do not lock the table in EXCLUSIVE '
-    'mode or above for longer than sno.lease_duration';
+    'leases of partitions, one row each, which generators write in place';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
     'random number of the holder, who wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
-    'server that wrote the row, as in pg_control_system(); 0 after '
+    'server that wrote the row, as in pg_control_system(), or 0 after '
     'sno_reseed()';
 COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
-    'WAL timeline of that server; a promoted standby is another holder';
+    'WAL timeline of that server';
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'the partition leased, 0 to 65535; above that, the number of a layout in '
-    'sno_layout and 65535; -1 in the row that sno_watermark() writes. It '
-    'returns no id of a time after tick_until, and writes that a second ahead';
+    'partition leased, 0 to 65535, or 65535 plus the number of a layout, or '
+    '-1 for the watermark';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535; of a layout, the '
-    'first node, 0 to 2^48 - 1. If the layout counts, the bits above those of '
-    'the node are made of the name';
+    'lower bound of its sequence, inclusive, 0 to 65535, or first node of a '
+    'layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
-    'upper bound of its sequence, inclusive, 0 to 65535; of a layout, the '
-    'last node, as above';
+    'upper bound of its sequence, inclusive, 0 to 65535, or last node of a '
+    'layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
-    'next sequence when the row was written, 0 to 65536; of a layout, the '
-    'place of the next id in the 4 ms, or in the block of numbers, 0 to 4194304';
+    'next sequence when the row was written, 0 to 65536, or place of the next '
+    'id of a layout, 0 to 4194304';
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
-    'unit of the latest id when the row was written. If a layout counts, this '
-    'and the next times tell blocks of 131072 numbers, each as if it were 4 ms';
+    'unit of 4 ms of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
-    'how often the generator has changed sides; the lowest bit is tick-tock';
+    'how often the generator has changed sides, with tick-tock as the lowest '
+    'bit';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
-    'last unit in which ids with the tick-tock bit 0 may be issued under the '
-    'lease';
+    'last unit of 4 ms in which ids with the tick-tock bit 0 may be issued '
+    'under the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
-    'last unit in which ids with the tick-tock bit 1 may be issued under the '
-    'lease';
+    'last unit of 4 ms in which ids with the tick-tock bit 1 may be issued '
+    'under the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.named IS
@@ -1718,26 +1483,23 @@ CREATE TABLE sno_catalog.sno_generator (
         WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
-    'definitions of named generators; change them with sno_create_generator(), '
-    'sno_restrict_generator() and sno_drop_generator()';
+    'definitions of named generators';
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
-    'partition of its ids, 0 to 65535; above that, the number of a layout in '
-    'sno_layout and 65535';
+    'partition of its ids, 0 to 65535, or 65535 plus the number of a layout';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535; of a layout, the '
-    'first node, 0 to 2^48 - 1. If the layout counts, the bits above those of '
-    'the node are made of the name';
+    'lower bound of its sequence, inclusive, 0 to 65535, or first node of a '
+    'layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
-    'upper bound of its sequence, inclusive, 0 to 65535, at least 3 above the '
-    'lower one; of a layout, the last node, as above';
+    'upper bound of its sequence, inclusive, 3 to 65535, or last node of a '
+    'layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
-    'metabyte of all its ids, 0 to 255; null if callers choose one';
+    'metabyte of all its ids, 0 to 255, or null if callers choose one';
 COMMENT ON COLUMN sno_catalog.sno_generator.key IS
-    'key in sno_key that seals its ids; null if they are not sealed';
+    'key in sno_key that seals its ids, or null if they are not sealed';
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
-    'name of the role whose members may use it; null if everybody may';
+    'name of the role whose members may use it, or null if everybody may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
@@ -1747,14 +1509,14 @@ COMMENT ON COLUMN sno_catalog.sno_generator.database IS
 COMMENT ON COLUMN sno_catalog.sno_generator.home IS
     'what tells that database from others that had its OID';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
-    'no two generators can issue the same id; else error 23P01';
+    'no two generators can issue the same id';
 
 CREATE FUNCTION sno_catalog.sno_table_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
-    'trigger function of tables that sessions remember; its arguments are the changes that '
-    'it refuses, none, updates or all, and the hint of the error';
+    'trigger function of tables that sessions remember: tells them of '
+    'changes, or refuses these';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
@@ -1790,31 +1552,30 @@ CREATE TABLE sno_catalog.sno_layout (
     CONSTRAINT sno_layout_same_ids UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
 );
 COMMENT ON TABLE sno_catalog.sno_layout IS
-    'layouts of ids of other systems; rows can be added, but not changed or '
-    'deleted, else error 55000';
+    'layouts of ids of other systems, which can be added, but not changed or '
+    'deleted';
 COMMENT ON COLUMN sno_catalog.sno_layout.id IS
-    'number of the layout, from 100 on for users'' own, else error 23514';
+    'number of the layout, from 100 on for users'' own';
 COMMENT ON COLUMN sno_catalog.sno_layout.name IS
     'name of the layout, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_layout.epoch IS
-    'time 0, in whole milliseconds; null if the layout counts';
+    'time 0, in whole milliseconds, or null if the layout counts';
 COMMENT ON COLUMN sno_catalog.sno_layout.unit IS
-    'what the time counts, in milliseconds: 1, or 4 to 3600000; 0 if the '
-    'layout has no time and counts the ids';
+    'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 if the layout '
+    'counts the ids';
 COMMENT ON COLUMN sno_catalog.sno_layout.time_bits IS
-    'bits of the time, the highest ones of the id, or of what is counted, '
-    '1 to 64';
+    'number of bits of the time, the highest ones of the id, or of what is '
+    'counted, 1 to 64';
 COMMENT ON COLUMN sno_catalog.sno_layout.node_bits IS
-    'bits of the node, 0 to 48; at most 16 if the layout counts';
+    'number of bits of the node, 0 to 48, or 0 to 16 if the layout counts';
 COMMENT ON COLUMN sno_catalog.sno_layout.sequence_bits IS
-    'bits of the sequence, 1 to 32; 0 if the layout counts. Ids of up to 64 '
-    'bits are bigint, those of 128 bits uuid, all others bytea';
+    'number of bits of the sequence, 1 to 32, or 0 if the layout counts';
 COMMENT ON COLUMN sno_catalog.sno_layout.node_last IS
-    'whether the node is last, after the sequence, and not between the two';
+    'whether the node is last, after the sequence, and not between time and '
+    'sequence';
 COMMENT ON COLUMN sno_catalog.sno_layout.digits IS
-    'the digits of the text form, from zero up, 2 to 64 different characters '
-    'of ASCII; null if the text form is that of the type, in hexadecimal if '
-    'that is bytea';
+    'digits of the text form, from zero up, 2 to 64 ASCII characters, or null '
+    'for the form of the type';
 
 INSERT INTO sno_catalog.sno_layout VALUES
     ( 1, 'snowflake',   '2010-11-04 01:42:54.657Z', 1, 41, 10, 12, false, NULL),
@@ -1866,13 +1627,11 @@ CREATE TABLE sno_catalog.sno_prefix (
            CHECK (pg_catalog.octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
 );
 COMMENT ON TABLE sno_catalog.sno_prefix IS
-    'prefixes of metabytes, which sno_prefixed() writes before ids; the '
-    'owner of the database inserts, changes and deletes rows';
+    'prefixes of metabytes, which sno_prefixed() writes before ids';
 COMMENT ON COLUMN sno_catalog.sno_prefix.meta IS
     'metabyte, 0 to 255';
 COMMENT ON COLUMN sno_catalog.sno_prefix.prefix IS
-    'its prefix: 1 to 63 characters a-z, 0-9 and _, the first one a letter, '
-    'the last one no underscore';
+    'its prefix, 1 to 63 characters a-z, 0-9 and _';
 
 CREATE TRIGGER sno_prefix_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_prefix
@@ -1898,10 +1657,9 @@ ALTER TABLE sno_catalog.sno_key ALTER COLUMN secret SET STATISTICS 0;
 ALTER TABLE sno_catalog.sno_key ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sno_catalog.sno_key FORCE ROW LEVEL SECURITY;
 COMMENT ON TABLE sno_catalog.sno_key IS
-    'keys that encrypt ids; change them with sno_create_key() and '
-    'sno_drop_key(). Not in dumps';
+    'keys that encrypt ids, and are not in dumps';
 COMMENT ON COLUMN sno_catalog.sno_key.name IS
-    'name of the key, 1 to 63 bytes; there is one key of a name';
+    'unique name of the key, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_key.secret IS
     'secret of the key, 16 bytes';
 COMMENT ON COLUMN sno_catalog.sno_key.made IS

@@ -29,7 +29,7 @@
 
 CREATE SCHEMA sno_registry;
 COMMENT ON SCHEMA sno_registry IS
-    'tables of the registry, and functions that it uses; not for search paths';
+    'tables of the registry, and functions that it uses';
 
 --
 -- tables
@@ -48,28 +48,28 @@ CREATE TABLE sno_registry.settings (
     closed   bigint[] NOT NULL DEFAULT '{0,0,0,0}'
 );
 COMMENT ON TABLE sno_registry.settings IS
-    'one row, made by sno_registry_create()';
+    'settings of the registry, one row, made by sno_registry_create()';
 COMMENT ON COLUMN sno_registry.settings.first IS
-    'first partition of the registry';
+    'first partition of the registry, 0 to 65535';
 COMMENT ON COLUMN sno_registry.settings.last IS
-    'last partition of the registry';
+    'last partition of the registry, 0 to 65535';
 COMMENT ON COLUMN sno_registry.settings.longest IS
-    'no grant reaches further than this after the registry''s clock';
+    'longest time that a grant may reach after the clock of the registry';
 COMMENT ON COLUMN sno_registry.settings.lossless IS
-    'whether a new WAL timeline lacks no grants; then there is one part';
+    'whether a new WAL timeline lacks no grants';
 COMMENT ON COLUMN sno_registry.settings.share IS
-    'blocks that one holder can have at most';
+    'blocks that one holder can have at most, 1 to 64';
 COMMENT ON COLUMN sno_registry.settings.home IS
-    'where the registry is, as sno_registry.home() tells it; a copy is '
-    'elsewhere, and grants nothing';
+    'where the registry is, as sno_registry.home() tells it';
 COMMENT ON COLUMN sno_registry.settings.timeline IS
     'WAL timeline of the last call';
 COMMENT ON COLUMN sno_registry.settings.era IS
-    'how often grants may have been lost; holders of earlier eras are forgotten';
+    'how often grants may have been lost';
 COMMENT ON COLUMN sno_registry.settings.part IS
     'part whose blocks are granted now, 0 to 3';
 COMMENT ON COLUMN sno_registry.settings.closed IS
-    'for each part: unit up to which lost grants may reach';
+    'for each of the 4 parts, the unit of 4 ms up to which lost grants may '
+    'reach';
 
 CREATE UNIQUE INDEX settings_one_row ON sno_registry.settings ((true));
 COMMENT ON INDEX sno_registry.settings_one_row IS
@@ -83,13 +83,11 @@ CREATE TABLE sno_registry.holder (
     era    integer NOT NULL
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'who has blocks: one database of one server, in one place; it is forgotten '
-    'when it has no block, or when its grants are over and it did not ask for a '
-    'long time';
+    'who has blocks: one database of one server, in one place';
 COMMENT ON COLUMN sno_registry.holder.holder IS
     'random number that the asker drew';
 COMMENT ON COLUMN sno_registry.holder.token IS
-    'token of its last request; only who has it may go on as this holder';
+    'token of its last request';
 COMMENT ON COLUMN sno_registry.holder.node IS
     'label of the server, for people';
 COMMENT ON COLUMN sno_registry.holder.seen IS
@@ -108,17 +106,17 @@ CREATE TABLE sno_registry.block (
 COMMENT ON TABLE sno_registry.block IS
     'blocks of partitions, with the last grant of each';
 COMMENT ON COLUMN sno_registry.block.first IS
-    'first partition of the block';
+    'first partition of the block, 0 to 65535';
 COMMENT ON COLUMN sno_registry.block.last IS
-    'last partition of the block';
+    'last partition of the block, 0 to 65535';
 COMMENT ON COLUMN sno_registry.block.part IS
     'part of the registry that it belongs to, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
-    'to whom it was granted last; null if it never was';
+    'to whom it was granted last, or null if it never was';
 COMMENT ON COLUMN sno_registry.block.floor IS
-    'the holder may issue ids of units after this one';
+    'unit of 4 ms after which the holder may issue ids';
 COMMENT ON COLUMN sno_registry.block.ceiling IS
-    'last unit of which the holder may issue ids; it never falls';
+    'last unit of 4 ms of which the holder may issue ids';
 
 CREATE INDEX block_holder ON sno_registry.block (holder);
 COMMENT ON INDEX sno_registry.block_holder IS
@@ -155,14 +153,14 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00+00'
     OPERATOR(pg_catalog.+) ($1::double precision OPERATOR(pg_catalog.*) interval '4 ms');
 COMMENT ON FUNCTION sno_registry.time_of(bigint) IS
-    'start of the unit';
+    'start of the unit of 4 ms, counted from 2010-01-01 UTC';
 
 CREATE FUNCTION sno_registry.timeline() RETURNS integer
 LANGUAGE sql VOLATILE
 RETURN ('x' OPERATOR(pg_catalog.||)
     pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::integer;
 COMMENT ON FUNCTION sno_registry.timeline() IS
-    'WAL timeline that this server writes; error 55000 on a standby';
+    'WAL timeline that this server writes';
 
 -- A restored dump makes another table, CREATE DATABASE copies to another database.
 CREATE FUNCTION sno_registry.home() RETURNS pg_catalog.text
@@ -172,8 +170,8 @@ RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid,
         FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
         WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
 COMMENT ON FUNCTION sno_registry.home() IS
-    'where this registry is: system identifier of the cluster, OID of the '
-    'database, OID of the table settings';
+    'where this registry is: system identifier, OID of the database, OID of '
+    'the table settings';
 
 CREATE VIEW sno_registry.blocks AS
 SELECT b.first, b.last, h.node, b.holder,
@@ -191,20 +189,19 @@ WHERE b.holder IS NOT NULL;
 COMMENT ON VIEW sno_registry.blocks IS
     'the last grant of each block, for people';
 COMMENT ON COLUMN sno_registry.blocks.first IS
-    'first partition of the block';
+    'first partition of the block, 0 to 65535';
 COMMENT ON COLUMN sno_registry.blocks.last IS
-    'last partition of the block';
+    'last partition of the block, 0 to 65535';
 COMMENT ON COLUMN sno_registry.blocks.node IS
     'label of the server that has it or had it, if that is still known';
 COMMENT ON COLUMN sno_registry.blocks.holder IS
     'number of the holder';
 COMMENT ON COLUMN sno_registry.blocks.since IS
-    'start of the first unit granted';
+    'start of the first unit of 4 ms that is granted';
 COMMENT ON COLUMN sno_registry.blocks.until IS
-    'start of the last unit granted';
+    'start of the last unit of 4 ms that is granted';
 COMMENT ON COLUMN sno_registry.blocks.state IS
-    'held: may be renewed. forgotten: lasts until then, but is not renewed. '
-    'over: may be granted to another holder';
+    'whether the grant is held, forgotten or over';
 
 --
 -- what the functions share
@@ -227,8 +224,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.lock() IS
-    'the settings, with the lock that each call takes first; error 55000 if '
-    'there are none';
+    'lock the settings, as each call does first, and return them';
 
 CREATE FUNCTION sno_registry.refuse_copy(made_in pg_catalog.text, home pg_catalog.text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -244,7 +240,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
-    'error 55000 unless the registry is at home';
+    'raise an error if the registry is a copy';
 
 -- G5 of src/README.md: what was lost was granted in the parts of the timelines passed, or it
 -- prolonged what known holders have.  After sno_registry_vouch() that may be in other parts.
@@ -265,8 +261,8 @@ AS $function$
             FROM generate_series(0, 3) AS p ORDER BY p)
 $function$;
 COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
-    'grants of the last timelines may be lost: close their parts for twice the '
-    'longest grant, use the next part, forget all holders';
+    'close parts for twice the longest grant because grants may be lost, use '
+    'the next part, and forget all holders';
 
 -- Each timeline since the last one had a part, though this one knows nothing of it.
 CREATE FUNCTION sno_registry.follow(timeline integer, registry_now bigint) RETURNS void
@@ -281,7 +277,8 @@ AS $function$
     WHERE s.timeline <> follow.timeline;
 $function$;
 COMMENT ON FUNCTION sno_registry.follow(integer, bigint) IS
-    'the registry is on this WAL timeline: those since the last one may have lost grants';
+    'go on with this WAL timeline, and call lose() if grants of earlier ones '
+    'may be lost';
 
 -- What was lost before stays below the floors of what is granted next.  No request may
 -- have come since that loss, so the timeline is followed first.
@@ -423,20 +420,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer) IS
-    'for the servers: renew what a holder has until the given unit, and grant '
-    'blocks until it has as many as it wants, 1 to 64. holder: random, not 0. '
-    'token: of the last answer, 0 for a new holder. next: random, not 0, the '
-    'token of this request; the same if it is repeated. node: label for people. '
-    'asker_now: unit of the asker''s clock. Returns a row for each block, or '
-    'one without a block. status: granted; full if it has fewer than it wants; '
-    'forgotten if the holder must ask as another one; superseded if another one '
-    'goes on as this holder, then all its blocks are revoked. range_first, '
-    'range_last: partitions of the registry. now: unit of its clock. first, '
-    'last: partitions of the block. It is granted the units after floor, up to '
-    'ceiling. Call it outside of transaction blocks: others wait for the end of '
-    'the transaction. A session that is idle in it for 15 s is ended. Error '
-    '22023 if the request is invalid, 55000 if there is no registry or if it is '
-    'a copy, 55P03 if others had it locked for 15 s, 25006 on a standby';
+    'renew the blocks of a server until the given unit of 4 ms, and grant '
+    'more if it wants them';
 
 CREATE FUNCTION sno_registry_create(
     first integer, last integer, size integer DEFAULT 64,
@@ -486,14 +471,7 @@ END
 $function$;
 COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer) IS
     'make the registry of the partitions from first to last, in blocks of the '
-    'given size. Named generators need partitions outside of it. '
-    'longest: no grant is longer. lossless: a promoted standby lacks no grant, '
-    'because it is synchronous, and no backup is ever restored; then all blocks '
-    'can be granted at once, else a quarter. after: a time; all ids that were '
-    'made in these partitions before have this time or an earlier one, and '
-    'those that are granted later ones. share: the most blocks that one '
-    'database has in one place, 1 to 64. Error 22023 if an argument is invalid, '
-    '55000 if there is a registry already';
+    'given size';
 
 CREATE FUNCTION sno_registry_vouch() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -507,11 +485,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_vouch() IS
-    'an operator knows that within three times the longest grant no grant was '
-    'lost, and no former primary of the registry was alive, for example after a '
-    'switchover: closed parts open, forgotten holders are known again, and this '
-    'WAL timeline is no loss. Error 55000 if there is no registry or if it is a '
-    'copy';
+    'say that no grant was lost, and that no former primary of the registry '
+    'was alive';
 
 CREATE FUNCTION sno_registry_lost() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -525,12 +500,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_lost() IS
-    'an operator knows that grants were lost though the WAL timeline does not '
-    'tell it, for example because a snapshot of the disk was restored. Call it '
-    'before servers reach the registry, and once more for each call of '
-    'sno_registry_lost(), _move() and _vouch(), and for each new WAL timeline, '
-    'that the registry had after the point to which it was restored. Error '
-    '55000 if there is no registry or if it is a copy';
+    'say that grants were lost though the WAL timeline does not tell it';
 
 CREATE FUNCTION sno_registry_move() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -549,12 +519,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_move() IS
-    'an operator knows that this copy is the registry from now on, and that the '
-    'original has stopped for good, for example after a dump and restore or '
-    'after pg_upgrade. It may lack grants. If it lacks none, call '
-    'sno_registry_vouch() afterwards. If the registry had a new WAL timeline '
-    'after the dump, or if another copy served, call sno_registry_lost() for '
-    'each. Error 55000 if there is no registry or if it has not moved';
+    'say that this copy is the registry from now on, and that the original '
+    'has stopped for good';
 
 --
 -- privileges
