@@ -128,14 +128,63 @@ sub wait_for_event
 	return;
 }
 
-my $reader = open_session($node, 'postgres');
-my $older  = open_session($node, 'postgres');
-my $writer = open_session($node, 'postgres');
+# Sessions that all themes use: a reader of new snapshots, one of older snapshots, and a
+# writer.  Each theme leaves them without a transaction.
+my ($reader, $older, $writer) =
+  map { open_session($node, 'postgres') } 1 .. 3;
 
-#
-# Transactions that are not committed yet
-#
+# Prepare a transaction that inserts an id; returns the id.
+sub prepare
 {
+	my ($name) = @_;
+	my $id = begin_insert($writer);
+	$writer->query_safe("PREPARE TRANSACTION '$name'");
+	return $id;
+}
+
+# Open the sessions anew, after the server has crashed or stopped.
+sub reconnect
+{
+	my ($crash) = @_;
+	drop_session($_) foreach ($reader, $older, $writer);
+	$crash->();
+	($reader, $older, $writer) =
+	  map { open_session($node, 'postgres') } 1 .. 3;
+	return;
+}
+
+# Queries that issue ids in all ways.  The generator "small" is created before the
+# clock steps.
+my %source = (
+	'sno_generate()'           => ids_of(100),
+	'sno_generate_many()'      => 'SELECT sno_generate_many(100)',
+	'a named generator'        => ids_of(100, 'named'),
+	'a small named generator'  => ids_of(100, 'small'),
+	'many of sno_generate()'   => ids_of(200_000),
+	'sno_generate_many() more' => 'SELECT sno_generate_many(200000)');
+my $broken = qr/ERROR:  55000: ids were issued below an earlier watermark/;
+
+# The lowest and the highest id of a query, and how many partitions and sides its ids
+# have.
+sub range_of
+{
+	my ($query) = @_;
+	return split /\|/,
+	  $writer->query_safe(
+		"SELECT min(id), max(id), count(DISTINCT sno_partition(id)), count(DISTINCT sno_tick_tock(id)) FROM ($query) AS s (id)"
+	  );
+}
+
+# How far an id is ahead of the clock
+sub seconds_ahead
+{
+	my ($id) = @_;
+	return $writer->query_safe(
+		"SELECT extract(epoch FROM sno_timestamp('$id') - clock_timestamp())"
+	);
+}
+
+subtest 'transactions that are not committed yet' => sub {
 	my $id = begin_insert($writer);
 	is_held($reader, $id, 'a row is not committed');
 	is( $reader->query_safe(
@@ -175,10 +224,10 @@ my $writer = open_session($node, 'postgres');
 		'INSERT INTO feed VALUES (sno_generate()) RETURNING id');
 	is_free($reader, $id, 'autocommit');
 	is(holders($reader), 0, 'nobody holds it back');
-}
+};
 
-# Another database
-{
+# That database is there from here on: a step of the clock needs it, too.
+subtest 'another database' => sub {
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other',    'CREATE EXTENSION sno');
 	my $other = open_session($node, 'other');
@@ -187,10 +236,9 @@ my $writer = open_session($node, 'postgres');
 	is_free($reader, $id, 'another database');
 	is(holders($reader), 0, 'another database: nobody holds it back');
 	close_session($other);
-}
+};
 
-# What an answer keeps
-{
+subtest 'what an answer keeps' => sub {
 	my $xmin =
 	  "SELECT backend_xmin IS NULL FROM pg_stat_activity WHERE pid = $reader->{pid}";
 
@@ -217,13 +265,10 @@ my $writer = open_session($node, 'postgres');
 	$reader->query_safe('ROLLBACK TO a');
 	is($writer->query_safe($xmin), 't', 'an error holds back no VACUUM');
 	$reader->query_safe('COMMIT');
-}
+};
 
-#
-# Snapshots that are older than a commit
-#
-{
-	# A statement that waits before it asks
+# It waits before it asks.
+subtest 'a statement that is older than a commit' => sub {
 	my $id = begin_insert($writer);
 	$older->query_safe('SELECT pg_advisory_lock(1)');
 	send_query(
@@ -237,9 +282,10 @@ my $writer = open_session($node, 'postgres');
 	is($answer, 't|0', 'a statement is older than a commit');
 	$reader->query_safe('SELECT pg_advisory_unlock(1)');
 	is_free($reader, $id, 'the next statement');
+};
 
-	# A transaction that keeps its snapshot
-	$id = begin_insert($writer);
+subtest 'a transaction that keeps its snapshot' => sub {
+	my $id = begin_insert($writer);
 	take_snapshot($older);
 	$writer->query_safe('COMMIT');
 	is_held($older, $id, 'a snapshot is older than a commit');
@@ -262,9 +308,11 @@ my $writer = open_session($node, 'postgres');
 	take_snapshot($older);
 	is_free($older, $id, 'the snapshot is newer than all of them');
 	$older->query_safe('COMMIT');
+};
 
-	# The writer's session ends, and another one has its place.
-	$id = begin_insert($writer);
+# The writer's session ends, and another one has its place.
+subtest 'the session of an older commit ends' => sub {
+	my $id = begin_insert($writer);
 	take_snapshot($older);
 	$writer->query_safe('COMMIT');
 	close_session($writer);
@@ -280,12 +328,9 @@ my $writer = open_session($node, 'postgres');
 	$older->query_safe('COMMIT');
 	$writer = shift @sessions;
 	close_session($_) foreach @sessions;
-}
+};
 
-#
-# Ends of sessions
-#
-{
+subtest 'ends of sessions' => sub {
 	my $session = open_session($node, 'postgres');
 	my $id      = begin_insert($session);
 	close_session($session);
@@ -299,45 +344,46 @@ my $writer = open_session($node, 'postgres');
 	is_free($reader, $id, 'a session was terminated');
 	drop_session($session);
 	is(holders($reader), 0, 'nobody holds it back');
-}
+};
 
-#
-# Parallel workers: their ids are those of their leader's transaction
-#
-foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
-{
-	foreach my $own (0, 1)
+# Their ids are those of their leader's transaction.
+subtest 'ids of parallel workers' => sub {
+	foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 	{
-		my $what   = $own ? 'the leader and workers' : 'workers';
-		my $leader = open_session($node, 'postgres');
-		my $id;
-		$leader->query_safe('SELECT sno_generate()');
-		$leader->query_safe('BEGIN');
-		$id = $leader->query_safe('SELECT sno_generate()') if $own;
-		my ($first, $last) = split /\|/, $leader->query_safe($by_workers);
-		$id = $first if !$own;
-		is_held($reader, $id, "ids of $what, before $end");
-		is( $reader->query_safe('SELECT pid FROM sno_watermark_holders()'),
-			$leader->{pid},
-			"ids of $what, before $end: the leader holds it back");
-		$leader->query_safe("INSERT INTO feed VALUES ('$first')");
-		take_snapshot($older);
-		if   ($end =~ /session/) { close_session($leader); }
-		else                     { $leader->query_safe($end); }
-		is_held(
-			$older, $id,
-			"ids of $what, after $end, an older snapshot"
-		) if $end eq 'COMMIT';
-		is_free($reader, $last, "ids of $what, after $end");
-		is( holders($reader), 0,
-			"ids of $what, after $end: nobody holds it back");
-		$older->query_safe('COMMIT');
-		close_session($leader) if $end !~ /session/;
+		foreach my $own (0, 1)
+		{
+			my $what   = $own ? 'the leader and workers' : 'workers';
+			my $leader = open_session($node, 'postgres');
+			my $id;
+			$leader->query_safe('SELECT sno_generate()');
+			$leader->query_safe('BEGIN');
+			$id = $leader->query_safe('SELECT sno_generate()') if $own;
+			my ($first, $last) = split /\|/, $leader->query_safe($by_workers);
+			$id = $first if !$own;
+			is_held($reader, $id, "ids of $what, before $end");
+			is( $reader->query_safe(
+					'SELECT pid FROM sno_watermark_holders()'),
+				$leader->{pid},
+				"ids of $what, before $end: the leader holds it back");
+			$leader->query_safe("INSERT INTO feed VALUES ('$first')");
+			take_snapshot($older);
+			if   ($end =~ /session/) { close_session($leader); }
+			else                     { $leader->query_safe($end); }
+			is_held(
+				$older, $id,
+				"ids of $what, after $end, an older snapshot"
+			) if $end eq 'COMMIT';
+			is_free($reader, $last, "ids of $what, after $end");
+			is( holders($reader), 0,
+				"ids of $what, after $end: nobody holds it back");
+			$older->query_safe('COMMIT');
+			close_session($leader) if $end !~ /session/;
+		}
 	}
-}
+};
 
-# A leader that would not know of them
-{
+# The leader would not know of their ids.
+subtest 'workers of a leader that has issued no ids' => sub {
 	my $refused =
 	  qr/ERROR:  55000: a parallel worker cannot issue a sno for a session that has not issued any/;
 	foreach my $before ('', q{LOAD 'sno'; })
@@ -364,12 +410,9 @@ foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 			qr/^\S{16,}\|\S{16,}$/, "workers make ids by $call");
 	}
 	is(holders($reader), 0, 'nobody holds it back then');
-}
+};
 
-#
-# Commits that wait for a standby
-#
-{
+subtest 'commits that wait for a standby' => sub {
 	# A commit waits only after the checkpointer has told all processes of the
 	# setting.  It does so before its first checkpoint.
 	$writer->query_safe('CHECKPOINT');
@@ -382,132 +425,118 @@ foreach my $end ('COMMIT', 'ROLLBACK', 'the end of the session')
 	receive($writer);
 	is_free($reader, $id, 'a commit has waited for a standby');
 	$writer->query_safe('RESET synchronous_commit');
-}
+};
 
-#
-# Prepared transactions
-#
-sub prepare
-{
-	my ($name) = @_;
-	my $id = begin_insert($writer);
-	$writer->query_safe("PREPARE TRANSACTION '$name'");
-	return $id;
-}
+subtest 'prepared transactions' => sub {
+	foreach my $end ('COMMIT PREPARED', 'ROLLBACK PREPARED')
+	{
+		my $id = prepare('one');
+		is_held($reader, $id, "before $end");
+		is( $reader->query_safe(
+				"SELECT h.pid, h.since <= sno_timestamp('$id'), p.gid FROM sno_watermark_holders() AS h LEFT JOIN pg_prepared_xacts AS p USING (transaction)"
+			),
+			'|t|one',
+			"before $end: it is shown who holds it back");
+		begin_insert($writer);
+		$writer->query_safe('COMMIT');
+		is_held($reader, $id, "before $end, after another transaction");
+		take_snapshot($older);
+		$reader->query_safe("$end 'one'");
+		is_free($reader, $id, "after $end");
+		is(holders($reader), 0, "after $end: nobody holds it back");
 
-foreach my $end ('COMMIT PREPARED', 'ROLLBACK PREPARED')
-{
-	my $id = prepare('one');
-	is_held($reader, $id, "before $end");
-	is( $reader->query_safe(
-			"SELECT h.pid, h.since <= sno_timestamp('$id'), p.gid FROM sno_watermark_holders() AS h LEFT JOIN pg_prepared_xacts AS p USING (transaction)"
-		),
-		'|t|one',
-		"before $end: it is shown who holds it back");
-	begin_insert($writer);
-	$writer->query_safe('COMMIT');
-	is_held($reader, $id, "before $end, after another transaction");
-	take_snapshot($older);
-	$reader->query_safe("$end 'one'");
-	is_free($reader, $id, "after $end");
-	is(holders($reader), 0, "after $end: nobody holds it back");
-
-	# What ended is forgotten at the next PREPARE, but not before all show it.
-	my $next = prepare('two');
-	is_held($older, $id, "after $end, an older snapshot");
-	$older->query_safe('COMMIT');
-	is_free($reader, $id, "after $end, and another PREPARE");
-	is_held($reader, $next, "after $end, and another PREPARE");
-	$reader->query_safe("COMMIT PREPARED 'two'");
-	is_free($reader, $next, 'after both');
-}
+		# What ended is forgotten at the next PREPARE, but not before all show it.
+		my $next = prepare('two');
+		is_held($older, $id, "after $end, an older snapshot");
+		$older->query_safe('COMMIT');
+		is_free($reader, $id, "after $end, and another PREPARE");
+		is_held($reader, $next, "after $end, and another PREPARE");
+		$reader->query_safe("COMMIT PREPARED 'two'");
+		is_free($reader, $next, 'after both');
+	}
+};
 
 # Transactions that make no ids are none of ours.
-$writer->query_safe('BEGIN');
-$writer->query_safe('CREATE TABLE t ()');
-$writer->query_safe("PREPARE TRANSACTION 'other'");
-is(holders($reader), 0,
-	'one that is prepared and made no id holds nothing back');
-$writer->query_safe("ROLLBACK PREPARED 'other'");
+subtest 'a prepared transaction that made no id' => sub {
+	$writer->query_safe('BEGIN');
+	$writer->query_safe('CREATE TABLE t ()');
+	$writer->query_safe("PREPARE TRANSACTION 'other'");
+	is(holders($reader), 0,
+		'one that is prepared and made no id holds nothing back');
+	$writer->query_safe("ROLLBACK PREPARED 'other'");
+};
 
-# Through a crash
-sub reconnect
-{
-	my ($crash) = @_;
-	drop_session($_) foreach ($reader, $older, $writer);
-	$crash->();
-	($reader, $older, $writer) =
-	  map { open_session($node, 'postgres') } 1 .. 3;
-	return;
-}
+subtest 'prepared transactions through crashes and a promotion' => sub {
+	# A standby has it, too, from the backup or from the primary.
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	my $first   = prepare('first');
+	$node->backup('backup');
+	$standby->init_from_backup($node, 'backup', has_streaming => 1);
+	$standby->start;
+	my $second = prepare('second');
 
-# A standby has it, too, from the backup or from the primary.
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-my $first   = prepare('first');
-$node->backup('backup');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
-my $second = prepare('second');
+	foreach my $crash ('immediate', 'fast')
+	{
+		reconnect(sub { $node->stop($crash); start(); });
+		is_held($reader, $first, "after a stop (mode $crash)");
+		is( $reader->query_safe(
+				'SELECT string_agg(gid, \' \' ORDER BY gid) FROM sno_watermark_holders() JOIN pg_prepared_xacts USING (transaction) WHERE pid IS NULL'
+			),
+			'first second',
+			"after a stop (mode $crash): it is shown who holds it back");
+	}
 
-foreach my $crash ('immediate', 'fast')
-{
-	reconnect(sub { $node->stop($crash); start(); });
-	is_held($reader, $first, "after a stop (mode $crash)");
-	is( $reader->query_safe(
-			'SELECT string_agg(gid, \' \' ORDER BY gid) FROM sno_watermark_holders() JOIN pg_prepared_xacts USING (transaction) WHERE pid IS NULL'
-		),
-		'first second',
-		"after a stop (mode $crash): it is shown who holds it back");
-}
+	# A standby tells no watermark, but its successor does.
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+	foreach my $function (
+		'sno_watermark', 'sno_watermark_reset',
+		'sno_watermark_holders')
+	{
+		my (undef, undef, $error) = $standby->psql(
+			'postgres',
+			"\\set VERBOSITY verbose\nSELECT $function()");
+		like(
+			$error,
+			qr/ERROR:  25006: cannot execute $function\(\) during recovery/,
+			"a standby refuses $function()");
+	}
+	$standby->promote;
+	my $promoted = open_session($standby, 'postgres');
+	is_held($promoted, $first, 'after a promotion');
+	$promoted->query_safe("COMMIT PREPARED 'first'");
+	is_held($promoted, $second, 'after a promotion, one is committed');
+	is_free($promoted, $first, 'after a promotion, one is committed');
+	$promoted->query_safe("ROLLBACK PREPARED 'second'");
+	is_free($promoted, $second, 'after a promotion, all have ended');
+	is(holders($promoted), 0, 'after a promotion: nobody holds it back');
+	close_session($promoted);
+	$standby->stop;
 
-# A standby tells no watermark, but its successor does.
-$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-foreach my $function (
-	'sno_watermark', 'sno_watermark_reset',
-	'sno_watermark_holders')
-{
-	my (undef, undef, $error) = $standby->psql(
-		'postgres',
-		"\\set VERBOSITY verbose\nSELECT $function()");
-	like(
-		$error,
-		qr/ERROR:  25006: cannot execute $function\(\) during recovery/,
-		"a standby refuses $function()");
-}
-$standby->promote;
-my $promoted = open_session($standby, 'postgres');
-is_held($promoted, $first, 'after a promotion');
-$promoted->query_safe("COMMIT PREPARED 'first'");
-is_held($promoted, $second, 'after a promotion, one is committed');
-is_free($promoted, $first, 'after a promotion, one is committed');
-$promoted->query_safe("ROLLBACK PREPARED 'second'");
-is_free($promoted, $second, 'after a promotion, all have ended');
-is(holders($promoted), 0, 'after a promotion: nobody holds it back');
-close_session($promoted);
-$standby->stop;
+	# After the crash, in the same way
+	take_snapshot($older);
+	$reader->query_safe("ROLLBACK PREPARED 'first'");
+	is_held($reader, $second, 'after a crash, one is rolled back');
+	is_free($reader, $first, 'after a crash, one is rolled back');
+	$reader->query_safe("COMMIT PREPARED 'second'");
+	is_free($reader, $second, 'after a crash, all have ended');
+	is_held($older, $first, 'after a crash, an older snapshot');
+	$older->query_safe('COMMIT');
+};
 
-# After the crash, in the same way
-take_snapshot($older);
-$reader->query_safe("ROLLBACK PREPARED 'first'");
-is_held($reader, $second, 'after a crash, one is rolled back');
-is_free($reader, $first, 'after a crash, one is rolled back');
-$reader->query_safe("COMMIT PREPARED 'second'");
-is_free($reader, $second, 'after a crash, all have ended');
-is_held($older, $first, 'after a crash, an older snapshot');
-$older->query_safe('COMMIT');
+# It ends after the crash, before the first watermark.
+subtest 'a prepared transaction of which nothing is known' => sub {
+	my $unknown = prepare('unknown');
+	reconnect(sub { $node->stop('immediate'); start(); });
+	take_snapshot($older);
+	$writer->query_safe("COMMIT PREPARED 'unknown'");
+	is( watermark($older), $lowest,
+		'a snapshot is older than a commit of which nothing is known');
+	is_free($reader, $unknown, 'a new snapshot');
+	$older->query_safe('COMMIT');
+};
 
-# One that ends after the crash, before the first watermark
-my $unknown = prepare('unknown');
-reconnect(sub { $node->stop('immediate'); start(); });
-take_snapshot($older);
-$writer->query_safe("COMMIT PREPARED 'unknown'");
-is( watermark($older), $lowest,
-	'a snapshot is older than a commit of which nothing is known');
-is_free($reader, $unknown, 'a new snapshot');
-$older->query_safe('COMMIT');
-
-# A session is killed, so all are.
-{
+# All sessions are killed with it.
+subtest 'a session is killed' => sub {
 	my $id = begin_insert($writer);
 	reconnect(
 		sub {
@@ -518,199 +547,189 @@ $older->query_safe('COMMIT');
 		});
 	is_free($reader, $id, 'a session was killed');
 	is(holders($reader), 0, 'a session was killed: nobody holds it back');
-}
+};
 
-#
 # Steps of the clock
-#
 SKIP:
 {
 	skip 'libfaketime is not installed', 1 if !defined $clock;
 
-	my $drifts = sub {
-		return $writer->query_safe(
-			"SELECT sno_take_snapshot('small')->'drifts'");
-	};
-	my %source = (
-		'sno_generate()'           => ids_of(100),
-		'sno_generate_many()'      => 'SELECT sno_generate_many(100)',
-		'a named generator'        => ids_of(100, 'named'),
-		'a small named generator'  => ids_of(100, 'small'),
-		'many of sno_generate()'   => ids_of(200_000),
-		'sno_generate_many() more' => 'SELECT sno_generate_many(200000)');
-	my $range = sub {
-		my ($query) = @_;
-		return split /\|/,
-		  $writer->query_safe(
-			"SELECT min(id), max(id), count(DISTINCT sno_partition(id)), count(DISTINCT sno_tick_tock(id)) FROM ($query) AS s (id)"
-		  );
-	};
-	my $seconds_ahead = sub {
-		my ($id) = @_;
-		return $writer->query_safe(
-			"SELECT extract(epoch FROM sno_timestamp('$id') - clock_timestamp())"
-		);
-	};
-
 	# Ten ids in a unit.  All generators are in use.
 	$writer->query_safe("SELECT sno_create_generator('small', 1001, 0, 9)");
-	$range->($source{$_}) foreach sort keys %source;
-	my $drifts_before = $drifts->();
-	my $partition =
-	  decode_id($writer->query_safe('SELECT sno_generate()'))->{partition};
-	my $told = watermark($reader);
-	$clock->set_offset(-60);
-	foreach my $name (sort keys %source)
-	{
-		my ($from, $to, $partitions, $sides) = $range->($source{$name});
+	range_of($source{$_}) foreach sort keys %source;
+
+	subtest 'the clock steps back' => sub {
+		my $drifts = sub {
+			return $writer->query_safe(
+				"SELECT sno_take_snapshot('small')->'drifts'");
+		};
+		my $drifts_before = $drifts->();
+		my $partition =
+		  decode_id($writer->query_safe('SELECT sno_generate()'))
+		  ->{partition};
+		my $told = watermark($reader);
+		$clock->set_offset(-60);
+		foreach my $name (sort keys %source)
+		{
+			my ($from, $to, $partitions, $sides) = range_of($source{$name});
+			cmp_ok(
+				$from, 'ge', $told,
+				"clock back, $name: no id is below the watermark");
+			is( "$partitions|$sides", '1|1',
+				"clock back, $name: ids have one partition and one side");
+			cmp_ok(
+				seconds_ahead($to), '<', 65,
+				"clock back, $name: ids do not run away");
+		}
+		is($drifts->(), $drifts_before, 'clock back: that is no drift');
+		is( decode_id($writer->query_safe('SELECT sno_generate()'))
+			  ->{partition},
+			$partition,
+			'clock back: the session has its partition');
+		my $later = watermark($reader);
+		cmp_ok($later, 'ge', $told, 'clock back: watermarks do not go back');
+	};
+
+	# The clock is still a minute behind, because it stepped back in the theme before.
+	subtest 'the clock steps back in a transaction' => sub {
+		$clock->set_offset(0);
+		my $id = begin_insert($writer);
+		cmp_ok(
+			abs(seconds_ahead($id)),
+			'<', 30, 'the clock is right again: ids follow it');
+		my $told = watermark($reader);
+		$clock->set_offset(-60);
+		my ($from) = range_of($source{'sno_generate()'});
 		cmp_ok(
 			$from, 'ge', $told,
-			"clock back, $name: no id is below the watermark");
-		is( "$partitions|$sides", '1|1',
-			"clock back, $name: ids have one partition and one side");
-		cmp_ok(
-			$seconds_ahead->($to), '<', 65,
-			"clock back, $name: ids do not run away");
-	}
-	is($drifts->(), $drifts_before, 'clock back: that is no drift');
-	is( decode_id($writer->query_safe('SELECT sno_generate()'))->{partition},
-		$partition,
-		'clock back: the session has its partition');
-	my $later = watermark($reader);
-	cmp_ok($later, 'ge', $told, 'clock back: watermarks do not go back');
-
-	# A transaction that has ids when the clock steps back
-	$clock->set_offset(0);
-	my $id = begin_insert($writer);
-	cmp_ok(
-		abs($seconds_ahead->($id)),
-		'<', 30, 'the clock is right again: ids follow it');
-	$told = watermark($reader);
-	$clock->set_offset(-60);
-	my ($from) = $range->($source{'sno_generate()'});
-	cmp_ok(
-		$from, 'ge', $told,
-		'clock back in a transaction: no id is below the watermark');
-	$writer->query_safe('COMMIT');
-	$clock->set_offset(0);
+			'clock back in a transaction: no id is below the watermark');
+		$writer->query_safe('COMMIT');
+		$clock->set_offset(0);
+	};
 
 	# Where the clock is later than the last watermark, ids follow it, and hold
 	# back the next one.
-	$clock->set_offset(-120);
-	$node->safe_psql('other', 'DROP EXTENSION sno; CREATE EXTENSION sno');
-	my ($other, $asks) = map { open_session($node, 'other') } 1 .. 2;
-	is_free($asks, $lowest, 'the first watermark of a database');
-	$clock->set_offset(0);
-	$other->query_safe('BEGIN');
-	$other->query_safe('SELECT sno_generate()');
-	$clock->set_offset(-60);
-	$id = $other->query_safe('SELECT sno_generate()');
-	cmp_ok(
-		abs($seconds_ahead->($id)),
-		'<', 30, 'clock back after the last watermark: ids follow it');
-	is_held($asks, $id, 'clock back after the last watermark');
-	$other->query_safe('COMMIT');
-	is_free($asks, $id, 'clock back after the last watermark, at the end');
-	close_session($_) foreach ($other, $asks);
-
-	# A clock that was far ahead
-	my $broken =
-	  qr/ERROR:  55000: ids were issued below an earlier watermark/;
-	foreach my $who ('reader', 'writer')
-	{
-		my $what = "back from two hours ahead, first a $who";
-		$clock->set_offset(7200);
-		my $ahead = watermark($reader);
+	subtest 'the clock steps back after the last watermark' => sub {
+		$clock->set_offset(-120);
+		$node->safe_psql('other', 'DROP EXTENSION sno; CREATE EXTENSION sno');
+		my ($other, $asks) = map { open_session($node, 'other') } 1 .. 2;
+		is_free($asks, $lowest, 'the first watermark of a database');
 		$clock->set_offset(0);
-		if ($who eq 'writer')
+		$other->query_safe('BEGIN');
+		$other->query_safe('SELECT sno_generate()');
+		$clock->set_offset(-60);
+		my $id = $other->query_safe('SELECT sno_generate()');
+		cmp_ok(
+			abs(seconds_ahead($id)),
+			'<', 30, 'clock back after the last watermark: ids follow it');
+		is_held($asks, $id, 'clock back after the last watermark');
+		$other->query_safe('COMMIT');
+		is_free($asks, $id,
+			'clock back after the last watermark, at the end');
+		close_session($_) foreach ($other, $asks);
+	};
+
+	subtest 'the clock was far ahead' => sub {
+		foreach my $who ('reader', 'writer')
 		{
-			foreach my $name (sort keys %source)
+			my $what = "back from two hours ahead, first a $who";
+			$clock->set_offset(7200);
+			my $ahead = watermark($reader);
+			$clock->set_offset(0);
+			if ($who eq 'writer')
 			{
-				my (undef, $to) = $range->($source{$name});
-				cmp_ok(
-					$seconds_ahead->($to), '<', 65,
-					"$what, $name: ids follow the clock");
+				foreach my $name (sort keys %source)
+				{
+					my (undef, $to) = range_of($source{$name});
+					cmp_ok(
+						seconds_ahead($to), '<', 65,
+						"$what, $name: ids follow the clock");
+				}
 			}
+			like(
+				error_of($reader, 'SELECT sno_watermark()'),
+				$broken, "$what: there is no watermark");
+			like(
+				error_of($older, 'SELECT sno_watermark()'),
+				$broken, "$what: there is none for another reader");
+			$writer->query_safe('SELECT sno_watermark_reset()');
+			cmp_ok(
+				watermark($reader), 'lt', $ahead,
+				"$what: there is one after a reset");
+			my $id = $writer->query_safe('SELECT sno_generate()');
+			cmp_ok(
+				abs(seconds_ahead($id)),
+				'<', 30, "$what: ids follow the clock after a reset");
+			is_free($reader, $id, "$what, after a reset");
 		}
-		like(
-			error_of($reader, 'SELECT sno_watermark()'),
-			$broken, "$what: there is no watermark");
-		like(
-			error_of($older, 'SELECT sno_watermark()'),
-			$broken, "$what: there is none for another reader");
-		$writer->query_safe('SELECT sno_watermark_reset()');
-		cmp_ok(
-			watermark($reader), 'lt', $ahead,
-			"$what: there is one after a reset");
-		$id = $writer->query_safe('SELECT sno_generate()');
-		cmp_ok(
-			abs($seconds_ahead->($id)),
-			'<', 30, "$what: ids follow the clock after a reset");
-		is_free($reader, $id, "$what, after a reset");
-	}
+	};
 
-	# A clock that stands still: all is in one unit.
-	my $stop = time + 2;
-	$clock->stop_at(strftime('%Y-%m-%d %H:%M:%S', gmtime($stop)));
-	my $now = $writer->query_safe('SELECT sno_generate()');
-	foreach my $source ('sno_generate()', "sno_generate(0, 'named')",
-		'sno_generate_many(1)')
-	{
-		$writer->query_safe("SELECT $source");
-		$writer->query_safe('BEGIN');
-		$id = $writer->query_safe("SELECT $source");
-		is(holders($older), 1,
-			"a clock that stands still, $source: the session holds it back");
+	# All is in one unit.
+	subtest 'the clock stands still' => sub {
+		my $stop = time + 2;
+		$clock->stop_at(strftime('%Y-%m-%d %H:%M:%S', gmtime($stop)));
+		my $now = $writer->query_safe('SELECT sno_generate()');
+		foreach my $source ('sno_generate()', "sno_generate(0, 'named')",
+			'sno_generate_many(1)')
+		{
+			$writer->query_safe("SELECT $source");
+			$writer->query_safe('BEGIN');
+			my $id = $writer->query_safe("SELECT $source");
+			is(holders($older), 1,
+				"a clock that stands still, $source: the session holds it back"
+			);
+			$writer->query_safe('COMMIT');
+			is(decode_id($id)->{unit}, decode_id($now)->{unit},
+				"a clock that stands still, $source: the unit is the same");
+		}
+		$now = begin_insert($writer);
+		take_snapshot($older);
 		$writer->query_safe('COMMIT');
-		is(decode_id($id)->{unit}, decode_id($now)->{unit},
-			"a clock that stands still, $source: the unit is the same");
-	}
-	$now = begin_insert($writer);
-	take_snapshot($older);
-	$writer->query_safe('COMMIT');
-	$writer->query_safe(
-		'DO $$BEGIN FOR i IN 1 .. 100 LOOP INSERT INTO feed VALUES (sno_generate()); COMMIT; END LOOP; END$$'
-	);
-	$clock->set_offset(5);
-	is_held($older, $now, 'a clock that stood still, an older snapshot');
-	cmp_ok(watermark($older), 'gt', $lowest,
-		'a clock that stood still, an older snapshot: its unit is known');
-	is_free($reader, $now, 'a clock that stood still');
-	$older->query_safe('COMMIT');
+		$writer->query_safe(
+			'DO $$BEGIN FOR i IN 1 .. 100 LOOP INSERT INTO feed VALUES (sno_generate()); COMMIT; END LOOP; END$$'
+		);
+		$clock->set_offset(5);
+		is_held($older, $now, 'a clock that stood still, an older snapshot');
+		cmp_ok(watermark($older), 'gt', $lowest,
+			'a clock that stood still, an older snapshot: its unit is known');
+		is_free($reader, $now, 'a clock that stood still');
+		$older->query_safe('COMMIT');
+	};
 
-	# A clock that is set back while the server is down
-	foreach my $mode ('fast', 'immediate')
-	{
-		my $what = "back while the server is down (mode $mode)";
-		my $set_back = sub {
-			my ($from) = @_;
-			$clock->set_offset($from);
-			my $told = watermark($reader);
-			reconnect(
-				sub {
-					$node->stop($mode);
-					$clock->set_offset(0);
-					start();
-				});
-			return $told;
-		};
-		my $told = $set_back->(60);
-		cmp_ok($writer->query_safe('SELECT sno_generate()'),
-			'ge', $told, "$what: no id is below the watermark");
-		cmp_ok(watermark($reader), 'ge', $told,
-			"$what: watermarks do not go back");
+	subtest 'the clock is set back while the server is down' => sub {
+		foreach my $mode ('fast', 'immediate')
+		{
+			my $what = "back while the server is down (mode $mode)";
+			my $set_back = sub {
+				my ($from) = @_;
+				$clock->set_offset($from);
+				my $told = watermark($reader);
+				reconnect(
+					sub {
+						$node->stop($mode);
+						$clock->set_offset(0);
+						start();
+					});
+				return $told;
+			};
+			my $told = $set_back->(60);
+			cmp_ok($writer->query_safe('SELECT sno_generate()'),
+				'ge', $told, "$what: no id is below the watermark");
+			cmp_ok(watermark($reader), 'ge', $told,
+				"$what: watermarks do not go back");
 
-		$told = $set_back->(7200);
-		cmp_ok($writer->query_safe('SELECT sno_generate()'),
-			'lt', $told, "$what, for two hours: ids follow the clock");
-		like(error_of($_, 'SELECT sno_watermark()'),
-			$broken, "$what, for two hours: there is no watermark")
-		  foreach ($reader, $older);
-		$writer->query_safe('SELECT sno_watermark_reset()');
-		reconnect(sub { $node->stop($mode); start(); });
-		$id = $writer->query_safe('SELECT sno_generate()');
-		is_free($reader, $id, "$what, after a reset");
-	}
+			$told = $set_back->(7200);
+			cmp_ok($writer->query_safe('SELECT sno_generate()'),
+				'lt', $told, "$what, for two hours: ids follow the clock");
+			like(error_of($_, 'SELECT sno_watermark()'),
+				$broken, "$what, for two hours: there is no watermark")
+			  foreach ($reader, $older);
+			$writer->query_safe('SELECT sno_watermark_reset()');
+			reconnect(sub { $node->stop($mode); start(); });
+			my $id = $writer->query_safe('SELECT sno_generate()');
+			is_free($reader, $id, "$what, after a reset");
+		}
+	};
 }
 
 close_session($_) foreach ($reader, $older, $writer);

@@ -207,9 +207,33 @@ sub refusing
 	} @names;
 }
 
-#
-# Crashes
-#
+# End a server under a session, and bring it up again.
+sub crash_and_return
+{
+	my ($crash, $session) = @_;
+	if ($crash =~ /session/)
+	{
+		kill 'KILL', $session->{pid};
+		wait_until('the server is up again',
+			sub { defined query_if_up($node, 'SELECT') });
+	}
+	elsif ($crash =~ /postmaster/)
+	{
+		kill_postmaster($node);
+		$clock->start_server($node);
+	}
+	else
+	{
+		$node->stop('immediate');
+		$clock->start_server($node);
+	}
+	drop_session($session);
+	return;
+}
+
+# Each theme has a database of its own, and all but the tickets have this server.  The
+# last crash leaves it with wal_level replica, because the promotion needs that.  Up to
+# the exhausted units, each theme begins and ends with the clock at noon.
 
 foreach (
 	[ minimal => 'kill -9 of a session' ],
@@ -217,71 +241,55 @@ foreach (
 	[ replica => 'kill -9 of the postmaster' ])
 {
 	my ($level, $crash) = @$_;
-	my $sure = $crash !~ /postmaster/;
 
-	$node->append_conf('postgresql.conf',
-		"wal_level = $level\nmax_wal_senders = "
-		  . ($level eq 'minimal' ? 0 : 5));
-	$node->stop;
-	$clock->start_server($node);
-	my $dbname = begin("$crash, wal_level $level");
-	my ($session, $before, $after);
+	subtest "$crash, wal_level $level" => sub {
+		my $sure = $crash !~ /postmaster/;
 
-	for my $round (0, 1)
-	{
+		$node->append_conf('postgresql.conf',
+			"wal_level = $level\nmax_wal_senders = "
+			  . ($level eq 'minimal' ? 0 : 5));
+		$node->stop;
+		$clock->start_server($node);
+		my $dbname = begin("$crash, wal_level $level");
+		my ($session, $before, $after);
+
+		for my $round (0, 1)
+		{
+			$session = session($dbname);
+			$after   = generate($session, $count, @all);
+
+			# A session that notices the end of the postmaster may write the exact
+			# state.
+			is(strays($after, $round, $noon),
+				'',
+				"$scenario $round: at once, on one side, times of the clock")
+			  if $sure;
+			foreach ($round ? @counters : ())
+			{
+				my $gap = gap($_, $before, $after);
+				ok($gap >= 0 && $gap <= $lost,
+					"$scenario: $_ leaves out $gap numbers");
+			}
+			$before = $after;
+			crash_and_return($crash, $session);
+		}
+
+		# The third life within a lease
 		$session = session($dbname);
-		$after   = generate($session, $count, @all);
-
-		# A session that notices the end of the postmaster may write the exact state.
-		is(strays($after, $round, $noon),
-			'', "$scenario $round: at once, on one side, times of the clock")
-		  if $sure;
-		foreach ($round ? @counters : ())
+		if ($sure)
 		{
-			my $gap = gap($_, $before, $after);
-			ok($gap >= 0 && $gap <= $lost,
-				"$scenario: $_ leaves out $gap numbers");
+			is( refusing($session, @few),
+				"@few",
+				"$scenario: after a second crash within a lease, generators wait"
+			);
+			generate($session, $count, @counters);
 		}
-		$before = $after;
-
-		if ($crash =~ /session/)
-		{
-			kill 'KILL', $session->{pid};
-			wait_until('the server is up again',
-				sub { defined query_if_up($node, 'SELECT') });
-		}
-		elsif ($crash =~ /postmaster/)
-		{
-			kill_postmaster($node);
-			$clock->start_server($node);
-		}
-		else
-		{
-			$node->stop('immediate');
-			$clock->start_server($node);
-		}
-		drop_session($session);
-	}
-
-	# The third life within a lease
-	$session = session($dbname);
-	if ($sure)
-	{
-		is( refusing($session, @few),
-			"@few",
-			"$scenario: after a second crash within a lease, generators wait"
-		);
-		generate($session, $count, @counters);
-	}
-	close_session($session);
-	end();
+		close_session($session);
+		end();
+	};
 }
 
-#
-# Clean restarts
-#
-
-{
+subtest 'clean restarts' => sub {
 	my $dbname  = begin('clean restart');
 	my $session = session($dbname);
 	my $before  = generate($session, $count, @all);
@@ -304,14 +312,10 @@ foreach (
 	  foreach (@counters);
 	close_session($session);
 	end();
-}
+};
 
-#
-# Steps of the clock: back within a ms; by half a second, within a second; forward by
-# two seconds; back by one
-#
-
-{
+# Back within a ms; by half a second, within a second; forward by two seconds; back by one
+subtest 'steps of the clock' => sub {
 	my $dbname  = begin('steps of the clock');
 	my $session = session($dbname);
 
@@ -350,13 +354,9 @@ foreach (
 	close_session($session);
 	end();
 	set_clock($noon);
-}
+};
 
-#
-# A standby is promoted, and its primary goes on.
-#
-
-{
+subtest 'a standby is promoted, and its primary goes on' => sub {
 	my $dbname  = begin('promotion');
 	my $session = session($dbname);
 	my $before  = generate($session, $count, @all);
@@ -408,13 +408,10 @@ foreach (
 	close_session($_) foreach ($session, $reader);
 	$standby->stop;
 	end();
-}
+};
 
-#
-# A dump is restored as another database, and the original goes on.
-#
-
-{
+# It is restored as another database.
+subtest 'a dump is restored, and the original goes on' => sub {
 	my $dbname   = begin('dump');
 	my $session  = session($dbname);
 	my $dump     = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
@@ -444,13 +441,10 @@ foreach (
 	is(strays($after, 0, $noon), '', "$scenario: the original goes on");
 	close_session($_) foreach ($session, $copy);
 	end();
-}
+};
 
-#
-# Dropped, and created anew: with the same node, and with more
-#
-
-{
+# With the same node, and with more
+subtest 'dropped, and created anew' => sub {
 	my $dbname  = begin('drop');
 	my $session = session($dbname);
 	my $before  = generate($session, $count, @all);
@@ -476,13 +470,10 @@ foreach (
 	close_session($session);
 	end();
 	set_clock($noon);
-}
+};
 
-#
-# Units are exhausted.
-#
-
-{
+# From here on the clock goes on, for the next two themes, too.
+subtest 'units are exhausted' => sub {
 	my $dbname  = begin('burst');
 	my $session = session($dbname);
 
@@ -535,13 +526,9 @@ DETAIL:  It issues at most 16384 ids per 1000 ms/,
 		"$scenario: 10^6 rows of one INSERT ascend, at most 2048 of a ms");
 	close_session($session);
 	end();
-}
+};
 
-#
-# Numbers as defaults of keys, beside identity
-#
-
-{
+subtest 'numbers as defaults of keys, beside identity' => sub {
 	my $dbname  = begin('numbers');
 	my $session = session($dbname);
 
@@ -562,13 +549,9 @@ DETAIL:  It issues at most 16384 ids per 1000 ms/,
 	is($session->query_safe('SELECT max(b) FROM t'),
 		300_002, "$scenario: a clean restart leaves none out");
 	close_session($session);
-}
+};
 
-#
-# Locks on the tables
-#
-
-{
+subtest 'locks on the tables' => sub {
 	my $dbname  = begin('locks');
 	my $session = session($dbname);
 	my $locker  = session($dbname);
@@ -619,13 +602,9 @@ DETAIL:  It issues at most 16384 ids per 1000 ms/,
 		'', "$scenario: without the lock, it is issued");
 	close_session($_) foreach ($session, $locker, $other);
 	end();
-}
+};
 
-#
-# The end of each layout
-#
-
-{
+subtest 'the end of each layout' => sub {
 	my $dbname    = begin('end of layouts');
 	my $epoch_end = (1262304000 * 250 + 2**39) * 4;
 
@@ -677,18 +656,16 @@ DETAIL:  The generator issues ids of times from 2023-01-01 00:00:00\+00 to /,
 	close_session($session);
 	end();
 	set_clock($noon);
-}
+};
+
 unlike(
 	slurp_file($node->logfile),
 	qr/PANIC|TRAP|by signal (?!9\b)/,
 	'nothing crashed that was not killed');
 $node->stop;
 
-#
-# Tickets: one server has odd numbers, the other one has even ones.
-#
-
-{
+# One has odd numbers, the other one has even ones.
+subtest 'tickets of two servers' => sub {
 	my @servers = map { PostgreSQL::Test::Cluster->new($_) } qw(even odd);
 	my @numbers;
 
@@ -725,6 +702,6 @@ $node->stop;
 	is(scalar(uniq @numbers),            901, 'tickets: none twice');
 	is(scalar(grep { $_ % 2 } @numbers), 401, 'tickets: odd and even ones');
 	$_->stop foreach @servers;
-}
+};
 
 done_testing();
