@@ -1,0 +1,310 @@
+# shellcheck shell=bash
+#
+# The suites of script/test, each a function suite_NAME.  They run in $work/tree, and call
+# count() with what passed and failed.
+
+warnings=(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
+          -Wno-sign-compare -Werror)
+not_for_clang=(-Wno-unknown-warning-option -Wno-ignored-optimization-argument
+               -Wno-ignored-attributes)
+sanitizers=(-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all)
+fuzz_runs=2000000
+recv_fuzz_runs=1000000
+fuzz_seconds=120                # an upper bound, for slow machines
+simulation_seeds=(1 2 3 4 5 6 7 8)
+simulation_ids=20000000         # with each of them
+
+# Count the command before as one test.
+count_status() {
+    if [ $? -eq 0 ]; then count 1 0; else count 0 1; fi
+}
+
+# count_regress OPTION [VARIABLE=VALUE ...]: run pg_regress and
+# pg_isolation_regress, and take the figures from their last lines.
+count_regress() {
+    local bad all
+    rm -rf regression.diffs output_iso
+    extension_make installcheck TAP_TESTS= EXTRA_REGRESS_OPTS="$1" "${@:2}" |
+        tee "$work/regress.out"
+    read -r bad all < <(awk '
+        { sub(/^# /, "") }
+        match($0, /All [1-9][0-9]* tests passed/)        { all += $2 }
+        match($0, /[0-9]+ of [0-9]+ tests failed/)       { bad += $1; all += $3 }
+        END                                              { print bad + 0, all + 0 }
+    ' "$work/regress.out")
+    count $((all - bad)) "$bad"
+    cat regression.diffs output_iso/regression.diffs 2>/dev/null
+}
+
+# Run a command that prints TAP, and count its assertions.
+count_tap() {
+    local status=0 ok not_ok skip
+    "$@" | tee "$work/tap.out" || status=1
+    read -r ok not_ok skip < <(awk '
+        /^(ok |1\.\.0).*# *[Ss][Kk][Ii][Pp]/ { skip++; next }
+        /\.\. skipped: /                      { skip++ }
+        /^ok /                               { ok++ }
+        /^not ok /                           { not_ok++ }
+        END                                  { print ok + 0, not_ok + 0, skip + 0 }
+    ' "$work/tap.out")
+    # A test that died, or that ran less than it had planned, may print no "not ok".
+    [ $status -eq 0 ] || [ "$not_ok" -gt 0 ] || not_ok=1
+    count "$ok" "$not_ok" "$skip"
+}
+
+# Build as packagers do, in a folder outside of the tree.  It must install the same
+# files, and pass tests.
+build_apart() {
+    local apart=("$work/apart" -f "$work/tree/Makefile")
+    as_user mkdir "$work/apart"
+    extension_make install DESTDIR="$work/from_tree" && extension_make clean &&
+        extension_make -C "${apart[@]}" install DESTDIR="$work/from_apart" &&
+        diff <(cd "$work/from_tree" && find . | sort) <(cd "$work/from_apart" && find . | sort)
+    count_status
+    extension_make -C "${apart[@]}" installcheck REGRESS=type ISOLATION=lock TAP_TESTS= \
+        EXTRA_REGRESS_OPTS="--temp-instance=$work/instance"
+    count_status
+}
+
+# What names the version must agree.  The archive of a release must have all files, as
+# PGXN's client unpacks it, which doesn't know links.
+check_release() {
+    local version archive left_out
+    version=$(sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
+    [ "$(sed -n "s/^default_version = '\(.*\)'/\1/p" sno.control)" = "${version%.*}" ] &&
+        [[ $(grep -m 1 '^## ' CHANGELOG.md) =~ ^"## $version - "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] &&
+        [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
+        ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
+            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml | grep .
+    count_status
+
+    archive=$work/release/sno-$version
+    left_out=$(sed -n 's/ *export-ignore$//p' .gitattributes 2>/dev/null)
+    as_user mkdir "$work/release"
+    as_user cp -r . "$archive.git"
+    ! extension_make -C "$archive.git" dist 2>"$work/dist.err" &&
+        grep -q 'needs a git checkout' "$work/dist.err" &&
+        as_user git -C "$archive.git" init -q &&
+        as_user git -C "$archive.git" add . &&
+        as_user git -C "$archive.git" -c user.name=sno -c user.email=sno@localhost commit -qm sno &&
+        extension_make -C "$archive.git" dist &&
+        as_user python3 -m zipfile -e "$archive.git/sno-$version.zip" "$work/release" &&
+        diff -r --exclude=.git --exclude=expected --exclude=sno-*.zip \
+            --exclude-from=<(printf '%s\n' "$left_out") "$archive.git" "$archive"
+    count_status
+}
+
+# gcc comes last, because what it built is installed.
+suite_build() {
+    local cc flags
+    check_release
+    for cc in clang gcc; do
+        flags=${warnings[*]}
+        # PostgreSQL's flags and headers were configured for gcc.
+        [ $cc = gcc ] || flags+=" ${not_for_clang[*]}"
+        extension_make clean
+        extension_make -j"$(nproc)" CC=$cc COPT="$flags"
+        count_status
+    done
+    extension_make install || count 0 1
+    build_apart
+    as_user env PG_CONFIG="$pg_bin/pg_config" script/layers
+    count_status
+}
+
+# compile COMPILER TEST [FLAG ...]: make $program of a test and of what it tests.
+compile() {
+    program=$work/$(basename "$2" .c).$1
+    as_user "$1" -std=c11 -O1 -g -Wall -Wextra -Werror "${sanitizers[@]}" "${@:3}" \
+        -pthread -Isrc -o "$program" "$2" src/core/*.c src/simd/*.c -lcrypto
+}
+
+# at_once COMMAND ...: run commands that print TAP, as many at a time as there are
+# processors.  $work/taps gets what each of them prints.
+at_once() {
+    as_user mkdir "$work/taps"
+    printf '%s\0' "$@" | as_user xargs -0 -P "$(nproc)" -I{} sh -c '
+        tap=$1/taps/$(basename "$2")
+        $2 >"$tap" 2>&1 || echo "not ok - exit status $?" >>"$tap"' at_once "$work" {}
+    count_tap as_user prove --verbose --exec cat "$work"/taps/*
+    rm -r "$work/taps"
+}
+
+suite_unit() {
+    local cc test program programs=()
+    # The sanitizer that finds races can't be used together with the others.
+    if compile gcc test/unit/shared_test.c -fno-sanitize=all -fsanitize=thread; then
+        as_user mv "$program" "$program.races"
+        programs+=("$program.races")
+    else
+        count 0 1
+    fi
+    for cc in gcc clang; do
+        for test in test/unit/*_test.c; do
+            if compile $cc "$test"; then programs+=("$program"); else count 0 1; fi
+        done
+    done
+    at_once "${programs[@]}"
+}
+
+# compile_model COMPILER NAME SOURCE ...: make $program of test/model/NAME.c and of
+# unchanged files of the extension.  The model has what these need of PostgreSQL.
+# The linker drops those of their functions that the model doesn't use.
+compile_model() {
+    local quiet=()
+    [ "$1" = gcc ] || quiet=("${not_for_clang[@]}")
+    program=$work/$2.$1
+    as_user "$1" -std=gnu11 -O2 -g -fno-strict-aliasing "${warnings[@]}" "${quiet[@]}" \
+        -ffunction-sections -Wl,--gc-sections \
+        -pthread -I"$("$pg_bin/pg_config" --includedir-server)" -Isrc \
+        -o "$program" "test/model/$2.c" "${@:3}"
+}
+
+suite_model() {
+    local model seed commands=()
+    # What holds as gcc compiles it, what doesn't as clang does.
+    for model in model feed grant; do
+        if compile_model gcc $model; then commands+=("$program"); else count 0 1; fi
+        if compile_model clang $model; then commands+=("$program mutants"); else count 0 1; fi
+    done
+
+    # The simulation replaces functions of PostgreSQL 15, so it runs only there.
+    if [ "$pg_version" -ne 15 ]; then
+        count 0 0 ${#simulation_seeds[@]}
+    elif compile_model gcc simulation src/core/*.c src/generate/{owned,wait,session,generate,at,reseed}.c \
+        src/catalog/publish.c src/shared/{partition,shmem,prepared,feed,grant,clock,activity,attempt}.c; then
+        for seed in "${simulation_seeds[@]}"; do
+            commands+=("$program $seed $simulation_ids")
+        done
+    else
+        count 0 1
+    fi
+    at_once "${commands[@]}"
+}
+
+suite_fuzz() {
+    local program
+    compile clang test/fuzz/decode_fuzz.c -fsanitize=fuzzer &&
+        as_user "$program" -seed=1 -runs=$fuzz_runs -max_total_time=$fuzz_seconds \
+            -artifact_prefix="$program."
+    count_status
+}
+
+suite_regress() { count_regress "--temp-instance=$work/instance" ISOLATION=; }
+suite_isolation() { count_regress "--temp-instance=$work/instance" REGRESS=; }
+
+# Print what the TAP tests reported, and the summary.  As many of them run at a time as
+# there are processors.  They take the most time of all suites, so the caller's terminal
+# sees which have ended.
+run_tap_tests() {
+    local status=0
+    extension_make installcheck REGRESS= ISOLATION= \
+        PROVE_FLAGS="--timer --jobs=$(nproc)" | tee "$work/prove.out" >&3 || status=$?
+    sed -E 's/^\[[^]]*\]\([^)]*\) //' tmp_check/log/regress_log_*
+    grep -v '\.\. skipped: ' "$work/prove.out"
+    return $status
+}
+
+suite_tap() {
+    local test
+    count_tap run_tap_tests
+    # If a test died, its own log tells why.
+    sed -nE 's|^test/t/(\w+)\.pl +\(Wstat: .*|\1|p' "$work/tap.out" |
+        while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
+}
+
+suite_pgtap() {
+    # pgTAP is packaged for one version of PostgreSQL, and serves others too.
+    as_user cp -n /usr/share/postgresql/*/extension/pgtap* "$pg_share/extension"
+    create_server "$work/pgtap" && start_server "$work/pgtap" &&
+        as_user "$pg_bin/psql" -qX -v ON_ERROR_STOP=1 -h "$work/pgtap" -U postgres \
+            -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION sno' || return
+    count_tap as_user pg_prove --verbose --psql-bin "$pg_bin/psql" -h "$work/pgtap" \
+        -U postgres -d postgres test/pgtap/*.sql
+}
+
+# Build a library of the extension that has the sanitizers and recv_fuzz() in it.  A
+# server that has their runtime finds it before the one that is installed.
+build_sanitized() {
+    local fuzzer flags=(-O1 -g "${sanitizers[@]}" -fsanitize=fuzzer-no-link -shared-libsan
+        "${not_for_clang[@]}")
+    fuzzer=$(clang -print-file-name="libclang_rt.fuzzer_no_main-$(uname -m).a")
+    as_user cp -r "$work/tree" "$work/sanitized" && cd "$work/sanitized" &&
+        extension_make clean &&
+        as_user clang -c -fPIC "${flags[@]}" "${warnings[@]}" -Isrc \
+            -I"$("$pg_bin/pg_config" --includedir-server)" -o recv_fuzz.o test/fuzz/recv_fuzz.c &&
+        extension_make -j"$(nproc)" CC=clang COPT="${flags[*]}" \
+            SHLIB_LINK="${flags[*]} recv_fuzz.o $fuzzer -Wl,-Bsymbolic -lstdc++" &&
+        as_user clang -shared -fPIC -x c -o no_bindtextdomain.so - <<'C'
+/* The function of this name in the runtime waits for itself. */
+char *bindtextdomain(const char *domain, const char *folder) { return (char *) folder; }
+C
+}
+
+suite_sanitize() {
+    local server=$work/sanitize sanitized=(env
+        LD_PRELOAD="$(clang -print-file-name="libclang_rt.asan-$(uname -m).so"):$work/sanitized/no_bindtextdomain.so"
+        ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0)
+    (build_sanitized) && create_server "$server" || return
+    as_user tee -a "$server/data/postgresql.conf" <<<"dynamic_library_path = '$work/sanitized:\$libdir'"
+
+    # pg_ctl doesn't work with this runtime.
+    as_user "${sanitized[@]}" "$pg_bin/postgres" -D "$server/data" &
+    until "$pg_bin/pg_isready" -q -h "$server"; do jobs %% || return; sleep 0.1; done
+    count_regress "--host=$server --user=postgres"
+    stop_server "$server"
+    wait
+
+    as_user "${sanitized[@]}" "$pg_bin/postgres" --single -D "$server/data" postgres \
+        <<SQL 2>&1 | tee "$work/recv_fuzz.out"
+CREATE EXTENSION sno;
+CREATE FUNCTION recv_fuzz(text) RETURNS void LANGUAGE c AS 'sno';
+SELECT recv_fuzz('-seed=1 -max_len=160 -runs=$recv_fuzz_runs -max_total_time=$fuzz_seconds');
+SQL
+    grep -q '^Done [1-9]' "$work/recv_fuzz.out"
+    count_status
+}
+
+# If npm is missing or can't reach its registry, the tests that need the packages are
+# skipped.
+install_for_node() {
+    as_user npm install --prefix "$work/node" --no-audit --no-fund --engine-strict \
+        --fetch-retries=1 "$@" || true
+}
+
+suite_drivers() {
+    local server=$work/drivers
+    local -x PGHOST=$server PGUSER=postgres
+    need libpq-dev python3-psycopg golang-go golang-github-lib-pq-dev || return
+    create_server "$server" && start_server "$server" || return
+    count_tap as_user env PATH="$pg_bin:$PATH" TMPDIR="$work" \
+        prove --verbose --exec test/drivers/run test/drivers/*_test.*
+}
+
+# JDBC doesn't know Unix sockets.  Clients that use TCP need the password.
+suite_clients() {
+    local server=$work/clients
+    local -x PGHOST=$server PGUSER=postgres PGPORT PGPASSWORD NODE_PATH=$work/node/node_modules
+    need python3-psycopg2 python3-psycopg python3-psycopg-pool python3-asyncpg python3-sqlalchemy alembic \
+        python3-django python3-pip python3-setuptools python3-wheel \
+        ruby ruby-activerecord ruby-pg default-jdk-headless libpostgresql-jdbc-java golang-go \
+        golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev || return
+    # Not every Debian has it.  If it is missing, its tests are skipped.
+    ! apt-cache show golang-github-jackc-pgx-v5-dev &>/dev/null ||
+        need golang-github-jackc-pgx-v5-dev || return
+    command -v node >/dev/null || need nodejs || return
+    ! command -v npm >/dev/null ||
+        install_for_node pg@8 pg-copy-streams@7 postgres@3 drizzle-orm@0.45 drizzle-kit@0.31 \
+            knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20
+
+    create_server "$server" || return
+    as_user sed -i 's/^\(host.*\)trust$/\1scram-sha-256/' "$server/data/pg_hba.conf"
+    PGPORT=$(perl -MIO::Socket::INET -e \
+        'print IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1)->sockport')
+    PGPASSWORD=$(od -An -tx8 -N8 /dev/urandom | tr -d ' ')
+    printf '%s\n' "listen_addresses = '127.0.0.1'" "port = $PGPORT" >>"$server/data/postgresql.conf"
+    start_server "$server" &&
+        as_user "$pg_bin/psql" -qX <<<"ALTER ROLE postgres PASSWORD '$PGPASSWORD'" || return
+    count_tap as_user env PATH="$pg_bin:$PATH" TMPDIR="$work" \
+        prove --verbose --exec clients/run clients/*/test/*_test.*
+}
