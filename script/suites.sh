@@ -41,11 +41,18 @@ count_tap() {
     local status=0 ok not_ok skip
     "$@" | tee "$work/tap.out" || status=1
     read -r ok not_ok skip < <(awk '
-        /^(ok |1\.\.0).*# *[Ss][Kk][Ii][Pp]/ { skip++; next }
-        /\.\. skipped: /                      { skip++ }
-        /^ok /                               { ok++ }
-        /^not ok /                           { not_ok++ }
-        END                                  { print ok + 0, not_ok + 0, skip + 0 }
+        /^ *(ok |1\.\.0).*# *[Ss][Kk][Ii][Pp]/ { skip++; next }
+        /\.\. skipped: /                       { skip++ }
+        /^ +1\.\.[0-9]+$/                      { subtest = 1; next }
+        /^ *(not )?ok / {
+            if (subtest)            # it sums up the tests above it
+                subtest = 0
+            else if ($1 == "ok")
+                ok++
+            else
+                not_ok++
+        }
+        END { print ok + 0, not_ok + 0, skip + 0 }
     ' "$work/tap.out")
     # A test that died, or that ran less than it had planned, may print no "not ok".
     [ $status -eq 0 ] || [ "$not_ok" -gt 0 ] || not_ok=1
@@ -109,6 +116,8 @@ suite_build() {
     extension_make install || count 0 1
     build_apart
     as_user env PG_CONFIG="$pg_bin/pg_config" script/layers
+    count_status
+    as_user script/rules
     count_status
 }
 
