@@ -112,7 +112,7 @@ COMMENT ON COLUMN sno_registry.block.last IS
 COMMENT ON COLUMN sno_registry.block.part IS
     'part of the registry that it belongs to, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
-    'to whom it was granted last, or null if it never was';
+    'to whom it was granted last, or null if that is nobody who is known';
 COMMENT ON COLUMN sno_registry.block.floor IS
     'unit of 4 ms after which the holder may issue ids';
 COMMENT ON COLUMN sno_registry.block.ceiling IS
