@@ -53,7 +53,7 @@
 	M(CLOSED_SHORT, "a part is closed for one longest grant only", REUSED, TWICE) \
 	M(CLOSED_NO_FLOOR, "until when a part was closed is no floor", REUSED, TWICE) \
 	M(PRUNED_REMEMBERED, "a holder that was pruned has its blocks again", REUSED, TWICE) \
-	M(VOUCHED_FOR_ALL, "who vouches for the last loss vouches for all", VOUCHED, TWICE) \
+	M(VOUCHED_FOR_ALL, "who vouches for the last loss vouches for all", VOUCHED_LATER, TWICE) \
 	M(VOUCHED_UNSEEN, "who vouches hides a loss before the first request", VOUCHED, TWICE) \
 	M(VOUCHED_FLOOR, "who vouches takes the floor of a part away", VOUCHED, TWICE) \
 	M(PART_ALONE, "a loss closes no part but the one in use", SWITCHED, TWICE) \
