@@ -45,7 +45,7 @@
 #include "catalog/record.h"
 #include "catalog/table.h"
 #include "shared/clock.h"
-#include "shared/partition.h"
+#include "shared/reserve.h"
 #include "type/fields.h"
 
 enum

@@ -11,7 +11,7 @@
 #include "utils/rel.h"
 
 #include "core/generator.h"
-#include "shared/partition.h"
+#include "shared/reserve.h"
 
 /* What a row is about: a session's partition, or the shard of it that a named generator has. */
 typedef struct SnoSubject

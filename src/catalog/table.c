@@ -217,7 +217,7 @@ sno_table_changed(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	char	  **arguments;
-	bool		none;			/* may SQL change nothing? */
+	bool		all;			/* does it refuse all changes? */
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 		(!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && !TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event)) ||
@@ -226,14 +226,14 @@ sno_table_changed(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("sno_table_changed() is the trigger of tables of extension \"sno\"")));
 	arguments = trigger->tg_trigger->tgargs;
-	none = strcmp(arguments[0], "all") == 0;
+	all = strcmp(arguments[0], "all") == 0;
 	if (IsLogicalWorker() && TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		PG_RETURN_POINTER(NULL);
-	if (none || (strcmp(arguments[0], "updates") == 0 && !TRIGGER_FIRED_BY_INSERT(trigger->tg_event)))
+	if (all || (strcmp(arguments[0], "updates") == 0 && !TRIGGER_FIRED_BY_INSERT(trigger->tg_event)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 none ? errmsg("table \"%s\" cannot be changed by SQL",
-							   RelationGetRelationName(trigger->tg_relation)) :
+				 all ? errmsg("table \"%s\" cannot be changed by SQL",
+							  RelationGetRelationName(trigger->tg_relation)) :
 				 errmsg("rows of table \"%s\" cannot be changed or deleted",
 						RelationGetRelationName(trigger->tg_relation)),
 				 errhint("%s", arguments[1])));

@@ -25,6 +25,7 @@
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
+#include "shared/reserve.h"
 
 /*
  * New leases that a session may take at once, and how soon it may take one more:

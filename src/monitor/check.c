@@ -32,7 +32,7 @@
 #include "catalog/record.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
-#include "shared/partition.h"
+#include "shared/reserve.h"
 #include "shared/worker.h"
 #include "type/fields.h"
 

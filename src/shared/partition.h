@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "nodes/bitmapset.h"
 #include "port/atomics.h"
 
 #include "compat.h"
@@ -95,30 +94,6 @@ sno_partition_state(const SnoPartition *p)
 	return p->life == 0 ? SNO_UNTOUCHED : SNO_AT_REST;
 }
 
-/*
- * What the rows of sno_lease say of each partition: 0 if there is none, else
- * SNO_BOUND of the highest ceiling and whether a row is our own.  Few partitions
- * have rows, so there is a block only where one of its partitions has a row.
- */
-#define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
-#define SNO_BOUND_CEILING(bound)	(((bound) >> 1) - 1)
-#define SNO_BOUND_OWN(bound)		((bool) ((bound) & 1))
-#define SNO_BOUNDS_BLOCK			256
-
-typedef struct SnoBounds
-{
-	uint64	   *block[SNO_PARTITIONS / SNO_BOUNDS_BLOCK];
-	Bitmapset  *defined;		/* partitions of named generators */
-} SnoBounds;
-
-static inline uint64
-sno_bound(const SnoBounds *bounds, int partition)
-{
-	const uint64 *block = bounds->block[partition / SNO_BOUNDS_BLOCK];
-
-	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
-}
-
 /* What a session is to do with a partition that it owns. */
 typedef enum SnoStay
 {
@@ -129,16 +104,6 @@ typedef enum SnoStay
 
 /* No unit is asked for. */
 #define SNO_ANY_UNIT		UINT64_MAX
-
-/* How many of the partitions that this session may use are in which state. */
-typedef struct SnoPartitionTally
-{
-	int			owned;
-	int			parked;			/* those for backfill included */
-	int			parked_for_clock;
-	int			resting;		/* until the clock has passed what they issued */
-	int			free;
-} SnoPartitionTally;
 
 /* The range of partitions that this session may use, sno.partitions. */
 typedef struct SnoPartitionRange
@@ -159,7 +124,6 @@ sno_partition_owned(const SnoPartition *p)
 	return sno_partition_owner(p) == MyProcPid;
 }
 
-extern void sno_partition_check_setting(void);
 /* The number of a partition that sno_partition_at() gave, and that was used. */
 static inline int
 sno_partition_number(const SnoPartition *p)
@@ -167,16 +131,12 @@ sno_partition_number(const SnoPartition *p)
 	return p->number;
 }
 
+extern void sno_partition_check_setting(void);
 extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
-extern SnoGrants sno_partition_ranges(void);
-extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
 extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
-extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
-										   const SnoBounds *bounds, uint64 holder,
-										   SnoPurpose purpose);
-extern int	sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder);
+extern SnoPartition *sno_partition_take(int number, SnoPartition *old);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern void sno_partition_revoke_all(void);

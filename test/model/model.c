@@ -190,6 +190,7 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #define sno_generator_start start_few
 #define sno_generator_step step_own
 #include "../../src/shared/partition.c"
+#include "../../src/shared/reserve.c"
 #undef sno_generator_start
 #undef sno_generator_step
 

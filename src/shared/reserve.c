@@ -1,0 +1,264 @@
+/*
+ * reserve.c
+ *		Which partition a session leases anew, and its reservation.
+ *
+ * A session may use what of sno.partitions was granted, or all of it.  Memory, the rows of
+ * all leases and the definitions of named generators tell which of these partitions are
+ * free, and which one is the best choice.  Whoever reserves one holds the space's lock from
+ * the look at memory until it owns the partition.
+ */
+#include "postgres.h"
+
+#include "shared/reserve.h"
+
+/*
+ * The ranges of partitions that this session may use, and for which units: what of
+ * sno.partitions was granted, or all of it.
+ */
+static SnoGrants
+usable_ranges(const SnoGrants *granted)
+{
+	SnoGrants	usable = {
+		.count = 1,
+		.grant[0] = {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last}
+	};
+
+	if (!sno_is_registered())
+		return usable;
+	usable.holder = granted->holder;
+	usable.count = 0;
+	for (int i = 0; i < granted->count; i++)
+	{
+		SnoGrant	grant = granted->grant[i];
+
+		grant.first = Max(grant.first, sno_partition_range.first);
+		grant.last = Min(grant.last, sno_partition_range.last);
+		if (grant.first <= grant.last)
+			usable.grant[usable.count++] = grant;
+	}
+	return usable;
+}
+
+SnoGrants
+sno_partition_ranges(void)
+{
+	SnoGrants	granted = sno_grants_copy();
+
+	return usable_ranges(&granted);
+}
+
+static int
+count_of(const SnoGrant *range)
+{
+	return range->last - range->first + 1;
+}
+
+static bool
+is_at_rest(const SnoPartition *p)
+{
+	SnoPartitionState state = sno_partition_state(p);
+
+	return state == SNO_AT_REST || state == SNO_UNTOUCHED;
+}
+
+/* Is the partition, as far as memory and definitions know, of named generators? */
+static bool
+is_for_named(int number, const SnoBounds *bounds)
+{
+	return sno_partition_at(number)->named || bms_is_member(number, bounds->defined);
+}
+
+/* The highest unit that memory or any row knows to be used in a partition. */
+static uint64
+known_floor(int number, const SnoBounds *bounds)
+{
+	uint64		ceiling = sno_partition_at(number)->generator.ceiling;
+	uint64		bound = sno_bound(bounds, number);
+
+	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
+}
+
+static void
+tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uint64 now,
+				const SnoBounds *bounds)
+{
+	const SnoPartition *p = sno_partition_at(number);
+
+	if (p->named)
+		return;
+	switch (sno_partition_state(p))
+	{
+		case SNO_OWNED:
+		case SNO_REVOKED:
+			tally->owned++;
+			break;
+		case SNO_PARKED:
+			tally->parked++;
+			tally->parked_for_clock += p->purpose == SNO_FOR_CLOCK;
+			break;
+		default:
+			if (known_floor(number, bounds) < now && sno_grant_covers(range, now))
+				tally->free++;
+			else
+				tally->resting++;
+			break;
+	}
+}
+
+/* Count without the lock, so the figures are not of one moment. */
+SnoPartitionTally
+sno_partition_tally(uint64 now, const SnoBounds *bounds)
+{
+	SnoGrants	usable = sno_partition_ranges();
+	SnoPartitionTally tally = {0};
+
+	for (int i = 0; i < usable.count; i++)
+		for (int n = usable.grant[i].first; n <= usable.grant[i].last; n++)
+			tally_partition(&tally, n, &usable.grant[i], now, bounds);
+	return tally;
+}
+
+/* How good a choice for a new lease a partition is: the lowest rank is the best. */
+enum
+{
+	OWN,						/* its rows are ours, and have lapsed */
+	NEVER_LEASED,				/* as far as memory and rows know */
+	OWN_USED_ELSEWHERE,			/* the same, but another database uses it */
+	NEVER_LEASED_USED_ELSEWHERE,
+	LAPSED,						/* another holder leased it */
+	NO_CHOICE
+};
+
+static int
+rank_of(int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
+{
+	const SnoPartition *p = sno_partition_at(number);
+	uint64		bound = sno_bound(bounds, number);
+	bool		elsewhere = p->life == 0 && sno_shmem_is_used(number);
+
+	if (is_for_named(number, bounds))
+		return NO_CHOICE;
+	if (bound == 0 && p->life == 0)
+		return elsewhere ? NEVER_LEASED_USED_ELSEWHERE : NEVER_LEASED;
+	if (!sno_purpose_rules[purpose].by_clock || !is_at_rest(p) || known_floor(number, bounds) >= now)
+		return NO_CHOICE;
+	if (!SNO_BOUND_OWN(bound))
+		return LAPSED;
+	return elsewhere ? OWN_USED_ELSEWHERE : OWN;
+}
+
+/* The best choice so far. */
+typedef struct Choice
+{
+	int			rank;
+	int			number;
+	uint64		floor;			/* of the range */
+} Choice;
+
+static void
+choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 holder,
+		  SnoPurpose purpose, Choice *best)
+{
+	int			count = count_of(range);
+	int			start = (int) (holder % count);
+
+	for (int i = 0; i < count && best->rank > OWN; i++)
+	{
+		int			number = range->first + (start + i) % count;
+		int			rank;
+
+		/* This is for speed: most partitions have no row. */
+		if (best->rank == NEVER_LEASED && sno_bound(bounds, number) == 0)
+			continue;
+		rank = rank_of(number, unit, bounds, purpose);
+		if (rank < best->rank ||
+			(rank == best->rank && rank == LAPSED &&
+			 known_floor(number, bounds) < known_floor(best->number, bounds)))
+			*best = (Choice) {rank, number, range->floor};
+	}
+}
+
+/*
+ * Choose a partition to lease anew, in the order of the ranks.  Of several of a rank it
+ * is the first one from a start that the holder gives; of those that lapsed, the one
+ * that lapsed first.
+ */
+static Choice
+choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 holder,
+	   SnoPurpose purpose)
+{
+	Choice		best = {NO_CHOICE, -1, 0};
+
+	for (int i = 0; i < usable->count; i++)
+		if (usable->holder == 0 || sno_grant_covers(&usable->grant[i], unit))
+			choose_in(&usable->grant[i], unit, bounds, holder, purpose, &best);
+	return best;
+}
+
+/*
+ * May one more partition go to a purpose that it never comes back from?  The others are
+ * for the clock.
+ */
+static bool
+has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
+{
+	int			share = sno_purpose_rules[purpose].share;
+	int			gone = 1;
+	int			count = 0;
+
+	for (int i = 0; i < usable->count && share > 1; i++)
+	{
+		count += count_of(&usable->grant[i]);
+		for (int n = usable->grant[i].first; n <= usable->grant[i].last; n++)
+			if (sno_bound(bounds, n) != 0 &&
+				SNO_BOUND_CEILING(sno_bound(bounds, n)) == SNO_UNIT_MAX)
+				gone++;
+	}
+	return share == 1 || gone <= count / share;
+}
+
+/*
+ * Reserve a partition for a new lease, to issue ids of `unit`, and park `old` (NULL for
+ * none) in exchange.  `bounds` is what the rows say of all partitions.  The caller writes a lease before
+ * it issues anything.  NULL, and no change, if none is free.
+ */
+SnoPartition *
+sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
+					  uint64 holder, SnoPurpose purpose)
+{
+	SnoPartition *p = NULL;
+	SnoGrants	usable;
+	Choice		choice = {NO_CHOICE, -1, 0};
+
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	usable = usable_ranges(&sno_space->grants);
+	if (has_share(purpose, &usable, bounds))
+		choice = choose(&usable, unit, bounds, holder, purpose);
+	if (choice.number >= 0)
+	{
+		p = sno_partition_take(choice.number, old);
+		sno_lease_clear(&p->lease);
+		p->holder = usable.holder;
+		p->purpose = purpose;
+		sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
+		sno_shmem_note_use(choice.number);
+	}
+	LWLockRelease(&sno_space->lock);
+	return p;
+}
+
+/*
+ * The partition that a session would take first of those never leased, as it does for
+ * backfill; -1 if there is none.  It stays free.
+ */
+int
+sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)
+{
+	SnoGrants	usable = sno_partition_ranges();
+	Choice		choice;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	choice = choose(&usable, 0, bounds, holder, SNO_FOR_BACKFILL);
+	LWLockRelease(&sno_space->lock);
+	return choice.number;
+}
