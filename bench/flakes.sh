@@ -26,7 +26,7 @@ CREATE SEQUENCE bench;
 CREATE TABLE measured (n serial, name text, nodes integer, call text);
 INSERT INTO measured (call) VALUES ('g'), ('nextval(''bench'')'), ('sno_generate(0, ''bench'')');
 INSERT INTO measured (name, nodes, call)
-SELECT name, nodes, format('sno_flake%s(%L)', CASE name WHEN 'boundary' THEN '_uuid' WHEN 'objectid' THEN '_bytea' END, name)
+SELECT name, nodes, format('sno_flake_generate%s(%L)', CASE name WHEN 'boundary' THEN '_uuid' WHEN 'objectid' THEN '_bytea' END, name)
 FROM (SELECT name,
              CASE name WHEN 'json1' THEN 8 WHEN 'json2' THEN 16 WHEN 'json3' THEN 32
                        WHEN 'json4' THEN 16 WHEN 'json5' THEN 32 WHEN 'json6' THEN 64
@@ -34,10 +34,10 @@ FROM (SELECT name,
                        WHEN 'sonyflake' THEN 64 WHEN 'instagram' THEN 4 ELSE 1 END AS nodes
       FROM sno_catalog.sno_layout ORDER BY id) AS layout;
 SELECT sno_create_generator('bench', 65535) \g /dev/null
-SELECT sno_create_flake(name, name, nodes => nodes) FROM measured WHERE nodes > 0 \g /dev/null
-SELECT sno_create_key('bench') \g /dev/null
-INSERT INTO measured (name, nodes, call) VALUES ('sealed', 16, 'sno_flake(''sealed'')');
-SELECT sno_create_flake('sealed', 'randflake', 1000, 16, 'bench') \g /dev/null
+SELECT sno_flake_create_generator(name, name, nodes => nodes) FROM measured WHERE nodes > 0 \g /dev/null
+SELECT sno_seal_create_key('bench') \g /dev/null
+INSERT INTO measured (name, nodes, call) VALUES ('sealed', 16, 'sno_flake_generate(''sealed'')');
+SELECT sno_flake_create_generator('sealed', 'randflake', 1000, 16, 'bench') \g /dev/null
 
 CREATE TABLE turn (n integer, round integer, ns float8);
 CREATE TABLE settings AS SELECT :rounds AS rounds, :bursts AS bursts;
@@ -87,7 +87,7 @@ sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${LOADS:-5}" -
 SELECT sno_drop_generator(name) FROM sno_generators() WHERE node_first IS NOT NULL \g /dev/null
 CREATE TABLE load (key text, round integer, seconds float8, ids bigint, waits bigint);
 CREATE TABLE load_settings AS SELECT :rounds AS rounds, :rows AS rows;
-SELECT sno_create_flake(name, name) FROM unnest('{counter, snowflake, instagram, json1}'::text[]) AS name \g /dev/null
+SELECT sno_flake_create_generator(name, name) FROM unnest('{counter, snowflake, instagram, json1}'::text[]) AS name \g /dev/null
 
 DO $$
 DECLARE
@@ -102,7 +102,7 @@ BEGIN
         FOREACH key IN ARRAY '{identity, counter, snowflake, instagram, json1}'::text[] LOOP
             EXECUTE format('CREATE TABLE loaded (id bigint %s PRIMARY KEY, n integer)',
                 CASE key WHEN 'identity' THEN 'GENERATED ALWAYS AS IDENTITY'
-                         ELSE format('DEFAULT sno_flake(%L)', key) END);
+                         ELSE format('DEFAULT sno_flake_generate(%L)', key) END);
             COMMIT;
             CHECKPOINT;
             before := (SELECT waits FROM sno_generators() AS g WHERE g.name = key);

@@ -43,7 +43,7 @@ share() {
                 round(count(*) / extract(epoch FROM max(sno_timestamp(id)) - min(sno_timestamp(id)) + interval '4 ms')))
             FROM made" \
         -c "SELECT format('  ids that came twice: %s', count(*) - count(DISTINCT id)) FROM made" \
-        -c "SELECT format('  drifts: %s', sno_take_snapshot('$name')->'drifts')"
+        -c "SELECT format('  drifts: %s', sno_snapshot_generator('$name')->'drifts')"
 }
 
 sql -c 'LISTEN sno_overflow' -c 'SELECT pg_sleep(11)' -c 'SELECT pg_sleep(2)' >heard &

@@ -2,7 +2,7 @@
 #
 # bench/partitions.sh [CALLS]
 #
-# Calls sno_partition_by_time() CALLS times (1000) from two sessions at once, while
+# Calls sno_maintain_time_partitions() CALLS times (1000) from two sessions at once, while
 # four clients insert, on a throw-away server.  At each call a minute passes: it
 # creates a partition, and detaches one.  Each row is noted outside of the server.
 # Measures the time of inserts and of calls, and fails unless each row that was
@@ -23,10 +23,10 @@ CREATE INDEX ON event (id);
 CREATE SEQUENCE minute;
 CREATE FUNCTION time_of(minute bigint) RETURNS timestamptz LANGUAGE sql
 RETURN timestamptz '2026-01-01' + minute * interval '1 minute';
-CALL sno_partition_by_time('event', '1 minute', '10 minutes', at => time_of(1));
+CALL sno_maintain_time_partitions('event', '1 minute', '10 minutes', at => time_of(1));
 CREATE PROCEDURE call(minute bigint) LANGUAGE plpgsql AS $$
 BEGIN
-    CALL sno_partition_by_time('event', '1 minute', '10 minutes', '5 minutes', time_of(minute));
+    CALL sno_maintain_time_partitions('event', '1 minute', '10 minutes', '5 minutes', time_of(minute));
 END $$;
 CREATE FUNCTION insert() RETURNS void LANGUAGE sql AS
 'INSERT INTO event SELECT sno_with_timestamp(sno_generate(), time_of(last_value)), last_value FROM minute';

@@ -778,23 +778,23 @@ COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
     'let only members of a role use a named generator, or everybody if the '
     'role is null';
 
-CREATE FUNCTION sno_lease(duration interval DEFAULT '1 hour',
+CREATE FUNCTION sno_borrow_partition(duration interval DEFAULT '1 hour',
     OUT snapshot jsonb, OUT until timestamptz)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_lease(interval) IS
+COMMENT ON FUNCTION sno_borrow_partition(interval) IS
     'lease a partition to an application that makes ids by itself';
 
-CREATE FUNCTION sno_take_snapshot() RETURNS jsonb
+CREATE FUNCTION sno_snapshot_generator() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION sno_take_snapshot() IS
+COMMENT ON FUNCTION sno_snapshot_generator() IS
     'state of the generator of this session, in the form of the Go package';
 
-CREATE FUNCTION sno_take_snapshot(name text) RETURNS jsonb
-AS 'MODULE_PATHNAME', 'sno_take_snapshot_named'
+CREATE FUNCTION sno_snapshot_generator(name text) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'sno_snapshot_generator_named'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_take_snapshot(text) IS
+COMMENT ON FUNCTION sno_snapshot_generator(text) IS
     'state of a named generator, in the form of the Go package';
 
 CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
@@ -867,10 +867,10 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_watermark_guard() IS
     'trigger function that refuses ids which readers of a feed may have passed';
 
-CREATE FUNCTION sno_watermark_reset() RETURNS void
+CREATE FUNCTION sno_reset_watermark() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_watermark_reset() IS
+COMMENT ON FUNCTION sno_reset_watermark() IS
     'let sno_watermark() begin anew after the clock was more than an hour '
     'behind a watermark';
 
@@ -879,7 +879,7 @@ COMMENT ON FUNCTION sno_watermark_reset() IS
 --
 
 -- It looks up the schema of the extension, because ALTER SCHEMA can rename it.
-CREATE PROCEDURE sno_partition_by_time(
+CREATE PROCEDURE sno_maintain_time_partitions(
     parent regclass,
     step   interval,
     ahead  interval DEFAULT NULL,
@@ -1054,7 +1054,7 @@ BEGIN
     PERFORM set_config('lock_timeout', timeout, true);
 END
 $procedure$;
-COMMENT ON PROCEDURE sno_partition_by_time(regclass, interval, interval, interval, timestamptz) IS
+COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz) IS
     'create the partitions of a table by the time of its ids, and detach old '
     'ones';
 
@@ -1246,16 +1246,16 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(bigint, text) IS
     'the id that sno_seal() encrypted by the key of that name';
 
-CREATE FUNCTION sno_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
+CREATE FUNCTION sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_create_key(text, bytea) IS
+COMMENT ON FUNCTION sno_seal_create_key(text, bytea) IS
     'create a key that encrypts ids, with a secret of 16 bytes';
 
-CREATE FUNCTION sno_drop_key(name text) RETURNS void
+CREATE FUNCTION sno_seal_drop_key(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_drop_key(text) IS
+COMMENT ON FUNCTION sno_seal_drop_key(text) IS
     'drop a key, so that the ids that it sealed can be read no more';
 
 --
@@ -1284,41 +1284,41 @@ COMMENT ON FUNCTION sno_from_prefixed(text) IS
 -- generators of flakes
 --
 
-CREATE FUNCTION sno_create_flake(name text, layout text, node bigint DEFAULT NULL, nodes integer DEFAULT 1,
+CREATE FUNCTION sno_flake_create_generator(name text, layout text, node bigint DEFAULT NULL, nodes integer DEFAULT 1,
                                  key text DEFAULT NULL)
 RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_create_flake(text, text, bigint, integer, text) IS
+COMMENT ON FUNCTION sno_flake_create_generator(text, text, bigint, integer, text) IS
     'create a named generator of ids of another system, and return its first '
     'node';
 
-CREATE FUNCTION sno_flake(name text) RETURNS bigint
+CREATE FUNCTION sno_flake_generate(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake(text) IS
-    'next id of a generator of sno_create_flake(), of up to 64 bits';
+COMMENT ON FUNCTION sno_flake_generate(text) IS
+    'next id of a generator of sno_flake_create_generator(), of up to 64 bits';
 
-CREATE FUNCTION sno_flake_uuid(name text) RETURNS uuid
+CREATE FUNCTION sno_flake_generate_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake_uuid(text) IS
-    'next id of a generator of sno_create_flake(), of 128 bits';
+COMMENT ON FUNCTION sno_flake_generate_uuid(text) IS
+    'next id of a generator of sno_flake_create_generator(), of 128 bits';
 
-CREATE FUNCTION sno_flake_bytea(name text) RETURNS bytea
+CREATE FUNCTION sno_flake_generate_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake_bytea(text) IS
-    'next id of a generator of sno_create_flake(), of 9 to 15 bytes';
+COMMENT ON FUNCTION sno_flake_generate_bytea(text) IS
+    'next id of a generator of sno_flake_create_generator(), of 9 to 15 bytes';
 
 CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
-    'let a generator of sno_create_flake() go on after an id that an older '
+    'let a generator of sno_flake_create_generator() go on after an id that an older '
     'generator issued';
 
 --
@@ -1353,10 +1353,10 @@ COMMENT ON FUNCTION sno_generators() IS
     'state and counters of all generators, those of sessions and the named '
     'ones';
 
-CREATE FUNCTION sno_generators_reset() RETURNS void
+CREATE FUNCTION sno_reset_statistics() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_generators_reset() IS
+COMMENT ON FUNCTION sno_reset_statistics() IS
     'set the counters of sno_generators() and sno_check() to zero, for the '
     'whole server';
 
@@ -1667,12 +1667,12 @@ COMMENT ON COLUMN sno_catalog.sno_key.made IS
 
 CREATE TRIGGER sno_key_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_key
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_create_key() and sno_drop_key().');
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
 COMMENT ON TRIGGER sno_key_changed ON sno_catalog.sno_key IS
     'refuses changes by SQL, and drops what logical replication brings';
 CREATE TRIGGER sno_key_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_key
-FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_create_key() and sno_drop_key().');
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
 COMMENT ON TRIGGER sno_key_truncated ON sno_catalog.sno_key IS
     'keeps keys from being deleted';
 ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_changed;
@@ -1697,32 +1697,32 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_datab
 
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
+    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
-    sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb),
+    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_lease(interval), sno_reseed(), sno_watermark_reset(),
+    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_take_snapshot(text), sno_restore_generator(text, jsonb),
-    sno_create_flake(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb),
+    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
 TO pg_database_owner;
 
 -- Whoever may unseal ids learns what sealing hides.
 REVOKE EXECUTE ON FUNCTION
-    sno_create_key(text, bytea), sno_drop_key(text),
+    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_create_key(text, bytea), sno_drop_key(text),
+    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
 TO pg_database_owner;
 
 -- What generators do.  Only members of pg_monitor see those of other databases.
 -- Only superusers may reset the counters, and roles to which they grant that.
 REVOKE EXECUTE ON FUNCTION
-    sno_generators(), sno_generators_reset(), sno_check(), sno_watermark_holders()
+    sno_generators(), sno_reset_statistics(), sno_check(), sno_watermark_holders()
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sno_generators(), sno_check(), sno_watermark_holders()
 TO pg_database_owner, pg_monitor;

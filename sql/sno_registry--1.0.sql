@@ -488,7 +488,7 @@ COMMENT ON FUNCTION sno_registry_vouch() IS
     'say that no grant was lost, and that no former primary of the registry '
     'was alive';
 
-CREATE FUNCTION sno_registry_lost() RETURNS void
+CREATE FUNCTION sno_registry_report_loss() RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -499,7 +499,7 @@ BEGIN
     PERFORM sno_registry.lose(1, sno_registry.unit_of(clock_timestamp()));
 END
 $function$;
-COMMENT ON FUNCTION sno_registry_lost() IS
+COMMENT ON FUNCTION sno_registry_report_loss() IS
     'say that grants were lost though the WAL timeline does not tell it';
 
 CREATE FUNCTION sno_registry_move() RETURNS void
@@ -512,7 +512,7 @@ BEGIN
     IF s.home = sno_registry.home() THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = 'the registry has not moved',
-            HINT = 'If grants were lost, call sno_registry_lost().';
+            HINT = 'If grants were lost, call sno_registry_report_loss().';
     END IF;
     UPDATE sno_registry.settings SET home = sno_registry.home(), timeline = sno_registry.timeline();
     PERFORM sno_registry.lose(1, sno_registry.unit_of(clock_timestamp()));
@@ -533,5 +533,5 @@ REVOKE ALL ON FUNCTION
     sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text),
     sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer),
     sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer),
-    sno_registry_vouch(), sno_registry_lost(), sno_registry_move()
+    sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;

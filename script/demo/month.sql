@@ -5,7 +5,7 @@ SELECT first AT TIME ZONE 'UTC' AS first, extract(day FROM first + interval '1 m
        to_char(first, 'FMMonth YYYY') AS month, to_char(first, 'YYYY-MM') AS digits
 FROM date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month') AS first \gset
 
-CALL sno_partition_by_time('event', '1 day', ahead => make_interval(days => :days - 1), at => :'first');
+CALL sno_maintain_time_partitions('event', '1 day', ahead => make_interval(days => :days - 1), at => :'first');
 
 INSERT INTO event
 SELECT sno_generate_at(at, kind), package, path

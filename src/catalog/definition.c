@@ -277,7 +277,7 @@ sno_definition_missing(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("generator \"%s\" does not exist", name),
-			 errhint("Create it with sno_create_generator() or sno_create_flake().")));
+			 errhint("Create it with sno_create_generator() or sno_flake_create_generator().")));
 }
 
 /*

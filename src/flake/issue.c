@@ -1,7 +1,7 @@
 /*
  * issue.c
- *		Generators of ids of other systems: sno_create_flake(), sno_flake(),
- *		sno_flake_uuid(), sno_flake_bytea(), sno_flake_advance().
+ *		Generators of ids of other systems: sno_flake_create_generator(), sno_flake_generate(),
+ *		sno_flake_generate_uuid(), sno_flake_generate_bytea(), sno_flake_advance().
  *
  * Such a generator is a named one.  Its partition is the number of a layout, its shard
  * is some nodes of that.  core/flake.h tells how a state word becomes an id.
@@ -60,7 +60,7 @@ refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 
 	call->call.use = NULL;		/* in case of an error */
 	call->layout = *layout_of(use->name, &use->definition);
-	sno_flake_check_type(&call->layout, type, "sno_flake");
+	sno_flake_check_type(&call->layout, type, "sno_flake_generate");
 	call->sealed = use->definition.key[0] != '\0';
 	if (call->sealed)
 	{
@@ -87,7 +87,7 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 
 	if (unlikely(call == NULL || !sno_call_knows(&call->call, fcinfo, 0)))
 	{
-		PreventCommandDuringRecovery("sno_flake()");
+		PreventCommandDuringRecovery("sno_flake_generate()");
 		call = (FlakeCall *) sno_call_remember(fcinfo, 0, sizeof(FlakeCall), true);
 		refresh_call(call, type, fcinfo->flinfo->fn_mcxt);
 	}
@@ -104,7 +104,7 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 	return sno_flake_datum(&call->layout, id);
 }
 
-SNO_FLAKE_MAKERS(sno_flake, next_flake)
+SNO_FLAKE_MAKERS(sno_flake_generate, next_flake)
 
 /* The first of those nodes that are this server's share, as of partitions. */
 static int64
@@ -202,9 +202,9 @@ use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
 	strlcpy(d->key, key, NAMEDATALEN);
 }
 
-PG_FUNCTION_INFO_V1(sno_create_flake);
+PG_FUNCTION_INFO_V1(sno_flake_create_generator);
 Datum
-sno_create_flake(PG_FUNCTION_ARGS)
+sno_flake_create_generator(PG_FUNCTION_ARGS)
 {
 	SnoDefinition d = {.meta = -1};
 	SnoNamedLayout layout;
@@ -213,7 +213,7 @@ sno_create_flake(PG_FUNCTION_ARGS)
 	int64		nodes,
 				node;
 
-	PreventCommandDuringRecovery("sno_create_flake()");
+	PreventCommandDuringRecovery("sno_flake_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

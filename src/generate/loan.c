@@ -1,6 +1,6 @@
 /*
  * loan.c
- *		sno_lease(): a partition for an application that makes ids by itself.
+ *		sno_borrow_partition(): a partition for an application that makes ids by itself.
  *
  * The partition is leased as a session leases one, but for longer, and nobody here uses
  * it.  The application gets it as a snapshot of a generator that exhausted the floor:
@@ -37,20 +37,20 @@ units_of(Datum duration)
 	if (end < now + SNO_UNIT_MSEC * 1000)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("duration of a lease must be at least %d ms", SNO_UNIT_MSEC)));
+				 errmsg("duration of a loan must be at least %d ms", SNO_UNIT_MSEC)));
 	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
-PG_FUNCTION_INFO_V1(sno_lease);
+PG_FUNCTION_INFO_V1(sno_borrow_partition);
 Datum
-sno_lease(PG_FUNCTION_ARGS)
+sno_borrow_partition(PG_FUNCTION_ARGS)
 {
 	TupleDesc	columns;
 	SnoLoan		loan;
 	Datum		values[2];
 	bool		nulls[2] = {false, false};
 
-	PreventCommandDuringRecovery("sno_lease()");
+	PreventCommandDuringRecovery("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	/* A commit without a transaction id doesn't wait for synchronous standbys. */

@@ -1,6 +1,6 @@
 /*
  * snapshot.c
- *		Snapshots of generators: sno_take_snapshot() of the session generator.
+ *		Snapshots of generators: sno_snapshot_generator() of the session generator.
  */
 #include "postgres.h"
 
@@ -37,9 +37,9 @@ sno_snapshot_now(const SnoGenerator *g, int partition)
 	return sno_snapshot(g, partition, sequence, now);
 }
 
-PG_FUNCTION_INFO_V1(sno_take_snapshot);
+PG_FUNCTION_INFO_V1(sno_snapshot_generator);
 Datum
-sno_take_snapshot(PG_FUNCTION_ARGS)
+sno_snapshot_generator(PG_FUNCTION_ARGS)
 {
 	const SnoPartition *mine = sno_owned[SNO_FOR_CLOCK];
 

@@ -102,13 +102,13 @@ sno_watermark(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-PG_FUNCTION_INFO_V1(sno_watermark_reset);
+PG_FUNCTION_INFO_V1(sno_reset_watermark);
 Datum
-sno_watermark_reset(PG_FUNCTION_ARGS)
+sno_reset_watermark(PG_FUNCTION_ARGS)
 {
 	Relation	rel;
 
-	PreventCommandDuringRecovery("sno_watermark_reset()");
+	PreventCommandDuringRecovery("sno_reset_watermark()");
 	rel = sno_session_open_table();
 	sno_feed_reset(forget_row, rel);
 	sno_leases_close(rel);

@@ -122,7 +122,7 @@ check_clock(const Check *c)
 					(long long) j->clock_steps,
 					(double) j->clock_step_usec / USECS_PER_SEC,
 					timestamptz_to_str(j->clock_stepped_at)),
-		   "Let the time service slew the clock instead of stepping it. No id is endangered. sno_generators_reset() forgets the steps.");
+		   "Let the time service slew the clock instead of stepping it. No id is endangered. sno_reset_statistics() forgets the steps.");
 }
 
 static void
@@ -276,7 +276,7 @@ check_notifications(const Check *c)
 			   "No request for the background worker that notifies of overflows was refused." :
 			   psprintf("%lld requests for the background worker that notifies of overflows were refused, the last one at %s.",
 						(long long) w->refusals, timestamptz_to_str(w->refused_at)),
-			   "Increase \"max_worker_processes\". sno_generators_reset() forgets the refusals.");
+			   "Increase \"max_worker_processes\". sno_reset_statistics() forgets the refusals.");
 }
 
 /* What the registry granted, and until when.  Is that over, though more is wanted? */

@@ -355,9 +355,9 @@ sno_generators(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-PG_FUNCTION_INFO_V1(sno_generators_reset);
+PG_FUNCTION_INFO_V1(sno_reset_statistics);
 Datum
-sno_generators_reset(PG_FUNCTION_ARGS)
+sno_reset_statistics(PG_FUNCTION_ARGS)
 {
 	SnoActivity *slots;
 	int			count;

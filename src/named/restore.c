@@ -22,15 +22,15 @@
 #include "shared/partition.h"
 #include "type/fields.h"
 
-PG_FUNCTION_INFO_V1(sno_take_snapshot_named);
+PG_FUNCTION_INFO_V1(sno_snapshot_generator_named);
 Datum
-sno_take_snapshot_named(PG_FUNCTION_ARGS)
+sno_snapshot_generator_named(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	SnoDefinition d;
 	SnoGenerator g;
 
-	PreventCommandDuringRecovery("sno_take_snapshot()");
+	PreventCommandDuringRecovery("sno_snapshot_generator()");
 	if (!sno_use_find(name, &d))
 		sno_definition_missing(name);
 	sno_use_check(name, &d, false);

@@ -231,7 +231,7 @@ sno_use_check(const char *name, const SnoDefinition *d, bool flake)
 				 flake ? errmsg("generator \"%s\" is not one of a layout", name) :
 				 errmsg("generator \"%s\" is one of a layout", name),
 				 flake ? errhint("Use sno_generate() with it.") :
-				 errhint("Use sno_flake(), sno_flake_uuid() or sno_flake_bytea() with it.")));
+				 errhint("Use sno_flake_generate(), sno_flake_generate_uuid() or sno_flake_generate_bytea() with it.")));
 	if (d->layout_is_new)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

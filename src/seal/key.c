@@ -11,7 +11,7 @@
  *
  * The table has no index.  Who creates a key holds a lock that keeps others from it until
  * the end of the transaction, so names are unique.  Who uses a key in a definition holds
- * it against sno_drop_key(), which then sees the definition.
+ * it against sno_seal_drop_key(), which then sees the definition.
  */
 #include "postgres.h"
 
@@ -78,7 +78,7 @@ key_missing(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("key \"%s\" does not exist", name),
-			 errhint("Create it with sno_create_key(). Dumps have no keys: after a restore, create it with the same secret.")));
+			 errhint("Create it with sno_seal_create_key(). Dumps have no keys: after a restore, create it with the same secret.")));
 }
 
 /* Get the secret of a key.  The caller wipes it after use. */
@@ -143,9 +143,9 @@ insert_key(Relation rel, const char *name, const uint8 *secret)
 	heap_freetuple(tuple);
 }
 
-PG_FUNCTION_INFO_V1(sno_create_key);
+PG_FUNCTION_INFO_V1(sno_seal_create_key);
 Datum
-sno_create_key(PG_FUNCTION_ARGS)
+sno_seal_create_key(PG_FUNCTION_ARGS)
 {
 	char	   *name;
 	uint8		secret[SNO_KEY_SIZE];
@@ -177,7 +177,7 @@ sno_create_key(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate a random secret")));
 
-	PreventCommandIfReadOnly("sno_create_key()");
+	PreventCommandIfReadOnly("sno_seal_create_key()");
 	rel = sno_table_open(&sno_keys, ShareUpdateExclusiveLock);
 	if (find_key(rel, name, NULL, NULL))
 		ereport(ERROR,
@@ -189,16 +189,16 @@ sno_create_key(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(sno_drop_key);
+PG_FUNCTION_INFO_V1(sno_seal_drop_key);
 Datum
-sno_drop_key(PG_FUNCTION_ARGS)
+sno_seal_drop_key(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Relation	rel;
 	ItemPointerData place;
 	char	   *generator;
 
-	PreventCommandIfReadOnly("sno_drop_key()");
+	PreventCommandIfReadOnly("sno_seal_drop_key()");
 	rel = sno_table_open(&sno_keys, ExclusiveLock);
 	if (!find_key(rel, name, &place, NULL))
 		ereport(ERROR,

@@ -307,7 +307,7 @@ refuse_broken(void)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("ids were issued below an earlier watermark"),
 			 errdetail("The clock was more than an hour behind a watermark."),
-			 errhint("Let the readers of feeds look for rows that they missed, and call sno_watermark_reset().")));
+			 errhint("Let the readers of feeds look for rows that they missed, and call sno_reset_watermark().")));
 }
 
 /*

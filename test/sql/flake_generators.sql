@@ -30,7 +30,7 @@ CREATE FUNCTION bits(id uuid) RETURNS bit varying LANGUAGE sql AS $$SELECT ('x' 
 CREATE FUNCTION bits(id bytea) RETURNS bit varying LANGUAGE sql AS $$SELECT ('x' || encode(id, 'hex'))::bit varying$$;
 -- The function that issues ids of a layout
 CREATE FUNCTION function_of(layout text) RETURNS text LANGUAGE sql AS $$
-    SELECT CASE WHEN bits <= 64 THEN 'sno_flake' WHEN bits = 128 THEN 'sno_flake_uuid' ELSE 'sno_flake_bytea' END
+    SELECT CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END
     FROM sno_catalog.sno_layout AS l, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
     WHERE l.name = layout
 $$;
@@ -47,78 +47,78 @@ END $$;
 --
 -- Definitions
 --
-SELECT name, sno_create_flake(name, name) AS node FROM sno_catalog.sno_layout ORDER BY id;
+SELECT name, sno_flake_create_generator(name, name) AS node FROM sno_catalog.sno_layout ORDER BY id;
 SELECT g.name, l.name AS layout, g.sequence_min & ~(-1::bigint << l.node_bits) AS first, g.sequence_max & ~(-1::bigint << l.node_bits) AS last, g.meta, g.key
 FROM sno_catalog.sno_generator AS g JOIN sno_catalog.sno_layout AS l ON l.id = g.partition - 65535 ORDER BY l.id;
 
 -- Nodes: free ones after those in use, several, given ones
-SELECT sno_create_flake('next', 'snowflake'), sno_create_flake('three', 'snowflake', nodes => 3), sno_create_flake('given', 'snowflake', 7),
-    sno_create_flake('gap', 'snowflake', nodes => 2), sno_create_flake('after', 'snowflake', nodes => 2), sno_create_flake('last', 'snowflake', 1022, 2),
-    sno_create_flake('fifth', 'snowflake');
+SELECT sno_flake_create_generator('next', 'snowflake'), sno_flake_create_generator('three', 'snowflake', nodes => 3), sno_flake_create_generator('given', 'snowflake', 7),
+    sno_flake_create_generator('gap', 'snowflake', nodes => 2), sno_flake_create_generator('after', 'snowflake', nodes => 2), sno_flake_create_generator('last', 'snowflake', 1022, 2),
+    sno_flake_create_generator('fifth', 'snowflake');
 SELECT name, sequence_min, sequence_max FROM sno_catalog.sno_generator WHERE partition = 65535 + 1 ORDER BY sequence_min;
 SELECT sno_drop_generator('three');
-SELECT sno_create_flake('three', 'snowflake', nodes => 3);
-SELECT sno_create_flake('most', 'boundary', 281474976710655), sno_create_flake('byte', 'objectid', (1::bigint << 40) - 1);
+SELECT sno_flake_create_generator('three', 'snowflake', nodes => 3);
+SELECT sno_flake_create_generator('most', 'boundary', 281474976710655), sno_flake_create_generator('byte', 'objectid', (1::bigint << 40) - 1);
 
 -- Refused
-SELECT sno_create_flake('x', 'none');
+SELECT sno_flake_create_generator('x', 'none');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', '');
+SELECT sno_flake_create_generator('x', '');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('snowflake', 'snowflake');
+SELECT sno_flake_create_generator('snowflake', 'snowflake');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('snowflake', 'discord');
+SELECT sno_flake_create_generator('snowflake', 'discord');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'snowflake', 7);
+SELECT sno_flake_create_generator('x', 'snowflake', 7);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'snowflake', 1021, 2);
+SELECT sno_flake_create_generator('x', 'snowflake', 1021, 2);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'simpleflake');
+SELECT sno_flake_create_generator('x', 'simpleflake');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'simpleflake', 0);
+SELECT sno_flake_create_generator('x', 'simpleflake', 0);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'snowflake', -1);
+SELECT sno_flake_create_generator('x', 'snowflake', -1);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'snowflake', 1024);
+SELECT sno_flake_create_generator('x', 'snowflake', 1024);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'boundary', 281474976710656);
+SELECT sno_flake_create_generator('x', 'boundary', 281474976710656);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'simpleflake', 1);
+SELECT sno_flake_create_generator('x', 'simpleflake', 1);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'discord', nodes => 0);
+SELECT sno_flake_create_generator('x', 'discord', nodes => 0);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'discord', nodes => -1);
+SELECT sno_flake_create_generator('x', 'discord', nodes => -1);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'discord', nodes => 513);
+SELECT sno_flake_create_generator('x', 'discord', nodes => 513);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'discord', 1000, 25);
+SELECT sno_flake_create_generator('x', 'discord', 1000, 25);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'boundary', 1, 33);
+SELECT sno_flake_create_generator('x', 'boundary', 1, 33);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'boundary', nodes => 2147483647);
+SELECT sno_flake_create_generator('x', 'boundary', nodes => 2147483647);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'objectid', 1, 2);
+SELECT sno_flake_create_generator('x', 'objectid', 1, 2);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'tickets', 0, 2);
+SELECT sno_flake_create_generator('x', 'tickets', 0, 2);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('', 'discord');
+SELECT sno_flake_create_generator('', 'discord');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake(repeat('x', 64), 'discord');
+SELECT sno_flake_create_generator(repeat('x', 64), 'discord');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake(NULL, 'discord');
+SELECT sno_flake_create_generator(NULL, 'discord');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', NULL);
+SELECT sno_flake_create_generator('x', NULL);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('x', 'discord', nodes => NULL);
+SELECT sno_flake_create_generator('x', 'discord', nodes => NULL);
 \echo :LAST_ERROR_SQLSTATE
 BEGIN READ ONLY;
-SELECT sno_create_flake('x', 'discord');
+SELECT sno_flake_create_generator('x', 'discord');
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
 SELECT sno_create_generator('snowflake', 1);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_create_generator('plain', 1);
-SELECT sno_create_flake('plain', 'discord');
+SELECT sno_flake_create_generator('plain', 'discord');
 \echo :LAST_ERROR_SQLSTATE
 
 --
@@ -127,18 +127,18 @@ SELECT sno_create_flake('plain', 'discord');
 BEGIN;
 DELETE FROM sno_catalog.sno_generator;
 SET LOCAL sno.partitions = '0-32767';
-SELECT sno_create_flake('a', 'snowflake');
-SELECT sno_create_flake('b', 'snowflake', nodes => 512);
+SELECT sno_flake_create_generator('a', 'snowflake');
+SELECT sno_flake_create_generator('b', 'snowflake', nodes => 512);
 ROLLBACK;
 BEGIN;
 DELETE FROM sno_catalog.sno_generator;
 SET LOCAL sno.partitions = '32768-65535';
-SELECT sno_create_flake('a', 'snowflake'), sno_create_flake('b', 'tickets'), sno_create_flake('c', 'boundary'), sno_create_flake('d', 'sonyflake');
-SELECT sno_create_flake('e', 'simpleflake');
+SELECT sno_flake_create_generator('a', 'snowflake'), sno_flake_create_generator('b', 'tickets'), sno_flake_create_generator('c', 'boundary'), sno_flake_create_generator('d', 'sonyflake');
+SELECT sno_flake_create_generator('e', 'simpleflake');
 ROLLBACK;
 BEGIN;
 SET LOCAL sno.partitions = '0-62';
-SELECT sno_create_flake('x', 'json1', nodes => 1);
+SELECT sno_flake_create_generator('x', 'json1', nodes => 1);
 ROLLBACK;
 -- The shares of servers don't overlap, and leave no node out.  The first node of each
 -- share, and the last one, by what it may choose
@@ -150,11 +150,11 @@ DECLARE
     detail text;
 BEGIN
     PERFORM set_config('sno.partitions', partitions, true);
-    first := sno_create_flake(partitions, layout);
+    first := sno_flake_create_generator(partitions, layout);
     -- The rest of the nodes, and a node more
     INSERT INTO sno_catalog.sno_generator
     SELECT 'others', 65535 + id, first + 1, (1::bigint << bits) - 1, NULL, 0, 0 FROM sno_catalog.sno_layout WHERE name = layout AND first + 1 < 1::bigint << bits;
-    PERFORM sno_create_flake('more', layout);
+    PERFORM sno_flake_create_generator('more', layout);
 EXCEPTION WHEN configuration_limit_exceeded THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     last := substring(detail FROM 'nodes from \d+ to (\d+)');
@@ -180,13 +180,13 @@ SELECT name, ids[1]::bit(64)::bigint AS first, ids[300]::bit(64)::bigint AS last
 
 -- Several nodes take turns within a unit.
 INSERT INTO sno_catalog.sno_layout VALUES (103, 'hours', '2020-01-01Z', 3600000, 30, 4, 6, false, NULL);
-SELECT sno_create_flake('hours', 'hours', 2, 3);
+SELECT sno_flake_create_generator('hours', 'hours', 2, 3);
 SELECT p.node, count(DISTINCT id), min(p.sequence), max(p.sequence)
 FROM ids('hours', 'hours', 96), unnest(ids) AS id, LATERAL parts(id, 'hours') AS p GROUP BY p.node ORDER BY p.node;
 
 -- A layout of one's own, as pgEdge's, and one with long units
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL), (101, 'minutes', '2020-01-01Z', 60000, 30, 4, 20, false, NULL);
-SELECT sno_create_flake('pgedge', 'pgedge', 77), sno_create_flake('minutes', 'minutes', 3);
+SELECT sno_flake_create_generator('pgedge', 'pgedge', 77), sno_flake_create_generator('minutes', 'minutes', 3);
 SELECT layout, count(DISTINCT id), min(p.node) AS node, max(p.node) AS last_node,
     bool_and(p.at BETWEEN before - interval '1 ms' AND after + interval '3 ms' OR layout = 'minutes' AND p.at IN (date_trunc('minute', before), date_trunc('minute', after))) AS time
 FROM (VALUES ('pgedge'), ('minutes')) AS l (layout), LATERAL ids(layout, layout, 1000), unnest(ids) AS id, LATERAL parts(id, layout) AS p
@@ -195,42 +195,42 @@ GROUP BY layout ORDER BY layout;
 --
 -- The wrong function for a generator
 --
-SELECT sno_flake('boundary');
+SELECT sno_flake_generate('boundary');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake('objectid');
+SELECT sno_flake_generate('objectid');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_uuid('snowflake');
+SELECT sno_flake_generate_uuid('snowflake');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_uuid('objectid');
+SELECT sno_flake_generate_uuid('objectid');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_bytea('counter');
+SELECT sno_flake_generate_bytea('counter');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_bytea('boundary');
+SELECT sno_flake_generate_bytea('boundary');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake('plain');
+SELECT sno_flake_generate('plain');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_generate(0, 'snowflake');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_generate_many(2, 0, 'snowflake');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_take_snapshot('snowflake');
+SELECT sno_snapshot_generator('snowflake');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_restore_generator('snowflake', '{"partition": [0, 1]}');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake('none');
+SELECT sno_flake_generate('none');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake(repeat('x', 64));
+SELECT sno_flake_generate(repeat('x', 64));
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake('');
+SELECT sno_flake_generate('');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake(NULL) IS NULL AS null_name;
+SELECT sno_flake_generate(NULL) IS NULL AS null_name;
 
 --
 -- As defaults of keys, in prepared statements, parallel queries, and by names that are no constants
 --
-CREATE TABLE a (id bigint PRIMARY KEY DEFAULT sno_flake('snowflake'), n integer);
-CREATE TABLE b (id uuid PRIMARY KEY DEFAULT sno_flake_uuid('boundary'), n integer);
-CREATE TABLE c (id bytea PRIMARY KEY DEFAULT sno_flake_bytea('objectid'), n integer);
+CREATE TABLE a (id bigint PRIMARY KEY DEFAULT sno_flake_generate('snowflake'), n integer);
+CREATE TABLE b (id uuid PRIMARY KEY DEFAULT sno_flake_generate_uuid('boundary'), n integer);
+CREATE TABLE c (id bytea PRIMARY KEY DEFAULT sno_flake_generate_bytea('objectid'), n integer);
 INSERT INTO a (n) SELECT generate_series(1, 10000);
 INSERT INTO b (n) SELECT generate_series(1, 10000);
 INSERT INTO c (n) SELECT generate_series(1, 10000);
@@ -238,19 +238,19 @@ SELECT count(*), bool_and(n > before OR before IS NULL) AS ascend FROM (SELECT n
 SELECT count(*), bool_and(n > before OR before IS NULL) AS ascend FROM (SELECT n, lag(n) OVER (ORDER BY id) AS before FROM b) AS s;
 SELECT count(*), bool_and(n > before OR before IS NULL) AS ascend FROM (SELECT n, lag(n) OVER (ORDER BY id) AS before FROM c) AS s;
 
-PREPARE next AS SELECT count(DISTINCT sno_flake('snowflake')) FROM generate_series(1, 10);
+PREPARE next AS SELECT count(DISTINCT sno_flake_generate('snowflake')) FROM generate_series(1, 10);
 EXECUTE next;
 SELECT sno_drop_generator('snowflake');
 EXECUTE next;
-SELECT sno_create_flake('snowflake', 'snowflake', 500);
+SELECT sno_flake_create_generator('snowflake', 'snowflake', 500);
 EXECUTE next;
-PREPARE by_name (text) AS SELECT (parts(bits(sno_flake($1)), 'snowflake')).node;
+PREPARE by_name (text) AS SELECT (parts(bits(sno_flake_generate($1)), 'snowflake')).node;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE by_name('snowflake');
 EXECUTE by_name('given');
 EXECUTE by_name('snowflake');
 RESET plan_cache_mode;
-SELECT (parts(bits(sno_flake(name)), 'snowflake')).node FROM unnest('{given,snowflake,next,given,snowflake}'::text[]) AS name;
+SELECT (parts(bits(sno_flake_generate(name)), 'snowflake')).node FROM unnest('{given,snowflake,next,given,snowflake}'::text[]) AS name;
 
 
 CREATE TABLE source AS SELECT n FROM generate_series(1, 20000) AS n;
@@ -259,8 +259,8 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET parallel_leader_participation = off;
-EXPLAIN (COSTS OFF) CREATE TABLE by_workers AS SELECT sno_flake('snowflake') AS id, sno_flake_uuid('boundary') AS u FROM source;
-CREATE TABLE by_workers AS SELECT sno_flake('snowflake') AS id, sno_flake_uuid('boundary') AS u FROM source;
+EXPLAIN (COSTS OFF) CREATE TABLE by_workers AS SELECT sno_flake_generate('snowflake') AS id, sno_flake_generate_uuid('boundary') AS u FROM source;
+CREATE TABLE by_workers AS SELECT sno_flake_generate('snowflake') AS id, sno_flake_generate_uuid('boundary') AS u FROM source;
 SELECT count(DISTINCT id), count(DISTINCT u) FROM by_workers;
 RESET parallel_leader_participation;
 RESET min_parallel_table_scan_size;
@@ -270,46 +270,46 @@ RESET parallel_setup_cost;
 --
 -- A generator that is dropped, and created anew with another layout
 --
-CREATE FUNCTION next(generator text) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RETURN sno_flake(generator); END$$;
+CREATE FUNCTION next(generator text) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RETURN sno_flake_generate(generator); END$$;
 CREATE FUNCTION node(generator text, layout text) RETURNS bigint LANGUAGE sql RETURN (parts(bits(next(generator)), layout)).node;
-SELECT sno_create_flake('changes', 'discord', 11);
+SELECT sno_flake_create_generator('changes', 'discord', 11);
 SELECT node('changes', 'discord');
-SELECT sno_drop_generator('changes'), sno_create_flake('changes', 'sonyflake', 12);
+SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'sonyflake', 12);
 SELECT node('changes', 'sonyflake');
 SELECT sno_drop_generator('changes');
 SELECT node('changes', 'sonyflake');
-SELECT sno_create_flake('changes', 'boundary', 13);
+SELECT sno_flake_create_generator('changes', 'boundary', 13);
 SELECT node('changes', 'boundary');
-SELECT (parts(bits(sno_flake_uuid('changes')), 'boundary')).node;
+SELECT (parts(bits(sno_flake_generate_uuid('changes')), 'boundary')).node;
 SELECT sno_drop_generator('changes'), sno_create_generator('changes', 9);
 SELECT next('changes');
 SELECT sno_partition(sno_generate(0, 'changes'));
-SELECT sno_drop_generator('changes'), sno_create_flake('changes', 'tickets', 1);
+SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
 SELECT next('changes'), next('changes');
 SELECT sno_partition(sno_generate(0, 'changes'));
 -- A cached plan outlives the generator.
-PREPARE changed AS SELECT sno_flake('changes');
+PREPARE changed AS SELECT sno_flake_generate('changes');
 EXECUTE changed;
 SELECT sno_drop_generator('changes');
 EXECUTE changed;
-SELECT sno_create_flake('changes', 'objectid', 14);
+SELECT sno_flake_create_generator('changes', 'objectid', 14);
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_create_flake('changes', 'tickets', 1);
+SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_create_flake('changes', 'boundary', 15);
-SELECT (parts(bits(sno_flake_uuid('changes')), 'boundary')).node;
+SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'boundary', 15);
+SELECT (parts(bits(sno_flake_generate_uuid('changes')), 'boundary')).node;
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_create_flake('changes', 'tickets', 1);
+SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
 EXECUTE changed;
 SELECT sno_drop_generator('changes');
 
 -- A node is free again when its generator is dropped.  The next one goes on after it.
-SELECT sno_create_flake('one', 'json5', 9);
+SELECT sno_flake_create_generator('one', 'json5', 9);
 SELECT next('one') AS before FROM generate_series(1, 100) OFFSET 99 \gset
-SELECT sno_drop_generator('one'), sno_create_flake('two', 'json5', 8, 2);
+SELECT sno_drop_generator('one'), sno_flake_create_generator('two', 'json5', 8, 2);
 SELECT bool_and(next('two') > :before) AS later FROM generate_series(1, 100);
 -- A generator with other nodes changes nothing.
-SELECT sno_create_flake('three nodes', 'json5', 3, 3);
+SELECT sno_flake_create_generator('three nodes', 'json5', 3, 3);
 SELECT next('three nodes') IS NOT NULL AS made, next('two') > :before AS later;
 
 --
@@ -317,11 +317,11 @@ SELECT next('three nodes') IS NOT NULL AS made, next('two') > :before AS later;
 --
 SELECT sno_drop_generator('tickets');
 BEGIN;
-SELECT sno_create_flake('gone', 'tickets', 0);
+SELECT sno_flake_create_generator('gone', 'tickets', 0);
 ROLLBACK;
 SELECT next('gone');
 BEGIN;
-SELECT sno_create_flake('gone', 'tickets', 0);
+SELECT sno_flake_create_generator('gone', 'tickets', 0);
 SAVEPOINT s;
 SELECT next('gone') AS before \gset
 SELECT sno_drop_generator('gone');
@@ -330,7 +330,7 @@ ROLLBACK TO s;
 SELECT next('gone') - :before AS two;
 SAVEPOINT t;
 SELECT sno_drop_generator('gone');
-SELECT sno_create_flake('gone', 'json6', 9);
+SELECT sno_flake_create_generator('gone', 'json6', 9);
 SELECT node('gone', 'json6');
 ROLLBACK TO t;
 SELECT next('gone') - :before AS four;
@@ -350,7 +350,7 @@ SELECT next('counter') - :before AS three;
 --
 -- To go on after an older generator
 --
-SELECT sno_create_flake('odd', 'tickets', 1), sno_create_flake('even', 'tickets', 0);
+SELECT sno_flake_create_generator('odd', 'tickets', 1), sno_flake_create_generator('even', 'tickets', 0);
 SELECT sno_flake_advance('odd', 72157623227190423);
 SELECT next('odd'), next('odd');
 SELECT sno_flake_advance('even', 72157623227190423);
@@ -377,7 +377,7 @@ CREATE FUNCTION id_at(at timestamptz, layout text, node bigint) RETURNS bigint L
     SELECT (extract(epoch FROM at - epoch) * 1000 / unit)::bigint << (node_bits + sequence_bits) | (node << (CASE WHEN node_last THEN 0 ELSE sequence_bits END))
     FROM sno_catalog.sno_layout WHERE name = layout
 $$;
-SELECT sno_create_flake('ahead', 'snowflake', 600);
+SELECT sno_flake_create_generator('ahead', 'snowflake', 600);
 SELECT id_at(date_trunc('milliseconds', clock_timestamp()) + interval '200 ms', 'snowflake', 1) AS after \gset
 SELECT sno_flake_advance('ahead', :after);
 SELECT count(*), min(id) > :after AS later, (parts(bits(min(id)), 'snowflake')).at > (parts(bits(:after), 'snowflake')).at AS later_time
@@ -391,7 +391,7 @@ SELECT next('ahead');
 RESET sno.max_wait;
 -- A time before the first one that a generator issues
 INSERT INTO sno_catalog.sno_layout VALUES (102, 'old', '1970-01-01Z', 1000, 34, 10, 18);
-SELECT sno_create_flake('old', 'old'), sno_flake_advance('old', 5);
+SELECT sno_flake_create_generator('old', 'old'), sno_flake_advance('old', 5);
 SELECT (parts(bits(next('old')), 'old')).at >= now() - interval '1 s' AS now;
 
 -- Refused
@@ -423,28 +423,28 @@ SELECT sno_flake_advance(NULL, 1) IS NULL AS null_name, sno_flake_advance('odd',
 
 -- The time of a layout is over.
 INSERT INTO sno_catalog.sno_layout VALUES (149, 'over', '2020-01-01Z', 1000, 20, 10, 12);
-SELECT sno_create_flake('over', 'over');
+SELECT sno_flake_create_generator('over', 'over');
 \echo :LAST_ERROR_SQLSTATE
 
 -- Each generator that counts does so by itself, on whatever node, and goes on if it is
 -- created again.
-SELECT sno_create_flake('orders', 'counter'), sno_create_flake('lines', 'counter');
+SELECT sno_flake_create_generator('orders', 'counter'), sno_flake_create_generator('lines', 'counter');
 SELECT next('orders'), next('orders'), next('lines');
 SELECT sno_drop_generator('orders'), sno_drop_generator('lines');
-SELECT sno_create_flake('lines', 'counter'), sno_create_flake('other', 'counter'), sno_create_flake('orders', 'counter');
+SELECT sno_flake_create_generator('lines', 'counter'), sno_flake_create_generator('other', 'counter'), sno_flake_create_generator('orders', 'counter');
 SELECT next('orders'), next('lines'), next('other');
-SELECT sno_create_flake('tickets1', 'tickets', 1), sno_create_flake('tickets2', 'tickets', 1);
+SELECT sno_flake_create_generator('tickets1', 'tickets', 1), sno_flake_create_generator('tickets2', 'tickets', 1);
 SELECT next('tickets1'), next('tickets2'), next('tickets1');
 -- Their shards are the same on all machines, because dumps have them.
 SELECT name, to_hex(sequence_min) AS shard FROM sno_catalog.sno_generator WHERE name IN ('orders', 'tickets1') ORDER BY name;
 SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['orders', 'lines', 'other', 'tickets1', 'tickets2']) AS name;
 
 -- However many there are, none goes on after the numbers of another one, in whatever session.
-SELECT count(sno_create_flake('count' || n, 'counter')) FROM generate_series(1, 20) AS n;
+SELECT count(sno_flake_create_generator('count' || n, 'counter')) FROM generate_series(1, 20) AS n;
 SELECT sno_flake_advance('count1', 1000000);
 SELECT DISTINCT next('count' || n) FROM generate_series(2, 20) AS n;
 \c -
-SELECT count(sno_create_flake('count' || n, 'counter')) FROM generate_series(21, 40) AS n;
+SELECT count(sno_flake_create_generator('count' || n, 'counter')) FROM generate_series(21, 40) AS n;
 SELECT DISTINCT next('count' || n) FROM generate_series(21, 40) AS n;
 \c -
 SELECT DISTINCT next('count' || n) FROM generate_series(2, 40) AS n;
@@ -454,7 +454,7 @@ SET TimeZone = 'UTC';
 -- A layout that may be rolled back issues nothing yet: another one may get its number.
 BEGIN;
 INSERT INTO sno_catalog.sno_layout VALUES (150, 'first', '2020-01-01Z', 1, 41, 10, 12);
-SELECT sno_create_flake('gone', 'first', 3);
+SELECT sno_flake_create_generator('gone', 'first', 3);
 SAVEPOINT s;
 SELECT next('gone');
 \echo :LAST_ERROR_SQLSTATE
@@ -464,20 +464,20 @@ SELECT sno_flake_advance('gone', 1);
 ROLLBACK;
 BEGIN;
 INSERT INTO sno_catalog.sno_layout VALUES (150, 'second', '2020-01-01Z', 1000, 34, 10, 4);
-SELECT sno_create_flake('gone', 'second', 3);
+SELECT sno_flake_create_generator('gone', 'second', 3);
 COMMIT;
 SELECT DISTINCT (sno_flake_parts(next('gone'), 'second')).node FROM generate_series(1, 20);
 SELECT sno_drop_generator('gone');
 
 -- A session that uses a name for both kinds notices at once which one it is now.
 CREATE FUNCTION next_sno(generator text) RETURNS sno LANGUAGE plpgsql AS $$BEGIN RETURN sno_generate(0, generator); END$$;
-SELECT sno_create_flake('both', 'json2', 5);
+SELECT sno_flake_create_generator('both', 'json2', 5);
 SELECT count(next('both'));
 SELECT sno_drop_generator('both'), sno_create_generator('both', 9);
 SELECT sno_partition(next_sno('both'));
 SELECT next('both');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_drop_generator('both'), sno_create_flake('both', 'json2', 5);
+SELECT sno_drop_generator('both'), sno_flake_create_generator('both', 'json2', 5);
 SELECT count(next('both'));
 SELECT next_sno('both');
 \echo :LAST_ERROR_SQLSTATE
@@ -492,7 +492,7 @@ BEGIN
             PERFORM sno_create_generator('both', 9);
             PERFORM sno_generate(0, 'both');
         END IF;
-        id := sno_flake('both');
+        id := sno_flake_generate('both');
     END LOOP;
 END $$;
 \echo :LAST_ERROR_SQLSTATE
@@ -519,29 +519,29 @@ SELECT next('counter');
 --
 SET SESSION AUTHORIZATION regress_sno_flake_user;
 SELECT node('given', 'snowflake');
-SELECT sno_create_flake('x', 'snowflake', 700);
+SELECT sno_flake_create_generator('x', 'snowflake', 700);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_advance('given', 1);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_drop_generator('given');
 SET SESSION AUTHORIZATION regress_sno_flake_owner;
-SELECT sno_create_flake('x', 'snowflake', 700), sno_flake_advance('x', 1), sno_drop_generator('x');
+SELECT sno_flake_create_generator('x', 'snowflake', 700), sno_flake_advance('x', 1), sno_drop_generator('x');
 RESET SESSION AUTHORIZATION;
-REVOKE EXECUTE ON FUNCTION sno_flake(text), sno_flake_uuid(text), sno_flake_bytea(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_flake_uuid(text) TO regress_sno_flake_user;
+REVOKE EXECUTE ON FUNCTION sno_flake_generate(text), sno_flake_generate_uuid(text), sno_flake_generate_bytea(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sno_flake_generate_uuid(text) TO regress_sno_flake_user;
 SET SESSION AUTHORIZATION regress_sno_flake_user;
-SELECT sno_flake('given');
-SELECT sno_flake_bytea('objectid');
-SELECT sno_flake_uuid('boundary') IS NOT NULL AS made;
+SELECT sno_flake_generate('given');
+SELECT sno_flake_generate_bytea('objectid');
+SELECT sno_flake_generate_uuid('boundary') IS NOT NULL AS made;
 RESET SESSION AUTHORIZATION;
 
 -- The extension is dropped, and created again: what was issued is in memory.
-SELECT sno_flake('snowflake') AS before, sno_flake('odd') AS number \gset
+SELECT sno_flake_generate('snowflake') AS before, sno_flake_generate('odd') AS number \gset
 DROP TABLE a, b, c, by_workers;
 DROP EXTENSION sno;
 CREATE EXTENSION sno;
-SELECT sno_create_flake('again', 'snowflake', 500), sno_create_flake('odd', 'tickets', 1);
-SELECT sno_flake('again') > :before AS later, sno_flake('odd') > :number AS higher;
+SELECT sno_flake_create_generator('again', 'snowflake', 500), sno_flake_create_generator('odd', 'tickets', 1);
+SELECT sno_flake_generate('again') > :before AS later, sno_flake_generate('odd') > :number AS higher;
 
 \c :"db"
 DROP DATABASE regress_sno_flake;

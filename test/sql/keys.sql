@@ -29,7 +29,7 @@ CREATE TEMP TABLE vector (
     sequence bigint);
 \set load '\\copy vector FROM ' :abs_srcdir '/vectors/randflake.tsv'
 :load
-SELECT count(sno_create_key(secret, decode(secret, 'hex'))) FROM vector;
+SELECT count(sno_seal_create_key(secret, decode(secret, 'hex'))) FROM vector;
 -- Each query shows the cases that fail: none.
 SELECT * FROM vector WHERE sno_seal(raw, secret) <> sealed;
 SELECT * FROM vector WHERE sno_unseal(sealed, secret) <> raw;
@@ -39,7 +39,7 @@ WHERE (extract(epoch FROM p."timestamp"), p.node, p.sequence) <> (unix, v.node, 
     OR sno_flake_make(to_timestamp(unix), v.node, v.sequence, 'randflake') <> raw;
 
 -- Ids of type sno, both ways
-SELECT sno_create_key('url', '\x2b7e151628aed2a6abf7158809cf4f3c');
+SELECT sno_seal_create_key('url', '\x2b7e151628aed2a6abf7158809cf4f3c');
 SELECT id, sno_seal(id, 'url') AS sealed, sno_unseal(sno_seal(id, 'url'), 'url') = id AS back
 FROM (VALUES ('2222222222222222'::sno), ('9q7lkdko28bag222'), ('xxxxxxxxxxxxxxxx')) AS v (id);
 SELECT sno_unseal('9pvcplf3hghg6a9r', 'url');
@@ -56,7 +56,7 @@ SELECT count(DISTINCT sno_seal(id, secret)), count(DISTINCT sno_seal(flake, secr
 FROM item, vector WHERE n <= 10;
 
 -- Another key gives another id.
-SELECT sno_create_key('another', '\x000102030405060708090a0b0c0d0e0f');
+SELECT sno_seal_create_key('another', '\x000102030405060708090a0b0c0d0e0f');
 SELECT sno_unseal('9pvcplf3hghg6a9r', 'another'), sno_unseal(4594531474933654033, 'another');
 
 -- A lookup by what the URL has: the id is found by the index.
@@ -70,14 +70,14 @@ CREATE INDEX ON page (sno_seal(id, 'url'));
 \set VERBOSITY default
 
 -- Keys are random by default.
-SELECT sno_create_key('random'), sno_create_key('other');
+SELECT sno_seal_create_key('random'), sno_seal_create_key('other');
 SELECT sno_seal(1, 'random') <> sno_seal(1, 'other') AS differ, sno_unseal(sno_seal(1, 'random'), 'random');
 
 -- Nulls
 SELECT sno_seal(NULL::sno, 'url') IS NULL AND sno_seal(1, NULL) IS NULL AND sno_unseal(NULL::bigint, 'url') IS NULL
     AND sno_unseal(NULL::text, 'url') IS NULL AND sno_unseal('2222222222222222', NULL) IS NULL
-    AND sno_drop_key(NULL) IS NULL AS nulls;
-SELECT sno_create_key(NULL);
+    AND sno_seal_drop_key(NULL) IS NULL AS nulls;
+SELECT sno_seal_create_key(NULL);
 \echo :LAST_ERROR_SQLSTATE
 
 -- Errors.  A sealed text is as strict as the type's own.
@@ -91,83 +91,83 @@ SELECT sno_seal(1, 'none');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_unseal('8rcjkjbkd7a6hjid', repeat('n', 100));
 SELECT sno_seal('2222222222222222'::sno, '');
-SELECT sno_create_key('url');
+SELECT sno_seal_create_key('url');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_key('short', '\x00');
+SELECT sno_seal_create_key('short', '\x00');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_key('long', repeat('x', 17)::bytea);
-SELECT sno_create_key('');
+SELECT sno_seal_create_key('long', repeat('x', 17)::bytea);
+SELECT sno_seal_create_key('');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_key(repeat('n', 64));
-SELECT sno_create_key(repeat('n', 63));
-SELECT sno_drop_key('none');
+SELECT sno_seal_create_key(repeat('n', 64));
+SELECT sno_seal_create_key(repeat('n', 63));
+SELECT sno_seal_drop_key('none');
 \echo :LAST_ERROR_SQLSTATE
 BEGIN READ ONLY;
 SELECT sno_seal(1, 'url');
-SELECT sno_create_key('late');
+SELECT sno_seal_create_key('late');
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT sno_drop_key('url');
+SELECT sno_seal_drop_key('url');
 ROLLBACK;
 
 -- What a transaction changes counts at once, and no longer when it is rolled back.
 PREPARE seal AS SELECT sno_seal(1, 'url');
 EXECUTE seal;
 BEGIN;
-SELECT sno_drop_key('url');
+SELECT sno_seal_drop_key('url');
 SAVEPOINT s;
 EXECUTE seal;
 ROLLBACK TO s;
-SELECT sno_create_key('url', '\x000102030405060708090a0b0c0d0e0f');
+SELECT sno_seal_create_key('url', '\x000102030405060708090a0b0c0d0e0f');
 EXECUTE seal;
 ROLLBACK;
 EXECUTE seal;
-SELECT sno_create_key('twice'), sno_create_key('twice');
-SELECT sno_drop_key('random');
+SELECT sno_seal_create_key('twice'), sno_seal_create_key('twice');
+SELECT sno_seal_drop_key('random');
 SELECT sno_seal(1, 'random');
 -- Not even a cursor that is open uses a key that was dropped.
 BEGIN;
 DECLARE c CURSOR FOR SELECT sno_seal(n::bigint, 'url') FROM generate_series(1, 3) AS n;
 FETCH c;
-SELECT sno_drop_key('url');
+SELECT sno_seal_drop_key('url');
 FETCH c;
 ROLLBACK;
 
 -- Generators whose ids a key seals
-SELECT sno_create_flake('sealed', 'randflake', 42, 1, 'url'), sno_create_flake('plain', 'randflake', 43);
+SELECT sno_flake_create_generator('sealed', 'randflake', 42, 1, 'url'), sno_flake_create_generator('plain', 'randflake', 43);
 SELECT node, sequence BETWEEN 0 AND 131071 AS sequence, timestamp BETWEEN now() - interval '1 s' AND clock_timestamp() AS time
-FROM sno_flake_parts(sno_unseal(sno_flake('sealed'), 'url'), 'randflake');
-SELECT node FROM sno_flake_parts(sno_flake('plain'), 'randflake');
+FROM sno_flake_parts(sno_unseal(sno_flake_generate('sealed'), 'url'), 'randflake');
+SELECT node FROM sno_flake_parts(sno_flake_generate('plain'), 'randflake');
 -- They have all 64 bits, in no order.
 SELECT count(DISTINCT id), count(*) FILTER (WHERE id < before) BETWEEN 4000 AND 6000 AS no_order,
     count(*) FILTER (WHERE id < 0) BETWEEN 4000 AND 6000 AS negative
-FROM (SELECT id, lag(id) OVER () AS before FROM (SELECT sno_flake('sealed') AS id FROM generate_series(1, 10000)) AS s) AS s;
+FROM (SELECT id, lag(id) OVER () AS before FROM (SELECT sno_flake_generate('sealed') AS id FROM generate_series(1, 10000)) AS s) AS s;
 -- Go on after an id, as the generator returns it.
-SELECT sno_flake('sealed') AS id \gset
+SELECT sno_flake_generate('sealed') AS id \gset
 SELECT sno_flake_advance('sealed', :id);
-SELECT sno_flake_timestamp(sno_unseal(sno_flake('sealed'), 'url'), 'randflake') >
+SELECT sno_flake_timestamp(sno_unseal(sno_flake_generate('sealed'), 'url'), 'randflake') >
     sno_flake_timestamp(sno_unseal(:id, 'url'), 'randflake') AS later;
 -- An id that the generator can't have returned isn't unsealed in the message.
-SELECT sno_create_flake('narrow', 'json4', 1, 1, 'url');
+SELECT sno_flake_create_generator('narrow', 'json4', 1, 1, 'url');
 SELECT sno_flake_advance('narrow', 5);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_drop_generator('narrow');
 -- Only a bigint can be sealed, by a key that exists.
-SELECT sno_create_flake('boundary', 'boundary', 1, 1, 'url');
+SELECT sno_flake_create_generator('boundary', 'boundary', 1, 1, 'url');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('unsealed', 'randflake', 1, 1, 'none');
+SELECT sno_flake_create_generator('unsealed', 'randflake', 1, 1, 'none');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_create_flake('unsealed', 'randflake', 1, 1, '');
+SELECT sno_flake_create_generator('unsealed', 'randflake', 1, 1, '');
 -- A key that a generator uses isn't dropped.  The generator may get another key, and a
 -- key another secret, if both are created anew.
-SELECT sno_drop_key('url');
+SELECT sno_seal_drop_key('url');
 \echo :LAST_ERROR_SQLSTATE
-PREPARE next AS SELECT sno_flake('sealed') AS id;
+PREPARE next AS SELECT sno_flake_generate('sealed') AS id;
 EXECUTE next \gset
 BEGIN;
 SELECT sno_drop_generator('sealed');
-SELECT sno_drop_key('url'), sno_create_key('url'), sno_create_flake('sealed', 'randflake', 42, 1, 'url');
+SELECT sno_seal_drop_key('url'), sno_seal_create_key('url'), sno_flake_create_generator('sealed', 'randflake', 42, 1, 'url');
 EXECUTE next \gset
 SELECT node FROM sno_flake_parts(sno_unseal(:id, 'url'), 'randflake');
 ROLLBACK;
@@ -178,13 +178,13 @@ SELECT sno_drop_generator('sealed'), sno_drop_generator('plain');
 -- Only the database's owner may call the functions, and grants it by a superuser.
 SELECT p.oid::regprocedure AS function, has_function_privilege('regress_sno_owner', p.oid, 'execute') AS owner,
     has_function_privilege('regress_sno_user', p.oid, 'execute') AS others
-FROM pg_proc p WHERE proname ~ '^sno_(un)?seal$|^sno_(create|drop)_key$' ORDER BY p.oid::regprocedure::text COLLATE "C";
+FROM pg_proc p WHERE proname ~ '^sno_(un)?seal' ORDER BY p.oid::regprocedure::text COLLATE "C";
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_seal(1, 'url');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_unseal('8rcjkjbkd7a6hjid', 'url');
-SELECT sno_create_key('mine');
-SELECT sno_drop_key('url');
+SELECT sno_seal_create_key('mine');
+SELECT sno_seal_drop_key('url');
 RESET SESSION AUTHORIZATION;
 GRANT EXECUTE ON FUNCTION sno_unseal(text, text) TO regress_sno_user;
 SET SESSION AUTHORIZATION regress_sno_user;
@@ -193,9 +193,9 @@ SELECT sno_unseal('8rcjkjbkd7a6hjid', 'url');
 -- Nobody reads the table.
 SELECT * FROM sno_catalog.sno_key;
 SET SESSION AUTHORIZATION regress_sno_owner;
-SELECT sno_create_key('owned'), sno_seal(1, 'url');
+SELECT sno_seal_create_key('owned'), sno_seal(1, 'url');
 SELECT * FROM sno_catalog.sno_key;
-SELECT sno_drop_key('owned');
+SELECT sno_seal_drop_key('owned');
 RESET SESSION AUTHORIZATION;
 ANALYZE sno_catalog.sno_key;
 SET SESSION AUTHORIZATION regress_sno_reader;

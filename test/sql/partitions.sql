@@ -1,5 +1,5 @@
 --
--- sno_partition_by_time(): partitions that it creates and detaches, and what it
+-- sno_maintain_time_partitions(): partitions that it creates and detaches, and what it
 -- refuses; what plans read of a table with 100 of them
 --
 SET client_min_messages = warning;
@@ -27,7 +27,7 @@ CREATE FUNCTION pg_temp.steps(step interval, ahead interval, at timestamptz)
 RETURNS TABLE (name name, begins timestamp, ends timestamp, exact boolean) LANGUAGE plpgsql AS $$
 BEGIN
     CREATE TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
-    CALL sno_partition_by_time('event', step, ahead, at => at);
+    CALL sno_maintain_time_partitions('event', step, ahead, at => at);
     RETURN QUERY SELECT p.* FROM pg_temp.partitions('event') AS p;
     DROP TABLE event;
 END $$;
@@ -55,11 +55,11 @@ SELECT count(*), bool_and(now() AT TIME ZONE 'UTC' >= min) AS now FROM (SELECT m
 --
 CREATE TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
 \set SHOW_CONTEXT never
-CALL sno_partition_by_time('event', '1 month 1 day');
+CALL sno_maintain_time_partitions('event', '1 month 1 day');
 CREATE FUNCTION pg_temp.error_of(parent regclass, step interval, ahead interval DEFAULT NULL, keep interval DEFAULT NULL, at timestamptz DEFAULT now(),
     OUT state text, OUT message text, OUT hint text) LANGUAGE plpgsql AS $$
 BEGIN
-    CALL sno_partition_by_time(parent, step, ahead, keep, at);
+    CALL sno_maintain_time_partitions(parent, step, ahead, keep, at);
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
 END $$;
@@ -92,15 +92,15 @@ DROP VIEW viewed;
 -- Partitions that are there already
 --
 -- Nothing is done twice, and what is missing in between is added.
-CALL sno_partition_by_time('event', '1 month', '2 months', at => '2026-11-22+00');
-CALL sno_partition_by_time('event', '1 month', '2 months', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22+00');
 DROP TABLE event_2026_12;
-CALL sno_partition_by_time('event', '1 month', '2 months', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22+00');
 SELECT * FROM pg_temp.partitions('event');
 -- Another step goes on where the others end.
-CALL sno_partition_by_time('event', '1 day', '2 days', at => '2027-01-30+00');
-CALL sno_partition_by_time('event', '1 month', '1 month', at => '2027-01-30+00');
-CALL sno_partition_by_time('event', '12 hours', '1 day', at => '2027-02-28 12:00+00');
+CALL sno_maintain_time_partitions('event', '1 day', '2 days', at => '2027-01-30+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 month', at => '2027-01-30+00');
+CALL sno_maintain_time_partitions('event', '12 hours', '1 day', at => '2027-02-28 12:00+00');
 SELECT * FROM pg_temp.partitions('event') OFFSET 2;
 DROP TABLE event;
 -- Bounds of any kind, made by hand; the whole time is covered after a call.
@@ -110,8 +110,8 @@ CREATE TABLE event_hand_2 PARTITION OF event FOR VALUES FROM (sno_min('2026-11-1
 CREATE TABLE event_hand_3 PARTITION OF event FOR VALUES FROM (sno_make('2026-11-20+00', 7, 8, 9)) TO (sno_min('2026-12-15 08:30+00'));
 CREATE TABLE event_hand_4 PARTITION OF event FOR VALUES FROM (sno_min('2027-01-05 00:00:00.004+00')) TO (MAXVALUE);
 CREATE TABLE event_rest PARTITION OF event DEFAULT;
-CALL sno_partition_by_time('event', '1 month', '1 year', at => '2026-11-22+00');
-CALL sno_partition_by_time('event', '1 month', '1 year', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 year', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 year', at => '2026-11-22+00');
 SELECT * FROM pg_temp.partitions('event');
 SELECT count(*) AS holes
 FROM (SELECT pg_get_expr(relpartbound, c.oid) AS bound FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid WHERE inhparent = 'event'::regclass) AS a
@@ -123,12 +123,12 @@ DROP TABLE event;
 CREATE TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE event_rest PARTITION OF event DEFAULT;
 INSERT INTO event VALUES (sno_min('2026-12-05'));
-CALL sno_partition_by_time('event', '1 month', '1 month', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 month', at => '2026-11-22+00');
 SELECT count(*) FROM pg_temp.partitions('event');
 BEGIN;
 CREATE TABLE moved AS SELECT * FROM event_rest WHERE id <@ tstzrange('2026-12-01 00:00+00', '2027-01-01 00:00+00');
 DELETE FROM event_rest WHERE id IN (SELECT id FROM moved);
-CALL sno_partition_by_time('event', '1 month', at => '2026-12-01 00:00+00');
+CALL sno_maintain_time_partitions('event', '1 month', at => '2026-12-01 00:00+00');
 INSERT INTO event SELECT * FROM moved;
 DROP TABLE moved;
 COMMIT;
@@ -161,7 +161,7 @@ CREATE UNIQUE INDEX ON event (id, lower(data));
 CREATE TRIGGER stamp BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION stamp();
 CREATE TABLE detail (event sno REFERENCES event);
 CREATE TABLE event_of PARTITION OF event FOR VALUES FROM (MINVALUE) TO (sno_min('2026-11-01+00'));
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-11-22+00');
 -- It is what CREATE TABLE ... PARTITION OF makes.
 SELECT array_agg(relation), what
 FROM unnest('{event_of,event_2026_11}'::regclass[]) AS relation, LATERAL (
@@ -183,27 +183,27 @@ DROP FUNCTION stamp;
 -- Names: quotes, other schemas, long ones, a temporary table, a domain
 CREATE SCHEMA "Odd ""schema""";
 CREATE TABLE "Odd ""schema"""."My 'events' %s" (id sno) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('"Odd ""schema"""."My ''events'' %s"', '1 month', '0', at => '2026-11-22+00');
-CALL sno_partition_by_time('"Odd ""schema"""."My ''events'' %s"', '1 month', '0', '0', at => '2026-12-22+00');
+CALL sno_maintain_time_partitions('"Odd ""schema"""."My ''events'' %s"', '1 month', '0', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('"Odd ""schema"""."My ''events'' %s"', '1 month', '0', '0', at => '2026-12-22+00');
 SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = '"Odd ""schema"""."My ''events'' %s"'::regclass;
 SET client_min_messages = warning;
 DROP SCHEMA "Odd ""schema""" CASCADE;
 RESET client_min_messages;
 SELECT repeat('e', 63) AS long \gset
 CREATE TABLE :long (id sno PRIMARY KEY) PARTITION BY RANGE (id);
-CALL sno_partition_by_time(:'long', '1 month', '1 month', at => '2026-11-22+00');
-CALL sno_partition_by_time(:'long', '1 day', '0', at => '2026-10-31+00');
-CALL sno_partition_by_time(:'long', '1 hour', '0', at => '2026-10-30+00');
+CALL sno_maintain_time_partitions(:'long', '1 month', '1 month', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions(:'long', '1 day', '0', at => '2026-10-31+00');
+CALL sno_maintain_time_partitions(:'long', '1 hour', '0', at => '2026-10-30+00');
 SELECT name, octet_length(name::text) FROM pg_temp.partitions(:'long');
 DROP TABLE :long;
 CREATE TEMP TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-11-22+00');
 SELECT relname, relpersistence, relnamespace = pg_my_temp_schema() AS temp FROM pg_class WHERE relname ~ '^event_\d+_\d+$';
 DROP TABLE pg_temp.event;
 CREATE DOMAIN event_id AS sno CHECK (sno_meta(VALUE) < 8);
 CREATE TABLE event (id event_id PRIMARY KEY) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 month', '1 month', at => '2026-11-22+00');
-CALL sno_partition_by_time('event', '1 month', '1 month', '0', at => '2026-12-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 month', at => '2026-11-22+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 month', '0', at => '2026-12-22+00');
 SELECT * FROM pg_temp.partitions('event');
 DROP TABLE event, event_2026_11;
 DROP DOMAIN event_id;
@@ -216,11 +216,11 @@ CREATE TABLE event_old PARTITION OF event FOR VALUES FROM (MINVALUE) TO (sno_min
 CREATE TABLE event_hashed PARTITION OF event FOR VALUES FROM (sno_min('2026-01-01+00')) TO (sno_min('2026-02-01+00')) PARTITION BY HASH (id);
 CREATE TABLE event_hashed_0 PARTITION OF event_hashed FOR VALUES WITH (MODULUS 1, REMAINDER 0);
 CREATE TABLE event_rest PARTITION OF event DEFAULT;
-CALL sno_partition_by_time('event', '1 month', '3 months', at => '2026-02-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '3 months', at => '2026-02-01+00');
 INSERT INTO event SELECT sno_min(timestamptz '2025-12-15+00' + n * interval '1 month'), n FROM generate_series(0, 5) AS n;
-CALL sno_partition_by_time('event', '1 month', '0', '1 month', at => '2026-01-31 23:59:59.999+00');
-CALL sno_partition_by_time('event', '1 month', '0', '1 month', at => '2026-03-31 00:00+00');
-CALL sno_partition_by_time('event', '1 month', '0', '1 month', at => '2026-04-01 00:00+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '1 month', at => '2026-01-31 23:59:59.999+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '1 month', at => '2026-03-31 00:00+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '1 month', at => '2026-04-01 00:00+00');
 SELECT * FROM pg_temp.partitions('event');
 SELECT count(*), min(n) FROM event;
 SELECT tableoid::regclass, n FROM (SELECT tableoid, n FROM event_old UNION ALL SELECT tableoid, n FROM event_hashed UNION ALL SELECT tableoid, n FROM event_2026_02) AS t ORDER BY n;
@@ -229,8 +229,8 @@ CREATE FOREIGN DATA WRAPPER timed_wrapper;
 CREATE SERVER timed_server FOREIGN DATA WRAPPER timed_wrapper;
 CREATE TABLE remote (id sno) PARTITION BY RANGE (id);
 CREATE FOREIGN TABLE remote_1 PARTITION OF remote FOR VALUES FROM (sno_min('2026-01-01+00')) TO (sno_min('2026-01-15+00')) SERVER timed_server;
-CALL sno_partition_by_time('remote', '1 month', '0', at => '2026-01-01+00');
-CALL sno_partition_by_time('remote', '1 month', '0', '1 month', at => '2026-02-20+00');
+CALL sno_maintain_time_partitions('remote', '1 month', '0', at => '2026-01-01+00');
+CALL sno_maintain_time_partitions('remote', '1 month', '0', '1 month', at => '2026-02-20+00');
 SELECT * FROM pg_temp.partitions('remote');
 SET client_min_messages = warning;
 DROP FOREIGN DATA WRAPPER timed_wrapper CASCADE;
@@ -240,19 +240,19 @@ DROP TABLE remote;
 SELECT message FROM pg_temp.error_of('event', '1 month', '0', at => '2026-02-01+00');
 -- What is never detached: the last one, if it goes up to MAXVALUE, and all if keep is null
 CREATE TABLE event_end PARTITION OF event FOR VALUES FROM (sno_min('2026-06-01+00')) TO (MAXVALUE);
-CALL sno_partition_by_time('event', '1 month', '0', at => '2079-09-07+00');
-CALL sno_partition_by_time('event', '1 month', '0', '0', at => '2079-09-07+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2079-09-07+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '0', at => '2079-09-07+00');
 SELECT * FROM pg_temp.partitions('event');
 DROP TABLE event, event_old, event_hashed, event_2026_02, event_2026_03, event_2026_04, event_2026_05;
 
 -- Rows that foreign keys refer to stay; the rest is done.
 CREATE TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 month', '1 month', at => '2026-01-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '1 month', at => '2026-01-01+00');
 CREATE TABLE detail (event sno REFERENCES event);
 INSERT INTO event VALUES (sno_min('2026-01-07+00'));
 INSERT INTO detail TABLE event;
 \set VERBOSITY terse
-CALL sno_partition_by_time('event', '1 month', '0', '0', at => '2026-03-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '0', at => '2026-03-01+00');
 \set VERBOSITY default
 SELECT * FROM pg_temp.partitions('event');
 SHOW lock_timeout;
@@ -268,16 +268,16 @@ GRANT USAGE, CREATE ON SCHEMA timed TO regress_sno_owner, regress_sno_writer;
 SET ROLE regress_sno_owner;
 CREATE TABLE event (id sno PRIMARY KEY) PARTITION BY RANGE (id);
 GRANT ALL ON event TO regress_sno_writer;
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-01-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-01-01+00');
 RESET ROLE;
 SET ROLE regress_sno_writer;
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-01-01+00');
-CALL sno_partition_by_time('event', '1 month', '0', '0', at => '2027-01-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-01-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', '0', at => '2027-01-01+00');
 RESET ROLE;
 SET ROLE regress_sno_member;
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-02-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-02-01+00');
 RESET ROLE;
-CALL sno_partition_by_time('event', '1 month', '0', at => '2026-03-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-03-01+00');
 SELECT name, relowner::regrole FROM pg_temp.partitions('event') JOIN pg_class ON relname = name ORDER BY 1;
 -- Objects of others in the search path are not used.
 CREATE SCHEMA traps;
@@ -288,7 +288,7 @@ CREATE FUNCTION traps.isfinite(interval) RETURNS boolean LANGUAGE sql AS 'SELECT
 CREATE TABLE traps.pg_class (oid oid, relname name);
 CREATE TABLE traps.event (id sno) PARTITION BY RANGE (id);
 SET search_path = traps, pg_catalog, public;
-CALL sno_partition_by_time('timed.event', '1 month', '0', at => '2026-05-01+00');
+CALL sno_maintain_time_partitions('timed.event', '1 month', '0', at => '2026-05-01+00');
 SET search_path = timed, public;
 SELECT count(*) FROM pg_temp.partitions('event');
 SET client_min_messages = warning;
@@ -302,7 +302,7 @@ DROP ROLE regress_sno_owner, regress_sno_member, regress_sno_writer;
 -- 100 monthly partitions: how many a query reads
 --
 CREATE TABLE event (id sno PRIMARY KEY, n integer) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 month', '99 months', at => '2026-01-01+00');
+CALL sno_maintain_time_partitions('event', '1 month', '99 months', at => '2026-01-01+00');
 INSERT INTO event SELECT sno_min(timestamptz '2026-01-06+00' + n * interval '1 month' + hour * interval '1 hour'), n
 FROM generate_series(0, 99) AS n, generate_series(0, 99) AS hour;
 ANALYZE event;

@@ -11,7 +11,7 @@ CREATE EXTENSION sno_registry;
 -- Without a registry
 SELECT * FROM sno_registry_renew(1, 0, 2, 'a', 1, 1, 1);
 SELECT sno_registry_vouch();
-SELECT sno_registry_lost();
+SELECT sno_registry_report_loss();
 SELECT sno_registry_move();
 
 -- Settings
@@ -196,7 +196,7 @@ SELECT pg_temp.ask(1, 0, 11, 1000, 8);
 SELECT pg_temp.ask(1, 11, 12, 1001, 8, later => 3);
 SELECT era, part, closed FROM sno_registry.settings;
 BEGIN;
-SELECT sno_registry_lost();
+SELECT sno_registry_report_loss();
 SELECT pg_temp.ask(1, 12, 13, 1002, 8, later => 3) AS "a loss all the same";
 SELECT pg_temp.ask(2, 0, 21, 1003, 8, later => 3) AS "all is closed";
 SELECT sno_registry.trust(sno_registry.timeline(), 1003);
@@ -239,7 +239,7 @@ SELECT pg_temp.begin_test('lost');
 UPDATE sno_registry.settings SET longest = '1 hour';
 SELECT sno_registry.unit_of(clock_timestamp()) AS present \gset
 SELECT status, first, last FROM sno_registry_renew(1, 0, 11, 'n', :present, :present + 1000000, 2);
-SELECT sno_registry_lost();
+SELECT sno_registry_report_loss();
 SELECT era, part, closed[1] >= :present + 1800000, closed[2:4] FROM sno_registry.settings;
 SELECT status, first, last FROM sno_registry_renew(1, 11, 12, 'n', :present, :present + 1000000, 2);
 SELECT status, first, last FROM sno_registry_renew(2, 0, 21, 'n', :present, :present + 1000000, 2);
@@ -251,7 +251,7 @@ UPDATE sno_registry.settings SET home = '1/2/3';
 \set VERBOSITY sqlstate
 SELECT * FROM sno_registry_renew(2, 21, 22, 'n', :present, :present + 1000000, 2);
 SELECT sno_registry_vouch();
-SELECT sno_registry_lost();
+SELECT sno_registry_report_loss();
 \set VERBOSITY default
 SELECT * FROM sno_registry.answer(2, 21, 22, 'n', 1, 1, 1, 1, 1, '4/5/6');
 SELECT sno_registry_move();
@@ -319,7 +319,7 @@ SELECT * FROM sno_registry.settings;
 SELECT sno_registry.home();
 SELECT sno_registry_create(1, 2);
 SELECT sno_registry_vouch();
-SELECT sno_registry_lost();
+SELECT sno_registry_report_loss();
 SELECT sno_registry_move();
 RESET ROLE;
 SELECT oid::regprocedure FROM pg_proc

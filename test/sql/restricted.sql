@@ -24,10 +24,10 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 CREATE FUNCTION outcomes(OUT call text, OUT outcome text) RETURNS SETOF record LANGUAGE sql AS $$
     SELECT call, outcome(call) FROM unnest(ARRAY['sno_generate(1, ''invoices'')', 'sno_generate_many(2, 1, ''invoices'')',
-        'sno_flake(''numbers'')', 'sno_flake(''posts'')', 'sno_generate(1, ''free'')']) AS call
+        'sno_flake_generate(''numbers'')', 'sno_flake_generate(''posts'')', 'sno_generate(1, ''free'')']) AS call
 $$;
 SELECT sno_create_generator('invoices', 100), sno_create_generator('free', 101),
-    sno_create_flake('numbers', 'counter'), sno_create_flake('posts', 'snowflake', 1);
+    sno_flake_create_generator('numbers', 'counter'), sno_flake_create_generator('posts', 'snowflake', 1);
 
 -- Everybody uses a new one.
 SET SESSION AUTHORIZATION regress_sno_guest;
@@ -53,21 +53,21 @@ SELECT * FROM outcomes();
 SET SESSION AUTHORIZATION regress_sno_guest;
 SELECT * FROM outcomes();
 SELECT sno_generate(1, 'invoices');
-SELECT sno_flake('numbers');
+SELECT sno_flake_generate('numbers');
 
 -- The right is that of the current user, whoever used the generator before in the session,
 -- and in the same statement.
 RESET SESSION AUTHORIZATION;
 SET ROLE regress_sno_clerk;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 SET ROLE regress_sno_owner;
-CREATE FUNCTION next_number() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER AS 'SELECT sno_flake(''numbers'')';
+CREATE FUNCTION next_number() RETURNS bigint LANGUAGE sql VOLATILE SECURITY DEFINER AS 'SELECT sno_flake_generate(''numbers'')';
 SET ROLE regress_sno_guest;
 SELECT next_number() IS NOT NULL AS issued;
-SELECT CASE n WHEN 3 THEN sno_flake('numbers') ELSE next_number() END IS NOT NULL AS issued FROM generate_series(1, 3) AS n;
-PREPARE next AS SELECT sno_flake('numbers') IS NOT NULL AS issued;
+SELECT CASE n WHEN 3 THEN sno_flake_generate('numbers') ELSE next_number() END IS NOT NULL AS issued FROM generate_series(1, 3) AS n;
+PREPARE next AS SELECT sno_flake_generate('numbers') IS NOT NULL AS issued;
 SET ROLE regress_sno_clerk;
 EXECUTE next;
 SET ROLE regress_sno_guest;
@@ -75,52 +75,52 @@ EXECUTE next;
 
 -- It holds for what reads and changes the state, too, if others may call that.
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION sno_take_snapshot(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) TO regress_sno_guest, regress_sno_clerk;
-SELECT sno_take_snapshot('invoices') AS snapshot \gset
+GRANT EXECUTE ON FUNCTION sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) TO regress_sno_guest, regress_sno_clerk;
+SELECT sno_snapshot_generator('invoices') AS snapshot \gset
 SET ROLE regress_sno_guest;
-SELECT outcome(call) FROM unnest(ARRAY['sno_take_snapshot(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
+SELECT outcome(call) FROM unnest(ARRAY['sno_snapshot_generator(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
     format('sno_restore_generator(''invoices'', %L)', :'snapshot')]) AS call;
 SET ROLE regress_sno_clerk;
-SELECT outcome(call) FROM unnest(ARRAY['sno_take_snapshot(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
+SELECT outcome(call) FROM unnest(ARRAY['sno_snapshot_generator(''invoices'')', 'sno_flake_advance(''numbers'', 5)',
     format('sno_restore_generator(''invoices'', %L)', :'snapshot')]) AS call;
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION sno_take_snapshot(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) FROM regress_sno_guest, regress_sno_clerk;
+REVOKE EXECUTE ON FUNCTION sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) FROM regress_sno_guest, regress_sno_clerk;
 
 -- A session that has used it notices what changes: a membership,
 SET ROLE regress_sno_clerk;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 REVOKE regress_sno_billing FROM regress_sno_clerk;
 SET ROLE regress_sno_clerk;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 GRANT regress_sno_billing TO regress_sno_guest;
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 
 -- the name of the role,
 RESET ROLE;
 ALTER ROLE regress_sno_billing RENAME TO regress_sno_renamed;
 SET ROLE regress_sno_guest;
-SELECT sno_flake('numbers');
+SELECT sno_flake_generate('numbers');
 SET ROLE regress_sno_owner;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 ALTER ROLE regress_sno_renamed RENAME TO regress_sno_billing;
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 
 -- the owner of the database,
 RESET ROLE;
 REVOKE regress_sno_billing FROM regress_sno_guest;
 SET ROLE regress_sno_owner;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_guest;
 SET ROLE regress_sno_owner;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_owner;
 
@@ -129,14 +129,14 @@ SET ROLE regress_sno_owner;
 BEGIN;
 SELECT sno_restrict_generator('numbers');
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 ROLLBACK;
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 SET ROLE regress_sno_owner;
 SELECT sno_restrict_generator('numbers');
 SET ROLE regress_sno_guest;
-SELECT outcome('sno_flake(''numbers'')');
+SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 DROP ROLE regress_sno_billing;
 SET ROLE regress_sno_guest;

@@ -70,7 +70,7 @@ DROP EXTENSION sno CASCADE;
 DO $$BEGIN SET LOCAL standard_conforming_strings = off; EXCEPTION WHEN OTHERS THEN END$$;
 CREATE EXTENSION sno;
 CREATE TABLE event (id uuid) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 day', '0', at => '2026-01-01');
+CALL sno_maintain_time_partitions('event', '1 day', '0', at => '2026-01-01');
 SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass;
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'ambiguous', '2020-01-01 00:00:00Z', 1, 41, 10, 12, false, 'aab');
 ROLLBACK;

@@ -17,7 +17,7 @@ CREATE DATABASE regress_sno_status;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE EXTENSION sno;
-SELECT sno_generators_reset();
+SELECT sno_reset_statistics();
 
 -- A session is shown from its first id on.
 CREATE VIEW mine AS SELECT * FROM sno_generators() WHERE pid = pg_backend_pid();
@@ -42,7 +42,7 @@ BEGIN
     END LOOP;
 END
 $$;
-SELECT sno_generators_reset();
+SELECT sno_reset_statistics();
 SELECT issued, exhausted, waits, longest_wait FROM mine;
 SELECT count(sno_generate()) FROM generate_series(1, 7);
 SELECT issued, exhausted, waits, longest_wait FROM mine;
@@ -93,15 +93,15 @@ SELECT bool_and(ok) FROM sno_check();
 COMMIT;
 
 -- Generators of layouts have nodes, and no partition.
-SELECT sno_create_flake('snowflake', 'snowflake', 5, 2), sno_create_flake('randflake', 'randflake', 7),
-    sno_create_flake('counter', 'counter'), sno_create_flake('objectid', 'objectid', 8);
+SELECT sno_flake_create_generator('snowflake', 'snowflake', 5, 2), sno_flake_create_generator('randflake', 'randflake', 7),
+    sno_flake_create_generator('counter', 'counter'), sno_flake_create_generator('objectid', 'objectid', 8);
 CREATE VIEW of_layouts AS
 SELECT name, partition, layout, node_first, node_last, sequence_min, sequence_max, unit_issued + unit_spare AS size,
     wall_hi IS NOT NULL AND wall_safe IS NOT NULL AND lease_until IS NOT NULL AS times, issued
 FROM sno_generators() WHERE node_first IS NOT NULL ORDER BY name;
 SELECT * FROM of_layouts;
-SELECT count(sno_flake('snowflake')), count(sno_flake('randflake')), count(sno_flake('counter')),
-    count(sno_flake_bytea('objectid'))
+SELECT count(sno_flake_generate('snowflake')), count(sno_flake_generate('randflake')), count(sno_flake_generate('counter')),
+    count(sno_flake_generate_bytea('objectid'))
 FROM generate_series(1, 10);
 SELECT * FROM of_layouts;
 SELECT sequence, unit_issued, unit_spare, wall_hi, wall_safe, lease_until FROM sno_generators() WHERE name = 'counter';
@@ -114,7 +114,7 @@ DECLARE
     same integer := 0;
 BEGIN
     FOR i IN 1 .. 20000 LOOP
-        PERFORM sno_flake('snowflake');
+        PERFORM sno_flake_generate('snowflake');
         SELECT *, clock_timestamp() AS now INTO g FROM sno_generators() WHERE name = 'snowflake';
         ASSERT g.unit_issued + g.unit_spare = 4 * 2 * 2048;
         ASSERT g.sequence = g.unit_issued;
@@ -131,13 +131,13 @@ $$;
 
 -- Which layout ends first, and does it within a year?
 SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
-SELECT sno_create_flake('simple', 'simpleflake');
+SELECT sno_flake_create_generator('simple', 'simpleflake');
 SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
 INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
 SELECT 100 + n, 'short ' || n, date_trunc('day', now()), 3600000, n, 8 FROM generate_series(13, 14) AS n;
-SELECT sno_create_flake('more than a year', 'short 14');
+SELECT sno_flake_create_generator('more than a year', 'short 14');
 SELECT ok, hint FROM sno_check() WHERE item = 'layouts';
-SELECT sno_create_flake('less than a year', 'short 13');
+SELECT sno_flake_create_generator('less than a year', 'short 13');
 SELECT ok, detail = format('Generators of layouts: 7. The first one to end is "less than a year", of layout "short 13", at %s.',
         date_trunc('day', now()) + 8192 * interval '1 hour' - interval '1 ms') AS detail, hint
 FROM sno_check() WHERE item = 'layouts';
@@ -182,15 +182,15 @@ SELECT ok FROM sno_check() WHERE item = 'holders';
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT count(*) FROM sno_generators();
 SELECT count(*) FROM sno_check();
-SELECT sno_generators_reset();
+SELECT sno_reset_statistics();
 SET SESSION AUTHORIZATION regress_sno_monitor;
 SELECT count(*) > 0 AS shown FROM sno_generators();
 SELECT bool_and(ok) FROM sno_check();
-SELECT sno_generators_reset();
+SELECT sno_reset_statistics();
 RESET SESSION AUTHORIZATION;
-GRANT EXECUTE ON FUNCTION sno_generators_reset() TO regress_sno_monitor;
+GRANT EXECUTE ON FUNCTION sno_reset_statistics() TO regress_sno_monitor;
 SET SESSION AUTHORIZATION regress_sno_monitor;
-SELECT sno_generators_reset();
+SELECT sno_reset_statistics();
 RESET SESSION AUTHORIZATION;
 
 \c :db

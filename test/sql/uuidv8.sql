@@ -87,23 +87,23 @@ DROP TABLE document, shift;
 
 -- Partitions by time
 CREATE TABLE event (id uuid PRIMARY KEY DEFAULT sno_generate_uuidv8()) PARTITION BY RANGE (id);
-CALL sno_partition_by_time('event', '1 month', at => '2026-11-15');
+CALL sno_maintain_time_partitions('event', '1 month', at => '2026-11-15');
 SELECT inhrelid::regclass, pg_get_expr(relpartbound, inhrelid)
 FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = 'event'::regclass ORDER BY 1;
 INSERT INTO event SELECT sno_to_uuidv8(sno_make('2026-12-24', 1, 2, 3));
 SELECT tableoid::regclass FROM event;
 EXPLAIN (COSTS OFF) SELECT * FROM event WHERE sno_during(id, '[2026-12-01 00:00+00, 2027-01-01 00:00+00)');
-CALL sno_partition_by_time('event', '1 month', keep => '1 month', at => '2027-02-15');
+CALL sno_maintain_time_partitions('event', '1 month', keep => '1 month', at => '2027-02-15');
 SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'event'::regclass ORDER BY 1;
 -- Partitions that begin or end at another uuid
 CREATE TABLE event_old PARTITION OF event FOR VALUES FROM (MINVALUE) TO ('20000000-0000-4000-8000-000000000000');
 CREATE TABLE event_late PARTITION OF event FOR VALUES FROM ('44000000-0000-4000-8000-000000000000') TO ('44000001-0000-4000-8000-000000000000');
-CALL sno_partition_by_time('event', '1 day', '0', at => '2029-01-01');
+CALL sno_maintain_time_partitions('event', '1 day', '0', at => '2029-01-01');
 SELECT sno_timestamp(sno_from_uuidv8('44000000-0000-8000-8000-000000000000'));
-CALL sno_partition_by_time('event', '1 day', '0', at => '2028-07-05');
+CALL sno_maintain_time_partitions('event', '1 day', '0', at => '2028-07-05');
 SELECT inhrelid::regclass, pg_get_expr(relpartbound, inhrelid)
 FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = 'event'::regclass AND inhrelid::regclass::text ~ '2028_07|event_late' ORDER BY 2;
 DROP TABLE event, event_2026_11, event_2026_12;
 CREATE TABLE event (id uuid, name text) PARTITION BY RANGE (id, name);
-CALL sno_partition_by_time('event', '1 month');
+CALL sno_maintain_time_partitions('event', '1 month');
 DROP TABLE event;

@@ -393,14 +393,14 @@ INSERT INTO own VALUES (sno_generate());
 INSERT INTO own VALUES (:'id');
 SELECT * FROM sno_watermark_holders();
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_watermark_reset();
+SELECT sno_reset_watermark();
 \echo :LAST_ERROR_SQLSTATE
 SET SESSION AUTHORIZATION regress_sno_monitor;
 SELECT count(*) FROM sno_watermark_holders();
-SELECT sno_watermark_reset();
+SELECT sno_reset_watermark();
 SET SESSION AUTHORIZATION regress_sno_owner;
 SELECT count(*) FROM sno_watermark_holders();
-SELECT sno_watermark_reset();
+SELECT sno_reset_watermark();
 SELECT sno_watermark() IS NOT NULL;
 RESET SESSION AUTHORIZATION;
 -- A reset leaves no row behind that is of no use.
@@ -409,7 +409,7 @@ SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1;
 BEGIN;
 SELECT sno_generate() AS id \gset
 SELECT pg_sleep(0.005);
-SELECT sno_watermark_reset();
+SELECT sno_reset_watermark();
 SELECT sno_watermark() <= :'id' AS held;
 COMMIT;
 

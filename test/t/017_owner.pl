@@ -22,12 +22,12 @@ $node->start;
 my @of_everybody = (
 	'sno_generate()',       q{sno_generate(0, 'shared')},
 	'sno_generate_many(1)', q{sno_generate_many(1, 0, 'shared')},
-	'sno_take_snapshot()');
+	'sno_snapshot_generator()');
 my @of_owner = (
 	'sno_generate_at(now())',
 	'sno_reseed()',
 	q{sno_create_generator('more', 1)},
-	q{sno_take_snapshot('more')},
+	q{sno_snapshot_generator('more')},
 	q{sno_restore_generator('more', '{"partition": [0, 1]}')},
 	q{sno_restrict_generator('more')},
 	q{sno_drop_generator('more')},

@@ -146,20 +146,20 @@ check_clean('installed', 'CREATE EXTENSION');
 
 my $use_sno = q{
 	SELECT planted.sno_create_generator('shared'::pg_catalog.text, 1), planted.sno_create_generator('other'::pg_catalog.text, 2);
-	SELECT planted.sno_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
+	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
 	INSERT INTO sno_catalog.sno_layout VALUES (100, 'own', '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789');
-	SELECT planted.sno_create_flake('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
+	SELECT planted.sno_flake_create_generator('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
 	SELECT planted.sno_restrict_generator('other'::pg_catalog.text, 'mallory'::pg_catalog.name);
 	SELECT planted.sno_drop_generator('other'::pg_catalog.text);
-	SELECT planted.sno_flake('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
+	SELECT planted.sno_flake_generate('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
 	INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user');
 	CREATE TABLE public.item (id planted.sno DEFAULT planted.sno_generate(1), n integer) PARTITION BY RANGE (id);
-	CALL planted.sno_partition_by_time('public.item'::pg_catalog.regclass, interval '1 day', interval '3 days', interval '1 day');
+	CALL planted.sno_maintain_time_partitions('public.item'::pg_catalog.regclass, interval '1 day', interval '3 days', interval '1 day');
 	INSERT INTO public.item (n) VALUES (1), (2);
 	SELECT planted.min(id), planted.max(id), pg_catalog.count(DISTINCT id) FROM public.item;
 	SELECT planted.sno_prefixed(id), planted.sno_date_bin(interval '1 day', id, TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.item;
 	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT planted.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
-	CALL planted.sno_partition_by_time('public.by_uuid'::pg_catalog.regclass, interval '1 month');
+	CALL planted.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
 	INSERT INTO public.by_uuid DEFAULT VALUES;
 	SELECT * FROM planted.sno_generators();
 	SELECT * FROM planted.sno_check();
@@ -172,7 +172,7 @@ my $use_registry = q{
 	SELECT planted.sno_registry_create(1024, 65535, 64, interval '25 hours', false, TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00Z');
 	SELECT sno_registry.unit_of(pg_catalog.now()) AS now \gset
 	SELECT planted.sno_registry_renew(11::bigint, 0::bigint, 12::bigint, 'node'::pg_catalog.text, :now::bigint, :now::bigint, 1);
-	SELECT planted.sno_registry_vouch(), planted.sno_registry_lost();
+	SELECT planted.sno_registry_vouch(), planted.sno_registry_report_loss();
 	SELECT * FROM sno_registry.blocks;
 	DO 'BEGIN PERFORM planted.sno_registry_move(); EXCEPTION WHEN object_not_in_prerequisite_state THEN NULL; END';
 	VACUUM ANALYZE sno_registry.settings, sno_registry.holder, sno_registry.block};

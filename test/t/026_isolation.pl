@@ -56,7 +56,7 @@ $mallory->query_safe(
 	"SELECT count(sno_create_generator('g' || i, i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
 $mallory->query_safe(
-	"SELECT count(sno_take_snapshot('g' || i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
+	"SELECT count(sno_snapshot_generator('g' || i)) FROM generate_series(0, 99) AS i WHERE i <> 70"
 );
 $mallory->query_safe('ROLLBACK');
 is(try_all('alice'), '', 'definitions that are rolled back: alice generates');

@@ -23,14 +23,14 @@ $node->safe_psql(
 	'postgres', qq{
 CREATE EXTENSION sno;
 CREATE FUNCTION take_callbacks(integer) RETURNS void LANGUAGE c AS '$other';
-SELECT sno_create_generator('named', 1), sno_create_flake('flake', 'snowflake', 1);
+SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1);
 INSERT INTO sno_catalog.sno_prefix VALUES (7, 'user')});
-my $keys = $node->psql('postgres', q{SELECT sno_create_key('key'); SELECT sno_seal(sno_zero(), 'key')}) == 0;
+my $keys = $node->psql('postgres', q{SELECT sno_seal_create_key('key'); SELECT sno_seal(sno_zero(), 'key')}) == 0;
 
 # PostgreSQL itself takes some, the first when it is asked for this.
 my $own = 'SELECT pg_filenode_relation(0, 1259)';
 my $all = q{SELECT sno_generate() IS NOT NULL, sno_generate(7, 'named') IS NOT NULL,
-	sno_flake('flake') IS NOT NULL, sno_prefixed(sno_generate(7)) IS NOT NULL}
+	sno_flake_generate('flake') IS NOT NULL, sno_prefixed(sno_generate(7)) IS NOT NULL}
   . ($keys ? q{, sno_seal(sno_generate(), 'key') IS NOT NULL} : '');
 
 # How many can others take before a session that does all this ends?

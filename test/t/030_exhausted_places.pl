@@ -56,7 +56,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
 SELECT sno_create_generator('named', 1), sno_create_generator('other', 2),
-	sno_create_flake('flake', 'snowflake', 1), sno_create_flake('count', 'counter');
+	sno_flake_create_generator('flake', 'snowflake', 1), sno_flake_create_generator('count', 'counter');
 CREATE TABLE feed (id sno DEFAULT sno_generate());
 CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON feed
 	FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
@@ -89,8 +89,8 @@ sub next_place
 
 my $all_kinds = q{SELECT sno_generate();
 SELECT sno_generate(1, 'named');
-SELECT 'flake ' || sno_flake('flake');
-SELECT 'count ' || sno_flake('count');
+SELECT 'flake ' || sno_flake_generate('flake');
+SELECT 'count ' || sno_flake_generate('count');
 };
 my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE pid = pg_backend_pid()) = 0;
 SELECT count(*) FROM sno_check();
@@ -207,13 +207,13 @@ foreach my $resource (grep { $_ ne 'disk' } sort keys %resources)
 		'named', $resource,
 		"SELECT sno_generate(1, 'other')",
 		check => "SELECT sno_generate(1, 'other')");
-	try_places('loan', $resource, q{SELECT FROM sno_lease('5 s')});
-	try_places('flake', $resource, "SELECT 'flake ' || sno_flake('flake')");
+	try_places('loan', $resource, q{SELECT FROM sno_borrow_partition('5 s')});
+	try_places('flake', $resource, "SELECT 'flake ' || sno_flake_generate('flake')");
 	try_places('guard, and prepared', $resource,
 		q{BEGIN; INSERT INTO feed DEFAULT VALUES RETURNING id; PREPARE TRANSACTION 'p'; ROLLBACK PREPARED 'p'});
 	try_places(
 		'a savepoint', $resource,
-		q{BEGIN; SAVEPOINT s; SELECT sno_watermark(), sno_lease('5 s'); ROLLBACK TO s; SELECT sno_generate(); COMMIT}
+		q{BEGIN; SAVEPOINT s; SELECT sno_watermark(), sno_borrow_partition('5 s'); ROLLBACK TO s; SELECT sno_generate(); COMMIT}
 	);
 	try_places(
 		'a generator that was dropped',
@@ -235,7 +235,7 @@ try_places(
 
 # What ends a transaction, and a session that used no named generator, asks for nothing.
 my $everything = q{BEGIN;
-SELECT sno_create_generator('new'), sno_create_flake('newer', 'snowflake', 9);
+SELECT sno_create_generator('new'), sno_flake_create_generator('newer', 'snowflake', 9);
 INSERT INTO sno_catalog.sno_layout
 	SELECT 1000, 'ours', epoch + '1 s', unit, time_bits, node_bits, sequence_bits, node_last
 	FROM sno_catalog.sno_layout WHERE name = 'snowflake';

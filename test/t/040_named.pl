@@ -51,7 +51,7 @@ sub snapshot
 	@snapshot{qw(drifts wall_hi wall_safe sequence)} = split /\|/,
 	  ($server // $node)
 	  ->safe_psql('postgres',
-		"SELECT $keys FROM sno_take_snapshot('$name') AS s");
+		"SELECT $keys FROM sno_snapshot_generator('$name') AS s");
 	return \%snapshot;
 }
 

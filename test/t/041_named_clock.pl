@@ -79,7 +79,7 @@ sub drifts
 {
 	my ($name) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT sno_take_snapshot('$name')->'drifts'");
+		"SELECT sno_snapshot_generator('$name')->'drifts'");
 }
 
 #

@@ -69,7 +69,7 @@ END \$\$}) foreach @sessions;
 		close_session($session);
 	}
 	is( $node->safe_psql(
-			'postgres', "SELECT sno_take_snapshot('$name')->'drifts'"),
+			'postgres', "SELECT sno_snapshot_generator('$name')->'drifts'"),
 		0,
 		"$name: with a steady clock there is no drift");
 	return @counts;

@@ -98,7 +98,7 @@ $locker->query_safe('ROLLBACK');
 
 # Snapshots wait for a lock on the table for a limited time.
 $locker->query_safe('BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
-foreach my $call (q{sno_take_snapshot('g')},
+foreach my $call (q{sno_snapshot_generator('g')},
 	q{sno_restore_generator('g', '{"partition": [0, 1], "sequenceMax": 65535}')}
   )
 {

@@ -67,7 +67,7 @@ queue_lock();
 foreach my $call (
 	q{sno_generate(0, 'g')},
 	q{sno_generate_many(1, 0, 'g')},
-	q{sno_take_snapshot('g')},
+	q{sno_snapshot_generator('g')},
 	q{sno_restore_generator('g', '{"partition": [0, 1]}')})
 {
 	my $session = open_session($node, 'postgres', @hasty);

@@ -40,7 +40,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'minutes', '2020-01-01Z', 60000, 30, 10, 20, false, NULL);
-SELECT sno_create_flake('m' || n, 'minutes', n) FROM generate_series(0, 13) AS n;
+SELECT sno_flake_create_generator('m' || n, 'minutes', n) FROM generate_series(0, 13) AS n;
 CREATE TABLE flake (id bigint, at serial);
 CREATE TABLE id (id sno, at serial)});
 
@@ -50,7 +50,7 @@ sub flakes
 	my ($what, @names) = @_;
 	my @errors = map {
 		($node->psql(
-				'postgres', "INSERT INTO flake SELECT sno_flake('$_')"))[2]
+				'postgres', "INSERT INTO flake SELECT sno_flake_generate('$_')"))[2]
 	} @names;
 	is(join("\n", grep { $_ ne '' } @errors), '', $what);
 	return;
@@ -80,8 +80,8 @@ flakes('they do after that', @others);
 set_clock(0);
 $node->safe_psql(
 	'postgres', qq{
-SELECT sno_create_flake('s' || n, 'snowflake', n) FROM generate_series(1, 30) AS n;
-SELECT sno_flake('s1'), sno_flake('s30');
+SELECT sno_flake_create_generator('s' || n, 'snowflake', n) FROM generate_series(1, 30) AS n;
+SELECT sno_flake_generate('s1'), sno_flake_generate('s30');
 SELECT sno_flake_advance(name, sno_flake_make(to_timestamp($noon + 1800), 1, 0, 'snowflake'))
 FROM (VALUES ('s1'), ('s30')) AS v (name)});
 flakes('generators that are far ahead are not in the way of others',

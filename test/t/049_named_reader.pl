@@ -28,7 +28,7 @@ $node->safe_psql(
 	BEGIN
 		LOOP
 			IF pg_backend_pid() = leader THEN
-				PERFORM sno_flake('slow');
+				PERFORM sno_flake_generate('slow');
 			ELSE
 				RAISE NOTICE '%', repeat('x', 7000);
 				PERFORM pg_sleep(0.003);
@@ -36,7 +36,7 @@ $node->safe_psql(
 		END LOOP;
 	END $$;
 });
-$node->safe_psql('postgres', q{SELECT sno_create_flake('slow', 'slow', 0)});
+$node->safe_psql('postgres', q{SELECT sno_flake_create_generator('slow', 'slow', 0)});
 
 # The worker's notices come while the leader waits for an id.
 my $loud = q{
@@ -45,7 +45,7 @@ my $loud = q{
 	SET parallel_tuple_cost = 0;
 	SET min_parallel_table_scan_size = 0;
 	SET max_parallel_workers_per_gather = 1;
-	SELECT sno_flake('slow'), pg_backend_pid() AS pid \gset
+	SELECT sno_flake_generate('slow'), pg_backend_pid() AS pid \gset
 	SELECT count(*) FROM page WHERE loud(:pid);
 };
 pipe(my $unread, my $notices) or die "could not make a pipe: $!";
@@ -66,7 +66,7 @@ $node->poll_query_until(
 
 # The waits of the loud session don't last as long as this.
 my ($result, $stdout, $stderr) = $node->psql('postgres',
-	q{SET sno.max_wait = '20s'; SELECT count(sno_flake('slow')) FROM generate_series(1, 5)});
+	q{SET sno.max_wait = '20s'; SELECT count(sno_flake_generate('slow')) FROM generate_series(1, 5)});
 is($stderr, '', 'no error');
 is($stdout, '5', 'another session gets ids');
 is( $node->safe_psql(

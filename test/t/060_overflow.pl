@@ -388,7 +388,7 @@ is(scalar @refusals, 1, 'a missing slot for a worker is logged once');
 is( $node->safe_psql(
 		'postgres',
 		"SELECT ok, hint FROM sno_check() WHERE item = 'notifications'"),
-	'f|Increase "max_worker_processes". sno_generators_reset() forgets the refusals.',
+	'f|Increase "max_worker_processes". sno_reset_statistics() forgets the refusals.',
 	'sno_check() tells of the missing slot for a worker');
 close_session($_) foreach $listener, $owner;
 

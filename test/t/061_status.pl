@@ -76,7 +76,7 @@ is( $sessions[0]->query_safe(
 	't',
 	'exhausted units are counted');
 
-$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+$node->safe_psql('postgres', 'SELECT sno_reset_statistics()');
 is(show('sum(issued), sum(exhausted), sum(waits)', 'true'),
 	'0|0|0', 'a reset clears the counters of all sessions');
 $sessions[1]->query_safe('SELECT sno_generate() FROM generate_series(1, 5)');
@@ -138,7 +138,7 @@ $node->append_conf('postgresql.conf',
 $node->restart;
 my $session = open_session($node, 'postgres');
 $session->query_safe(
-	"SELECT sno_generate(), sno_create_flake('flake', 'snowflake', 7), sno_flake('flake')"
+	"SELECT sno_generate(), sno_flake_create_generator('flake', 'snowflake', 7), sno_flake_generate('flake')"
 );
 is( check_of('leases'),
 	't|Leases can be written, and no renewal has failed.',
@@ -150,7 +150,7 @@ $node->reload;
 wait_until(
 	'an early renewal of a generator of a layout fails',
 	sub {
-		$session->query_safe("SELECT sno_flake('flake')");
+		$session->query_safe("SELECT sno_flake_generate('flake')");
 		slurp_file($node->logfile) =~
 		  /LOG:  could not renew the lease of layout 1 yet/;
 	});
@@ -180,7 +180,7 @@ like(
 		'other', "SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
 	qr/^f\|A lease could not be renewed early, last at .*, that of partition 1\d\d\d in database "postgres"\.$/,
 	'sno_check() of another database does not tell the cause');
-$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+$node->safe_psql('postgres', 'SELECT sno_reset_statistics()');
 like(check_of('leases'), qr/^t\|/,
 	'after a reset, sno_check() has forgotten the failed renewal');
 

@@ -89,7 +89,7 @@ is( $node->safe_psql(
 	"$name|7",
 	'notifications have the name and the partition of the generator');
 
-$node->safe_psql('postgres', 'SELECT sno_generators_reset()');
+$node->safe_psql('postgres', 'SELECT sno_reset_statistics()');
 is(show('issued, exhausted, waits, longest_wait'),
 	'0|0|0|00:00:00', 'a reset clears the counters of the generator');
 $sessions[0]->query_safe("SELECT $call FROM generate_series(1, 5)");
@@ -100,9 +100,9 @@ $node->safe_psql(
 	'postgres', q{
 INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
 VALUES (100, 'slow', '2020-01-01', 100, 40, 3);
-SELECT sno_create_flake('slow', 'slow')});
+SELECT sno_flake_create_generator('slow', 'slow')});
 my $slow = open_session($node, 'postgres');
-$slow->query_safe("SELECT sno_flake('slow') FROM generate_series(1, 12)");
+$slow->query_safe("SELECT sno_flake_generate('slow') FROM generate_series(1, 12)");
 $heard = '';
 wait_until('its waits are over',
 	sub { ($heard .= $listener->query_safe('SELECT 1')) =~ /"slow", .*"count": 0/ });

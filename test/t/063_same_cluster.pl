@@ -31,8 +31,8 @@ $clock->start_server($node);
 
 my %call = (
 	named   => q{sno_generate(1, 'named')},
-	flake   => q{sno_flake('flake')},
-	counter => q{sno_flake('counter')},
+	flake   => q{sno_flake_generate('flake')},
+	counter => q{sno_flake_generate('counter')},
 	session => 'sno_generate(1)');
 
 # The moment of ids that the original issues after it was copied.  The clock stands still.
@@ -71,8 +71,8 @@ sub replace
 	$node->safe_psql(
 		'app', q{
 CREATE EXTENSION sno;
-SELECT sno_create_generator('named', 1), sno_create_flake('flake', 'snowflake', 1),
-	sno_create_flake('counter', 'counter');
+SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1),
+	sno_flake_create_generator('counter', 'counter');
 CREATE TABLE outbox (id sno PRIMARY KEY DEFAULT sno_generate(), message text);
 INSERT INTO outbox (message) VALUES ('first')});
 	issue('app');
@@ -205,13 +205,13 @@ foreach my $how (sort keys %copy)
 	$node->safe_psql(
 		'app', q{
 CREATE EXTENSION sno;
-SELECT sno_create_generator('named', 1), sno_create_flake('counter', 'counter')});
+SELECT sno_create_generator('named', 1), sno_flake_create_generator('counter', 'counter')});
 	my $file = $node->data_dir . '/base/'
 	  . $node->safe_psql('app',
 		'SELECT oid FROM pg_database WHERE datname = current_database()')
 	  . '/PG_VERSION';
 	my $both =
-	  q{SELECT sno_tick_tock(sno_generate(1, 'named')) || ' ' || sno_flake('counter')};
+	  q{SELECT sno_tick_tock(sno_generate(1, 'named')) || ' ' || sno_flake_generate('counter')};
 	my @session = (open_session($node, 'app'));
 	is($session[0]->query_safe($both), 'false 1', 'the first session');
 	chmod 0640, $file;

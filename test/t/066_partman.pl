@@ -91,7 +91,7 @@ is( $node->safe_psql(
 
 # The same table, with the procedure of this extension
 $node->safe_psql('postgres',
-	"CALL sno_partition_by_time('event', '1 month', '10 months')");
+	"CALL sno_maintain_time_partitions('event', '1 month', '10 months')");
 check_partitions(2, 10, 'both can be used for one table');
 
 $node->stop;

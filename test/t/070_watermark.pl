@@ -489,7 +489,7 @@ subtest 'prepared transactions through crashes and a promotion' => sub {
 	# A standby tells no watermark, but its successor does.
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 	foreach my $function (
-		'sno_watermark', 'sno_watermark_reset',
+		'sno_watermark', 'sno_reset_watermark',
 		'sno_watermark_holders')
 	{
 		my (undef, undef, $error) = $standby->psql(
@@ -561,7 +561,7 @@ SKIP:
 	subtest 'the clock steps back' => sub {
 		my $drifts = sub {
 			return $writer->query_safe(
-				"SELECT sno_take_snapshot('small')->'drifts'");
+				"SELECT sno_snapshot_generator('small')->'drifts'");
 		};
 		my $drifts_before = $drifts->();
 		my $partition =
@@ -652,7 +652,7 @@ SKIP:
 			like(
 				error_of($older, 'SELECT sno_watermark()'),
 				$broken, "$what: there is none for another reader");
-			$writer->query_safe('SELECT sno_watermark_reset()');
+			$writer->query_safe('SELECT sno_reset_watermark()');
 			cmp_ok(
 				watermark($reader), 'lt', $ahead,
 				"$what: there is one after a reset");
@@ -724,7 +724,7 @@ SKIP:
 			like(error_of($_, 'SELECT sno_watermark()'),
 				$broken, "$what, for two hours: there is no watermark")
 			  foreach ($reader, $older);
-			$writer->query_safe('SELECT sno_watermark_reset()');
+			$writer->query_safe('SELECT sno_reset_watermark()');
 			reconnect(sub { $node->stop($mode); start(); });
 			my $id = $writer->query_safe('SELECT sno_generate()');
 			is_free($reader, $id, "$what, after a reset");

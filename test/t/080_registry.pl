@@ -241,7 +241,7 @@ foreach my $dbname ('registry', 'app')
 		foreach my $query (
 			request(22, 222, 223, 2),
 			'SELECT sno_registry_vouch()',
-			'SELECT sno_registry_lost()')
+			'SELECT sno_registry_report_loss()')
 		{
 			like(
 				error($node, $copy, $query),

@@ -121,7 +121,7 @@ is( $a->safe_psql(
 
 	# Leases use up blocks, so the registry is asked for one more.
 	my $use_up = sub {
-		$c->safe_psql('postgres', 'SELECT sno_lease() FROM generate_series(1, 16)')
+		$c->safe_psql('postgres', 'SELECT sno_borrow_partition() FROM generate_series(1, 16)')
 		  foreach 1 .. $_[0];
 	};
 
@@ -141,7 +141,7 @@ is( $a->safe_psql(
 		'a session knows the floor, or has another partition',
 		sub {
 			return 1 if $partition_of->() != $second;
-			return $idle->query_safe("SELECT (sno_take_snapshot()->>'wallSafe')::bigint >= $floor") eq 't';
+			return $idle->query_safe("SELECT (sno_snapshot_generator()->>'wallSafe')::bigint >= $floor") eq 't';
 		});
 	pass('a session keeps to what is granted after it was idle');
 	close_session($idle);
@@ -285,7 +285,7 @@ my $file = $a->data_dir . '/sno.grants';
 
 # Forgotten: the blocks last until others come
 {
-	$registry->query('SELECT sno_registry_lost()');
+	$registry->query('SELECT sno_registry_report_loss()');
 	$a->stop;
 	$a->start;
 	wait_until(

@@ -451,7 +451,7 @@ recovery_target_action = promote
 		have_granted($new);
 		start_standby();
 	},
-	'registry: disk restored, sno_registry_lost()' => sub {
+	'registry: disk restored, sno_registry_report_loss()' => sub {
 		before_loss();
 		my $node = $registry[$primary];
 		my $data = $node->data_dir;
@@ -465,7 +465,7 @@ recovery_target_action = promote
 		system_or_bail('mv', "$dir/snapshot", $data);
 		unlink "$data/postmaster.pid";
 		start('registry', $node);
-		$node->safe_psql('postgres', 'SELECT sno_registry_lost()');
+		$node->safe_psql('postgres', 'SELECT sno_registry_report_loss()');
 		pave_all($primary);
 		have_granted($new);
 		remove_standby();

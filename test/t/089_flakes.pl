@@ -59,7 +59,7 @@ CREATE EXTENSION sno;
 INSERT INTO sno_catalog.sno_layout VALUES
 	(100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL),
 	(101, 'odd', '2020-01-01 00:00:00.001Z', 5, 40, 10, 12, false, NULL);
-SELECT sno_create_flake(name, name) FROM sno_catalog.sno_layout});
+SELECT sno_flake_create_generator(name, name) FROM sno_catalog.sno_layout});
 	return;
 }
 make_database('flakes');
@@ -71,7 +71,7 @@ my %layouts = map {
 	'flakes', q{
 SELECT name, 'epoch', floor(extract(epoch FROM coalesce(epoch, 'epoch')) * 1000), 'unit', unit, 'time_bits', time_bits,
 	'node_bits', node_bits, 'sequence_bits', sequence_bits, 'node_last', node_last::integer, 'bits', bits,
-	'function', CASE WHEN bits <= 64 THEN 'sno_flake' WHEN bits = 128 THEN 'sno_flake_uuid' ELSE 'sno_flake_bytea' END
+	'function', CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END
 FROM sno_catalog.sno_layout, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b}
 );
 my @all      = sort keys %layouts;
@@ -367,12 +367,12 @@ subtest 'a standby is promoted, and its primary goes on' => sub {
 	$clock->start_server($standby);
 	my $reader = session($dbname, $standby);
 	foreach (
-		"sno_flake('snowflake')",
-		"sno_flake('counter')",
-		"sno_flake_uuid('boundary')",
-		"sno_flake_bytea('objectid')",
+		"sno_flake_generate('snowflake')",
+		"sno_flake_generate('counter')",
+		"sno_flake_generate_uuid('boundary')",
+		"sno_flake_generate_bytea('objectid')",
 		"sno_flake_advance('counter', 5)",
-		"sno_create_flake('x', 'snowflake')")
+		"sno_flake_create_generator('x', 'snowflake')")
 	{
 		like(
 			error_of($reader, "SELECT $_"),
@@ -450,7 +450,7 @@ subtest 'dropped, and created anew' => sub {
 	my $before  = generate($session, $count, @all);
 
 	$session->query_safe(
-		"SELECT sno_drop_generator('$_'), sno_create_flake('$_', '$_', 0)")
+		"SELECT sno_drop_generator('$_'), sno_flake_create_generator('$_', '$_', 0)")
 	  foreach (@all);
 	my $after = generate($session, $count, @all);
 	is(strays($after, 0, $noon), '', "$scenario: on the same side");
@@ -459,10 +459,10 @@ subtest 'dropped, and created anew' => sub {
 
 	# A generator with other nodes begins with the next unit.
 	$session->query_safe(
-		"SELECT sno_drop_generator('snowflake'), sno_create_flake('snowflake', 'snowflake', 0, 2)"
+		"SELECT sno_drop_generator('snowflake'), sno_flake_create_generator('snowflake', 'snowflake', 0, 2)"
 	);
 	like(
-		error_of($session, q{SELECT sno_flake('snowflake')}),
+		error_of($session, q{SELECT sno_flake_generate('snowflake')}),
 		qr/^ERROR:  53400: .*It issues at most 16384 ids per 4 ms/s,
 		"$scenario: with more nodes, the unit is exhausted");
 	set_clock($noon + 4);
@@ -487,21 +487,21 @@ subtest 'units are exhausted' => sub {
 		'0 1 2 3',
 		"$scenario: 2000 ids of a ms have times up to 3 ms ahead");
 	$session->query_safe(
-		q{SELECT sno_flake('instagram') FROM generate_series(1, 48)});
+		q{SELECT sno_flake_generate('instagram') FROM generate_series(1, 48)});
 	like(
-		error_of($session, q{SELECT sno_flake('instagram')}),
+		error_of($session, q{SELECT sno_flake_generate('instagram')}),
 		qr/^ERROR:  53400: generator "instagram" could not issue an id within 8 ms
 DETAIL:  It issues at most 2048 ids per 4 ms, to all sessions together\.
 HINT:  Raise "sno\.max_wait", or create a generator with more nodes\./,
 		"$scenario: then they are exhausted");
 	is( error_of(
 			$session,
-			q{SELECT count(sno_flake('json8')) FROM generate_series(1, 16384)}
+			q{SELECT count(sno_flake_generate('json8')) FROM generate_series(1, 16384)}
 		),
 		'',
 		"$scenario: 16384 ids of a second");
 	like(
-		error_of($session, q{SELECT sno_flake('json8')}),
+		error_of($session, q{SELECT sno_flake_generate('json8')}),
 		qr/^ERROR:  53400: generator "json8" could not issue an id within 2000 ms
 DETAIL:  It issues at most 16384 ids per 1000 ms/,
 		"$scenario: without sno.max_wait, a generator waits for two units");
@@ -509,12 +509,12 @@ DETAIL:  It issues at most 16384 ids per 1000 ms/,
 	# The clock goes on.  Three units of json8 are needed.
 	$clock->set_offset(0);
 	is( $session->query_safe(
-			q{SELECT count(DISTINCT id) FROM (SELECT sno_flake('json8') AS id FROM generate_series(1, 40000)) AS s}
+			q{SELECT count(DISTINCT id) FROM (SELECT sno_flake_generate('json8') AS id FROM generate_series(1, 40000)) AS s}
 		),
 		40_000,
 		"$scenario: 40000 ids without sno.max_wait");
 	$session->query_safe(
-		q{RESET sno.max_wait; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT sno_flake('snowflake'), n integer)}
+		q{RESET sno.max_wait; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT sno_flake_generate('snowflake'), n integer)}
 	);
 	$session->query_safe(
 		q{INSERT INTO t (n) SELECT generate_series(1, 1000000)});
@@ -533,7 +533,7 @@ subtest 'numbers as defaults of keys, beside identity' => sub {
 	my $session = session($dbname);
 
 	$session->query_safe(
-		q{CREATE TABLE t (a bigint GENERATED ALWAYS AS IDENTITY, b bigint PRIMARY KEY DEFAULT sno_flake('counter'), n integer)}
+		q{CREATE TABLE t (a bigint GENERATED ALWAYS AS IDENTITY, b bigint PRIMARY KEY DEFAULT sno_flake_generate('counter'), n integer)}
 	);
 	$session->query_safe(
 		q{INSERT INTO t (n) SELECT generate_series(1, 300000)});
@@ -561,7 +561,7 @@ subtest 'locks on the tables' => sub {
 
 	# A statement that is under way knows its generator.
 	$session->query_safe(
-		q{BEGIN; DECLARE c CURSOR FOR SELECT sno_flake('pgedge') FROM generate_series(1, 100); FETCH 1 FROM c}
+		q{BEGIN; DECLARE c CURSOR FOR SELECT sno_flake_generate('pgedge') FROM generate_series(1, 100); FETCH 1 FROM c}
 	);
 	$locker->query_safe(
 		'BEGIN; LOCK sno_catalog.sno_lease, sno_catalog.sno_layout');
@@ -569,7 +569,7 @@ subtest 'locks on the tables' => sub {
 	like(
 		error_of(
 			$other,
-			q{SET sno.max_wait = 50; SELECT sno_flake('snowflake'); SET sno.max_wait = 0}
+			q{SET sno.max_wait = 50; SELECT sno_flake_generate('snowflake'); SET sno.max_wait = 0}
 		),
 		qr/^ERROR:  55P03: could not lock table "sno_layout" of extension "sno" within 50 ms/,
 		"$scenario: a session that knows no layouts is refused");
@@ -578,19 +578,19 @@ subtest 'locks on the tables' => sub {
 	$locker->query_safe('ROLLBACK; BEGIN; LOCK sno_catalog.sno_generator');
 	is(error_of($session, 'FETCH 10 FROM c; COMMIT'),
 		'', "$scenario: a statement goes on");
-	is(error_of($session, "SELECT sno_flake('snowflake')"),
+	is(error_of($session, "SELECT sno_flake_generate('snowflake')"),
 		'', "$scenario: a session that knows the generator goes on, too");
 	like(
-		error_of($other, "SELECT sno_flake('snowflake')"),
+		error_of($other, "SELECT sno_flake_generate('snowflake')"),
 		qr/^ERROR:  55P03: could not lock table "sno_generator"/,
 		"$scenario: another one is refused");
 	$locker->query_safe(
 		'ROLLBACK; BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
 	$session->query_safe(
-		q{SELECT sno_create_flake('new', 'snowflake'), sno_create_flake('number', 'pgedge')}
+		q{SELECT sno_flake_create_generator('new', 'snowflake'), sno_flake_create_generator('number', 'pgedge')}
 	);
 
-	foreach ("sno_flake('new')", "sno_flake_advance('number', 5)")
+	foreach ("sno_flake_generate('new')", "sno_flake_advance('number', 5)")
 	{
 		like(
 			error_of($session, "SELECT $_"),
@@ -598,7 +598,7 @@ subtest 'locks on the tables' => sub {
 			"$scenario: $_ needs a lease");
 	}
 	$locker->query_safe('ROLLBACK');
-	is(error_of($session, "SELECT sno_flake('new')"),
+	is(error_of($session, "SELECT sno_flake_generate('new')"),
 		'', "$scenario: without the lock, it is issued");
 	close_session($_) foreach ($session, $locker, $other);
 	end();
@@ -624,11 +624,11 @@ subtest 'the end of each layout' => sub {
 		if ($name eq 'instagram')
 		{
 			my ($out) = $session->query(
-				q{SELECT min(sno_flake('instagram')) FROM generate_series(1, 511)}
+				q{SELECT min(sno_flake_generate('instagram')) FROM generate_series(1, 511)}
 			);
 			cmp_ok($out, '>', 0, "$scenario: the last ids of $name");
 			like(
-				error_of($session, q{SELECT sno_flake('instagram')}),
+				error_of($session, q{SELECT sno_flake_generate('instagram')}),
 				qr/^ERROR:  22008: the system clock is outside the range of the layout/,
 				"$scenario: $name has no more");
 		}
@@ -644,13 +644,13 @@ subtest 'the end of each layout' => sub {
 	my $session = session($dbname);
 	set_clock($layouts{pgedge}{epoch} - 1);
 	like(
-		error_of($session, q{SELECT sno_flake('pgedge')}),
+		error_of($session, q{SELECT sno_flake_generate('pgedge')}),
 		qr/^ERROR:  22008: the system clock is outside the range of the layout
 DETAIL:  The generator issues ids of times from 2023-01-01 00:00:00\+00 to /,
 		"$scenario: nothing before the epoch");
 	set_clock($layouts{randflake}{epoch} - 1);
 	like(
-		error_of($session, q{SELECT sno_flake('randflake')}),
+		error_of($session, q{SELECT sno_flake_generate('randflake')}),
 		qr/^ERROR:  22008:/,
 		"$scenario: nothing before the epoch of seconds");
 	close_session($session);
@@ -674,14 +674,14 @@ subtest 'tickets of two servers' => sub {
 		$servers[$n]->init;
 		$servers[$n]->start;
 		$servers[$n]->safe_psql('postgres',
-			"CREATE EXTENSION sno; SELECT sno_create_flake('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
+			"CREATE EXTENSION sno; SELECT sno_flake_create_generator('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
 		);
 	}
 	my $take = sub {
 		my ($n) = @_;
 		push @numbers, split /\n/,
 		  $servers[$n]->safe_psql('postgres',
-			q{SELECT sno_flake('t') FROM generate_series(1, 100)});
+			q{SELECT sno_flake_generate('t') FROM generate_series(1, 100)});
 	};
 	foreach (1 .. 3)
 	{
@@ -692,7 +692,7 @@ subtest 'tickets of two servers' => sub {
 		'72157623227190424 72157623227190426 72157623227190425 72157623227190427',
 		'tickets: both servers go on after the older ones');
 	my $session = open_session($servers[1], 'postgres');
-	push @numbers, $session->query_safe(q{SELECT sno_flake('t')});
+	push @numbers, $session->query_safe(q{SELECT sno_flake_generate('t')});
 	kill_postmaster($servers[1]);
 	drop_session($session);
 	$take->(0);

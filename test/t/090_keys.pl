@@ -82,12 +82,12 @@ $publisher->safe_psql('postgres',
 $publisher->safe_psql(
 	'postgres', q{
 CREATE TABLE t (id sno PRIMARY KEY, n integer);
-CREATE FUNCTION make_key(text) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM sno_create_key($1); END';
-SELECT sno_create_key('stated');
+CREATE FUNCTION make_key(text) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM sno_seal_create_key($1); END';
+SELECT sno_seal_create_key('stated');
 SELECT make_key('nested');
-PREPARE make AS SELECT sno_create_key($1), sno_create_key('prepared');
+PREPARE make AS SELECT sno_seal_create_key($1), sno_seal_create_key('prepared');
 EXECUTE make('dropped');
-SELECT sno_drop_key('dropped') FROM (SELECT 1) AS one});
+SELECT sno_seal_drop_key('dropped') FROM (SELECT 1) AS one});
 note_secret($publisher, $_) foreach ('stated', 'nested', 'prepared');
 is(scalar(grep { /^[0-9a-f]{32}$/ } @secrets), 3, 'keys have secrets');
 isnt($secrets[0], $secrets[1], 'they are random');
@@ -140,7 +140,7 @@ foreach my $dump (
 $subscriber->safe_psql(
 	'postgres', q{
 CREATE TABLE t (id sno PRIMARY KEY, n integer);
-SELECT sno_create_key('stated')});
+SELECT sno_seal_create_key('stated')});
 my $own = sealed($subscriber, 'stated');
 isnt($own, sealed($publisher, 'stated'), 'both servers have a key');
 $publisher->safe_psql('postgres',
@@ -152,8 +152,8 @@ $subscriber->safe_psql('postgres',
 $subscriber->wait_for_subscription_sync($publisher, 'sub');
 $publisher->safe_psql(
 	'postgres', q{
-SELECT sno_create_key('late');
-SELECT sno_drop_key('stated');
+SELECT sno_seal_create_key('late');
+SELECT sno_seal_drop_key('stated');
 INSERT INTO t VALUES (sno_zero(), -1)});
 note_secret($publisher, 'late');
 $publisher->wait_for_catchup('sub');
@@ -189,7 +189,7 @@ my @digests = split /\n/,
   $publisher->safe_psql(
 	'postgres', qq{
 BEGIN;
-SELECT FROM sno_create_key('mine');
+SELECT FROM sno_seal_create_key('mine');
 $digest;
 $parallel
 $digest;
@@ -213,20 +213,20 @@ $publisher->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($publisher, 'backup', has_streaming => 1);
 $standby->start;
-$publisher->safe_psql('postgres', q{SELECT sno_create_key('new')});
+$publisher->safe_psql('postgres', q{SELECT sno_seal_create_key('new')});
 note_secret($publisher, 'new');
 my $new = sealed($publisher, 'new');
 $publisher->wait_for_catchup($standby);
 is(sealed($standby, 'new'), $new, 'a standby has the key');
 (undef, undef, $error) = $standby->psql('postgres',
-	"\\set VERBOSITY verbose\nSELECT sno_create_key('more')");
+	"\\set VERBOSITY verbose\nSELECT sno_seal_create_key('more')");
 like($error, qr/ERROR:  25006:/, 'a standby makes no keys');
 
 # A session that used a key before it was dropped at the primary
 my $session = open_session($standby, 'postgres');
 $session->query_safe(q{PREPARE seal AS SELECT sno_seal(42, 'prepared')});
 $session->query_safe('EXECUTE seal');
-$publisher->safe_psql('postgres', q{SELECT sno_drop_key('prepared')});
+$publisher->safe_psql('postgres', q{SELECT sno_seal_drop_key('prepared')});
 $publisher->wait_for_catchup($standby);
 like(
 	error_of($session, 'EXECUTE seal'),
@@ -236,7 +236,7 @@ close_session($session);
 $publisher->stop;
 $standby->promote;
 is(sealed($standby, 'new'), $new, 'a promoted standby has the key');
-$standby->safe_psql('postgres', q{SELECT sno_create_key('more')});
+$standby->safe_psql('postgres', q{SELECT sno_seal_create_key('more')});
 note_secret($standby, 'more');
 
 foreach my $node ($publisher, $subscriber, $standby)

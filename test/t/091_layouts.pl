@@ -103,10 +103,10 @@ SET client_min_messages = warning;
 DROP EXTENSION IF EXISTS sno CASCADE;
 CREATE EXTENSION sno;
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'mine', '2020-01-01Z', 1, 41, $node_bits, $sequence_bits);
-SELECT sno_create_flake('g', 'mine', 5)});
+SELECT sno_flake_create_generator('g', 'mine', 5)});
 	return join ',', map {
 		$_->query_safe(
-			'SELECT count(*) - count(DISTINCT id) FROM (SELECT sno_flake(\'g\') AS id FROM generate_series(1, 100000)) AS i'
+			'SELECT count(*) - count(DISTINCT id) FROM (SELECT sno_flake_generate(\'g\') AS id FROM generate_series(1, 100000)) AS i'
 		)
 	} $session, $other;
 }
@@ -131,7 +131,7 @@ foreach my $bits ([ 10, 12 ], [ 14, 8 ], [ 10, 12 ], [ 12, 10 ])
 $session->query_safe(
 	q{DROP EXTENSION sno CASCADE; CREATE EXTENSION sno;
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'mine', '2020-01-01Z', 1, 41, 11, 11);
-SELECT sno_create_flake('g', 'mine', 5)});
+SELECT sno_flake_create_generator('g', 'mine', 5)});
 is( $session->query_safe(
 		'SELECT name, layout, node_first, sequence_max FROM sno_generators() ORDER BY sequence_max NULLS FIRST'
 	),
@@ -139,7 +139,7 @@ is( $session->query_safe(
 	'sno_generators() tells a generator of a former layout from that of the present one'
 );
 
-$session->query_safe(q{SELECT sno_flake('g')});
+$session->query_safe(q{SELECT sno_flake_generate('g')});
 close_session($other);
 $other = open_session($source, 'anew');
 is($session->query_safe($open),
@@ -147,7 +147,7 @@ is($session->query_safe($open),
 
 # When a session ends, it knows the layouts that were added meanwhile.
 $other->query_safe(
-	q{SELECT sno_create_flake('n', 'counter'), sno_flake('n')});
+	q{SELECT sno_flake_create_generator('n', 'counter'), sno_flake_generate('n')});
 $session->query_safe(
 	q{INSERT INTO sno_catalog.sno_layout VALUES (110, 'further', '2020-01-01Z', 1, 41, 10, 12)}
 );
@@ -161,14 +161,14 @@ is( $session->query_safe(
 
 # A key changes ids, but not what a state word stands for.
 $session->query_safe(
-	q{SELECT sno_create_key('k', '\x2b7e151628aed2a6abf7158809cf4f3c');
+	q{SELECT sno_seal_create_key('k', '\x2b7e151628aed2a6abf7158809cf4f3c');
 CREATE TABLE sealed (id bigint)});
 foreach my $key ('NULL', q{'k'}, 'NULL', q{'k'})
 {
 	my $id = $key eq 'NULL' ? 'id' : "sno_unseal(id, $key)";
 	$session->query_safe(
-		qq{SELECT sno_create_flake('r', 'randflake', 7, key => $key);
-INSERT INTO sealed SELECT $id FROM (SELECT sno_flake('r') AS id FROM generate_series(1, 1000)) AS i;
+		qq{SELECT sno_flake_create_generator('r', 'randflake', 7, key => $key);
+INSERT INTO sealed SELECT $id FROM (SELECT sno_flake_generate('r') AS id FROM generate_series(1, 1000)) AS i;
 SELECT sno_drop_generator('r')});
 }
 is($session->query_safe('SELECT count(*), count(DISTINCT id) FROM sealed'),

@@ -41,12 +41,12 @@ $server->safe_psql(
 CREATE EXTENSION sno;
 CREATE TABLE t (id sno NOT NULL);
 INSERT INTO sno_catalog.sno_layout VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL);
-SELECT sno_create_flake(name, name, nodes => CASE WHEN unit = 0 THEN 1
+SELECT sno_flake_create_generator(name, name, nodes => CASE WHEN unit = 0 THEN 1
 	ELSE ceil(100000 / (2 ^ (sequence_bits - 1) * 1000 / unit)) END::integer) FROM sno_catalog.sno_layout;
 });
 my @generators = map { [ split /\|/ ] } split /\n/, $server->safe_psql(
 	'postgres',
-	q{SELECT g.name, CASE WHEN bits <= 64 THEN 'sno_flake' WHEN bits = 128 THEN 'sno_flake_uuid' ELSE 'sno_flake_bytea' END,
+	q{SELECT g.name, CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END,
 		floor(extract(epoch FROM coalesce(epoch, 'epoch')) * 1000), unit,
 		time_bits, node_bits, sequence_bits, node_last::integer,
 		sequence_min & ~(-1::bigint << node_bits), sequence_max & ~(-1::bigint << node_bits)
@@ -85,14 +85,14 @@ my @plan = (
 			my ($name, $first, $last) = @$_[ 0, 8, 9 ];
 			my $nodes = $last - $first + 1;
 			$torture->sql(
-				"SELECT sno_drop_generator('$name'), sno_create_flake('$name', '$name', $first, $nodes)"
+				"SELECT sno_drop_generator('$name'), sno_flake_create_generator('$name', '$name', $first, $nodes)"
 			);
 		}
 	},
 	'generators advanced' => sub {
-		$torture->sql("SELECT sno_flake_advance('$_', sno_flake('$_'))")
+		$torture->sql("SELECT sno_flake_advance('$_', sno_flake_generate('$_'))")
 		  foreach map { $_->[0] }
-		  grep { $_->[1] eq 'sno_flake' } @generators;
+		  grep { $_->[1] eq 'sno_flake_generate' } @generators;
 	},
 	'promoted without the end of the WAL' => sub {
 		$torture->promote;

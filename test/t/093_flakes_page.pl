@@ -30,7 +30,7 @@ $node->safe_psql($_->[0], $_->[1])
 #
 my $rows = 0;
 my $limits = open_session($node, 'limits');
-$limits->query_safe("SELECT sno_create_key('key')");
+$limits->query_safe("SELECT sno_seal_create_key('key')");
 while ($page =~
 	/^\| [^|]*\| `(\w+)` \| (\S+?)(, node last)? \| (\S+)(?: (?:a|in) (\S+)(?: ms)?)? ?[^|]* \| (\S+) /mg)
 {
@@ -39,7 +39,7 @@ while ($page =~
 	$key    = "'key'" if $layout eq 'randflake';
 	$suffix = { boundary => '_uuid', objectid => '_bytea' }->{$layout} // '';
 	$limits->query_safe(
-		"SELECT sno_create_flake('$layout', '$layout', 0, 1, $key), sno_flake$suffix('$layout')"
+		"SELECT sno_flake_create_generator('$layout', '$layout', 0, 1, $key), sno_flake_generate$suffix('$layout')"
 	);
 	is( $limits->query_safe(
 			"SELECT concat_ws('/', time_bits, node_bits, sequence_bits), node_last FROM sno_catalog.sno_layout WHERE name = '$layout'"

@@ -173,9 +173,9 @@ my %before = (
 	# What a reader of the page may have
 	'CREATE ROLE watcher' => sub {
 		query_on('server', $_) foreach (
-			q{SELECT sno_create_generator('orders', 60000), sno_create_flake('flake', 'snowflake', 1)},
-			q{SELECT sno_generate(1, 'orders'), sno_flake('flake'), sno_generate_at('2020-01-01')},
-			q{SELECT sno_create_key('url')},
+			q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('flake', 'snowflake', 1)},
+			q{SELECT sno_generate(1, 'orders'), sno_flake_generate('flake'), sno_generate_at('2020-01-01')},
+			q{SELECT sno_seal_create_key('url')},
 			q{INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits) VALUES (100, 'ours', '2020-01-01', 1000, 30, 8)});
 	},
 	'pg_restore --create' => sub { start_new($_[0]) },

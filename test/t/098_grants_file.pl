@@ -58,7 +58,7 @@ sno_registry.unit_of(clock_timestamp()), sno_registry.unit_of(clock_timestamp() 
 # Leases use up a block, so the registry is asked for one more.
 sub use_up
 {
-	$node->psql('postgres', "SET $short; SELECT sno_lease() FROM generate_series(1, 17)");
+	$node->psql('postgres', "SET $short; SELECT sno_borrow_partition() FROM generate_series(1, 17)");
 	return;
 }
 

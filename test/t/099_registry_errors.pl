@@ -62,7 +62,7 @@ sub blocks_of
 # Both ask for more, again and again: leases use up what they have.
 sub use_up
 {
-	$node->psql($_, "SET sno.max_wait = '100ms'; SELECT sno_lease() FROM generate_series(1, 17)")
+	$node->psql($_, "SET sno.max_wait = '100ms'; SELECT sno_borrow_partition() FROM generate_series(1, 17)")
 	  foreach 'postgres', 'other';
 	return;
 }

@@ -73,9 +73,9 @@ CREATE SCHEMA "My ids";
 CREATE EXTENSION sno SCHEMA "My ids";
 CREATE TABLE event (id "My ids".sno PRIMARY KEY DEFAULT "My ids".sno_generate(), n integer)
 	PARTITION BY RANGE (id);
-CALL "My ids".sno_partition_by_time('event', '1 month', '1 month', at => '2026-11-22 00:00+00');
+CALL "My ids".sno_maintain_time_partitions('event', '1 month', '1 month', at => '2026-11-22 00:00+00');
 ALTER SCHEMA "My ids" RENAME TO ids;
-CALL ids.sno_partition_by_time('event', '1 month', '2 months', at => '2026-11-22 00:00+00')}
+CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')}
 );
 is( partitions('app', 'event'),
 	q{event_2026_11|owner|0|FOR VALUES FROM ('9pdbrg2222222222') TO ('9qjvq92222222222')
@@ -85,7 +85,7 @@ event_2027_01|owner|0|FOR VALUES FROM ('9rrsvdi222222222') TO ('9t3q4i2222222222
 
 # By a superuser, who doesn't become the owner
 $node->safe_psql('app',
-	"CALL ids.sno_partition_by_time('event', '1 month', '0', at => '2026-10-01 00:00+00')"
+	"CALL ids.sno_maintain_time_partitions('event', '1 month', '0', at => '2026-10-01 00:00+00')"
 );
 like(partitions('app', 'event'),
 	qr/^event_2026_10\|owner\|/,
@@ -95,8 +95,8 @@ like(partitions('app', 'event'),
 as_owner(
 	'app', q{
 CREATE TABLE "ééééééééééééééééééééééééééééééé" (id ids.sno) PARTITION BY RANGE (id);
-CALL ids.sno_partition_by_time('"ééééééééééééééééééééééééééééééé"', '1 month', '0', at => '2026-11-22 00:00+00');
-CALL ids.sno_partition_by_time('"ééééééééééééééééééééééééééééééé"', '1 day', '0', at => '2026-10-31 00:00+00')}
+CALL ids.sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 month', '0', at => '2026-11-22 00:00+00');
+CALL ids.sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 day', '0', at => '2026-10-31 00:00+00')}
 );
 is( $node->safe_psql(
 		'app',
@@ -123,7 +123,7 @@ if ($node->pg_version >= 17)
 }
 is( $node->safe_psql(
 		'app', q{
-CALL ids.sno_partition_by_time('elsewhere', '1 day', '0', at => '2026-11-22 00:00+00');
+CALL ids.sno_maintain_time_partitions('elsewhere', '1 day', '0', at => '2026-11-22 00:00+00');
 SELECT spcname, amname FROM pg_class AS c JOIN pg_tablespace AS t ON t.oid = reltablespace JOIN pg_am AS a ON a.oid = relam
 WHERE relname = 'elsewhere_2026_11_22'}),
 	"apart|$method",
@@ -150,12 +150,12 @@ $node->command_ok(
 my $before = partitions('app', 'event');
 is(partitions('restored', 'event'), $before, 'partitions are restored');
 as_owner('restored',
-	"CALL ids.sno_partition_by_time('event', '1 month', '2 months', at => '2026-11-22 00:00+00')"
+	"CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')"
 );
 is(partitions('restored', 'event'),
 	$before, 'a call finds the restored partitions');
 as_owner('restored',
-	"CALL ids.sno_partition_by_time('event', '1 month', '2 months', '1 month', at => '2026-12-22 00:00+00')"
+	"CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', '1 month', at => '2026-12-22 00:00+00')"
 );
 is( as_owner(
 		'restored',
@@ -176,11 +176,11 @@ CREATE INDEX ON busy (id);
 CREATE SEQUENCE minute;
 SELECT nextval('minute');
 CREATE FUNCTION busy_time(minute bigint) RETURNS timestamptz LANGUAGE sql RETURN timestamptz '2026-11-22 00:00+00' + minute * interval '1 minute';
-CALL ids.sno_partition_by_time('busy', '1 minute', '10 minutes', at => busy_time(0));
+CALL ids.sno_maintain_time_partitions('busy', '1 minute', '10 minutes', at => busy_time(0));
 CREATE PROCEDURE call_busy(calls integer) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. calls LOOP
-		CALL ids.sno_partition_by_time('busy', '1 minute', '10 minutes', '5 minutes', busy_time(nextval('minute')));
+		CALL ids.sno_maintain_time_partitions('busy', '1 minute', '10 minutes', '5 minutes', busy_time(nextval('minute')));
 		COMMIT;
 	END LOOP;
 END $$;
@@ -206,7 +206,7 @@ foreach my $session (@callers, @writers)
 	close_session($session);
 }
 $node->safe_psql('app',
-	"CALL ids.sno_partition_by_time('busy', '1 minute', '0', '5 minutes', at => busy_time(1000))"
+	"CALL ids.sno_maintain_time_partitions('busy', '1 minute', '0', '5 minutes', at => busy_time(1000))"
 );
 is( $node->safe_psql(
 		'app', q{

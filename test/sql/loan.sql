@@ -17,15 +17,15 @@ CREATE FUNCTION unit_of(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN floor((extract(epoch FROM at) - 1262304000) * 250);
 CREATE PROCEDURE wait_until_after(at timestamptz) LANGUAGE plpgsql AS
 'BEGIN WHILE clock_timestamp() < at + interval ''4 ms'' LOOP PERFORM pg_sleep(0.001); END LOOP; END';
--- The SQLSTATE that sno_lease() raises.
+-- The SQLSTATE that sno_borrow_partition() raises.
 CREATE FUNCTION state_of(duration interval) RETURNS text LANGUAGE plpgsql AS
-'BEGIN PERFORM sno_lease(duration); RETURN ''none''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END';
+'BEGIN PERFORM sno_borrow_partition(duration); RETURN ''none''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END';
 CREATE TABLE lent (n serial, snapshot jsonb, until timestamptz);
 
 -- A snapshot of a generator that used up the floor, on both sides.  A partition that
 -- nobody ever leased has the floor 0.
 SELECT clock_timestamp() AS before \gset
-INSERT INTO lent (snapshot, until) SELECT * FROM sno_lease();
+INSERT INTO lent (snapshot, until) SELECT * FROM sno_borrow_partition();
 SELECT snapshot - 'now' - 'partition' AS snapshot, jsonb_typeof(snapshot->'partition') AS partition,
     (snapshot->'now')::bigint BETWEEN unit_of(:'before') AND unit_of(clock_timestamp()) AS now,
     until BETWEEN timestamptz :'before' + interval '59:59.996' AND clock_timestamp() + interval '1 hour' AS until,
@@ -35,13 +35,13 @@ SELECT partition = partition_of(snapshot) AS partition, sequence_min, sequence_m
     tick_until = until AND tock_until = until AS until, named
 FROM sno_catalog.sno_lease, lent;
 SELECT clock_timestamp() + duration - until < interval '1 minute' AS right
-FROM (VALUES (interval '2 hours'), ('1 day'), ('40 years')) AS v (duration), sno_lease(duration);
+FROM (VALUES (interval '2 hours'), ('1 day'), ('40 years')) AS v (duration), sno_borrow_partition(duration);
 
 -- Durations
-SELECT * FROM sno_lease(NULL);
+SELECT * FROM sno_borrow_partition(NULL);
 SELECT duration, state_of(duration::interval)
 FROM (VALUES ('0'), ('3999 us'), ('4 ms'), ('-1 hour'), ('-100 years'), ('100 years'), ('200000 years')) AS v (duration);
-SELECT sno_lease('0');
+SELECT sno_borrow_partition('0');
 SELECT bool_and(right_state) FROM (
     SELECT CASE WHEN current_setting('server_version_num')::int >= 170000 THEN state_of(duration::interval) = state ELSE true END
     FROM (VALUES ('infinity', '22008'), ('-infinity', '22023')) AS v (duration, state)) AS s (right_state);
@@ -49,12 +49,12 @@ SELECT bool_and(right_state) FROM (
 -- Each call leases another partition.  ROLLBACK gives none back, and read-only
 -- transactions may lease.
 BEGIN;
-SELECT partition_of(snapshot) AS rolled_back FROM sno_lease() \gset
+SELECT partition_of(snapshot) AS rolled_back FROM sno_borrow_partition() \gset
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT partition_of(snapshot) AS read_only FROM sno_lease() \gset
+SELECT partition_of(snapshot) AS read_only FROM sno_borrow_partition() \gset
 COMMIT;
-INSERT INTO lent (snapshot, until) SELECT l.* FROM generate_series(1, 5) AS n, sno_lease(n * interval '1 hour') AS l;
+INSERT INTO lent (snapshot, until) SELECT l.* FROM generate_series(1, 5) AS n, sno_borrow_partition(n * interval '1 hour') AS l;
 SELECT count(DISTINCT partition), count(*) FROM (
     SELECT partition_of(snapshot) AS partition FROM lent UNION ALL VALUES (:rolled_back), (:read_only)) AS s;
 SELECT count(*) FROM sno_catalog.sno_lease
@@ -63,10 +63,10 @@ WHERE partition IN (:rolled_back, :read_only) AND least(tick_until, tock_until) 
 -- Of two partitions, one is lent.  Nobody issues there, and it isn't lent again.
 SET sno.partitions = '1000-1001';
 SET sno.max_wait = 0;
-SELECT partition_of(snapshot) AS partition, until FROM sno_lease() \gset
+SELECT partition_of(snapshot) AS partition, until FROM sno_borrow_partition() \gset
 SELECT 2001 - :partition AS other \gset
 SELECT count(*), bool_and(sno_partition(sno_generate()) = :other) FROM generate_series(1, 1000);
-SELECT * FROM sno_lease();
+SELECT * FROM sno_borrow_partition();
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_generate_at('2020-01-01');
 \echo :LAST_ERROR_SQLSTATE
@@ -94,20 +94,20 @@ SELECT sno_generate(1, 'lent');
 \echo :LAST_ERROR_SQLSTATE
 SET sno.partitions = '2000-2000';
 SET sno.max_wait = '1 min';
-SELECT partition_of(snapshot) AS partition, until FROM sno_lease('100 ms') \gset
+SELECT partition_of(snapshot) AS partition, until FROM sno_borrow_partition('100 ms') \gset
 SELECT sno_create_generator('soon', :partition) = :partition AS created;
 SELECT sno_timestamp(sno_generate(1, 'soon')) > :'until' AS after_the_lease;
 -- The partition of a named generator isn't lent.
 SET sno.partitions = '2000-2001';
-SELECT partition_of(snapshot) FROM sno_lease();
+SELECT partition_of(snapshot) FROM sno_borrow_partition();
 
 -- When a lease is over, the partition is leased again, and the floor is its end.
 SET sno.partitions = '3000-3000';
-SELECT until FROM sno_lease('4 ms') \gset
+SELECT until FROM sno_borrow_partition('4 ms') \gset
 CALL wait_until_after(:'until');
 SELECT (snapshot->'wallHi')::bigint = unit_of(:'until') AS "wallHi", (snapshot->'wallSafe')::bigint = unit_of(:'until') AS "wallSafe",
     snapshot->'sequence' AS sequence, snapshot->'drifts' AS drifts, until
-FROM sno_lease('20 ms') \gset floor_
+FROM sno_borrow_partition('20 ms') \gset floor_
 SELECT :'floor_wallHi' AS "wallHi", :'floor_wallSafe' AS "wallSafe", :floor_sequence AS sequence, :floor_drifts AS drifts;
 CALL wait_until_after(:'floor_until');
 SELECT sno_timestamp(sno_generate()) > :'floor_until' AS after_the_lease;
@@ -116,7 +116,7 @@ SELECT sno_timestamp(sno_generate()) > :'floor_until' AS and_still;
 -- While the server runs, memory knows the lease, too.
 SET sno.partitions = '5000-5001';
 SET sno.max_wait = 0;
-SELECT partition_of(snapshot) AS partition FROM sno_lease() \gset
+SELECT partition_of(snapshot) AS partition FROM sno_borrow_partition() \gset
 SELECT sno_partition(sno_generate()) <> :partition AS before;
 TRUNCATE sno_catalog.sno_lease;
 SELECT sno_partition(sno_generate()) <> :partition AS truncated;
@@ -126,17 +126,17 @@ SELECT state_of('1 hour');
 CREATE ROLE regress_sno_lessee;
 CREATE ROLE regress_sno_service;
 SET ROLE regress_sno_lessee;
-SELECT sno_lease();
+SELECT sno_borrow_partition();
 \echo :LAST_ERROR_SQLSTATE
 RESET ROLE;
 ALTER DATABASE regress_sno_lease OWNER TO regress_sno_lessee;
 SET sno.partitions = '4000-4099';
 SET ROLE regress_sno_lessee;
-SELECT until > now() AS leased FROM sno_lease();
+SELECT until > now() AS leased FROM sno_borrow_partition();
 -- The owner lets others lease by a function.
 CREATE FUNCTION service_lease(duration interval, OUT snapshot jsonb, OUT until timestamptz)
 LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
-    SELECT * FROM sno_lease(least(duration, '1 hour'));
+    SELECT * FROM sno_borrow_partition(least(duration, '1 hour'));
 END;
 REVOKE EXECUTE ON FUNCTION service_lease(interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION service_lease(interval) TO regress_sno_service;

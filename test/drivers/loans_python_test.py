@@ -1,4 +1,4 @@
-# A generator made from the reference in doc/leases.md: many short leases, beside
+# A generator made from the reference in doc/loans.md: many short leases, beside
 # sessions of the database.  SNO_LEASE_IDS is the number of ids.
 
 import os
@@ -123,7 +123,7 @@ recipe.clock = lambda: time.time_ns() // 4_000_000 - EPOCH
 number = int(os.environ.get("SNO_LEASE_IDS", 100_000)) // 4
 connection.execute("CREATE TABLE lease (partition int, floor bigint, until bigint)")
 connection.execute("CREATE UNLOGGED TABLE made (id sno, leased boolean)")
-connection.execute("ALTER DATABASE leases_python SET sno.partitions = '0-99'")
+connection.execute("ALTER DATABASE loans_python SET sno.partitions = '0-99'")
 
 
 def noted():

@@ -1,7 +1,7 @@
 
 # Leases for applications outlive the server: after crashes and restarts, and on
 # a promoted standby, nobody issues in a partition that was lent before the
-# lease is over.  The commit of sno_lease() waits for synchronous standbys.
+# lease is over.  The commit of sno_borrow_partition() waits for synchronous standbys.
 
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ sub lease
 	  $node->safe_psql(
 		'postgres',
 		"SELECT (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int
-		 FROM generate_series(1, $count) AS n, sno_lease(n * interval '1 hour')");
+		 FROM generate_series(1, $count) AS n, sno_borrow_partition(n * interval '1 hour')");
 }
 
 my %lent;
@@ -73,7 +73,7 @@ sub check_lease
 	my ($node, $what) = @_;
 	my $session = open_session($node, 'postgres', 'sno.max_wait = 60000');
 	my $partition = $session->query_safe(
-		"SELECT (snapshot->'partition'->>1)::int FROM sno_lease()");
+		"SELECT (snapshot->'partition'->>1)::int FROM sno_borrow_partition()");
 
 	ok(!$lent{$partition}++, "$what: another partition is lent");
 	close_session($session);
@@ -99,7 +99,7 @@ check_ids($primary, 'restarted');
 # A standby lends nothing.
 my $reader = open_session($standby, 'postgres');
 like(
-	error_of($reader, 'SELECT sno_lease()'),
+	error_of($reader, 'SELECT sno_borrow_partition()'),
 	qr/^ERROR:  25006: cannot execute sno_lease\(\) during recovery$/m,
 	'a standby lends nothing');
 close_session($reader);
@@ -108,7 +108,7 @@ close_session($reader);
 configure($primary, 'synchronous_standby_names', 'standby');
 my $waiter = open_session($primary, 'postgres');
 $standby->stop;
-send_query($waiter, 'SELECT until > now() AS leased FROM sno_lease()');
+send_query($waiter, 'SELECT until > now() AS leased FROM sno_borrow_partition()');
 ok( $primary->poll_query_until(
 		'postgres',
 		"SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $waiter->{pid}"

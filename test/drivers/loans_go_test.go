@@ -99,7 +99,7 @@ func meet() {
 	_, err = db.Exec(`
 		CREATE TABLE lease (partition int, floor bigint, until timestamptz);
 		CREATE UNLOGGED TABLE made (id sno, leased boolean);
-		ALTER DATABASE leases_go SET sno.partitions = '0-99'`)
+		ALTER DATABASE loans_go SET sno.partitions = '0-99'`)
 	must(err)
 
 	var stop int32
