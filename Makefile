@@ -2,7 +2,7 @@
 # a build folder (make -f ../Makefile).  PGXS sets srcdir, so what uses it has to
 # be expanded later.
 
-EXTENSION = sno sno_registry
+EXTENSION = sno sno_flakes sno_registry
 DATA = $(call sources,sql/*--*.sql)
 
 MODULE_big = sno
@@ -13,11 +13,11 @@ OBJS = \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o reserve.o activity.o clock.o attempt.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o client.o) \
-	$(addprefix src/catalog/, table.o leases.o row.o record.o publish.o layout.o definition.o prefix.o) \
+	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, owned.o wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
-	$(addprefix src/named/, state.o group.o open.o use.o call.o named.o restore.o) \
+	$(addprefix src/named/, state.o group.o open.o use.o call.o named.o define.o restore.o) \
 	$(addprefix src/seal/, key.o seal.o) \
-	$(addprefix src/flake/, id.o parts.o text.o issue.o) \
+	$(addprefix src/flake/, id.o parts.o text.o nodes.o issue.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'

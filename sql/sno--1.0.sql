@@ -1059,162 +1059,6 @@ COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, 
     'ones';
 
 --
--- flakes: ids of other systems
---
-
-CREATE FUNCTION sno_flake_timestamp(id bigint, layout text) RETURNS timestamptz
-AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bigint'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_timestamp(bigint, text) IS
-    'time of an id of another system, of up to 64 bits, exact to the unit of '
-    'its layout';
-
-CREATE FUNCTION sno_flake_timestamp(id uuid, layout text) RETURNS timestamptz
-AS 'MODULE_PATHNAME', 'sno_flake_timestamp_uuid'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_timestamp(uuid, text) IS
-    'time of an id of another system, of 128 bits, exact to the unit of its '
-    'layout';
-
-CREATE FUNCTION sno_flake_timestamp(id bytea, layout text) RETURNS timestamptz
-AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bytea'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_timestamp(bytea, text) IS
-    'time of an id of another system, of 9 to 15 bytes, exact to the unit of '
-    'its layout';
-
-CREATE FUNCTION sno_flake_parts(id bigint, layout text,
-    OUT "timestamp" timestamptz,
-    OUT node        bigint,
-    OUT sequence    bigint)
-RETURNS record
-AS 'MODULE_PATHNAME', 'sno_flake_parts_bigint'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_parts(bigint, text) IS
-    'time, node and sequence of an id of another system, of up to 64 bits';
-
-CREATE FUNCTION sno_flake_parts(id uuid, layout text,
-    OUT "timestamp" timestamptz,
-    OUT node        bigint,
-    OUT sequence    bigint)
-RETURNS record
-AS 'MODULE_PATHNAME', 'sno_flake_parts_uuid'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_parts(uuid, text) IS
-    'time, node and sequence of an id of another system, of 128 bits';
-
-CREATE FUNCTION sno_flake_parts(id bytea, layout text,
-    OUT "timestamp" timestamptz,
-    OUT node        bigint,
-    OUT sequence    bigint)
-RETURNS record
-AS 'MODULE_PATHNAME', 'sno_flake_parts_bytea'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_parts(bytea, text) IS
-    'time, node and sequence of an id of another system, of 9 to 15 bytes';
-
-CREATE FUNCTION sno_flake_min(at timestamptz, layout text) RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_min(timestamptz, text) IS
-    'lowest id of another system, of up to 64 bits, in the unit of its layout '
-    'that holds the time';
-
-CREATE FUNCTION sno_flake_min_uuid(at timestamptz, layout text) RETURNS uuid
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_min_uuid(timestamptz, text) IS
-    'lowest id of another system, of 128 bits, in the unit of its layout that '
-    'holds the time';
-
-CREATE FUNCTION sno_flake_min_bytea(at timestamptz, layout text) RETURNS bytea
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_min_bytea(timestamptz, text) IS
-    'lowest id of another system, of 9 to 15 bytes, in the unit of its layout '
-    'that holds the time';
-
-CREATE FUNCTION sno_flake_max(at timestamptz, layout text) RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_max(timestamptz, text) IS
-    'highest id of another system, of up to 64 bits, in the unit of its '
-    'layout that holds the time';
-
-CREATE FUNCTION sno_flake_max_uuid(at timestamptz, layout text) RETURNS uuid
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_max_uuid(timestamptz, text) IS
-    'highest id of another system, of 128 bits, in the unit of its layout '
-    'that holds the time';
-
-CREATE FUNCTION sno_flake_max_bytea(at timestamptz, layout text) RETURNS bytea
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_max_bytea(timestamptz, text) IS
-    'highest id of another system, of 9 to 15 bytes, in the unit of its '
-    'layout that holds the time';
-
-CREATE FUNCTION sno_flake_make(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_make(timestamptz, bigint, bigint, text) IS
-    'id of another system, of up to 64 bits, with the given time, node and '
-    'sequence';
-
-CREATE FUNCTION sno_flake_make_uuid(at timestamptz, node bigint, sequence bigint, layout text) RETURNS uuid
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_make_uuid(timestamptz, bigint, bigint, text) IS
-    'id of another system, of 128 bits, with the given time, node and sequence';
-
-CREATE FUNCTION sno_flake_make_bytea(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bytea
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_make_bytea(timestamptz, bigint, bigint, text) IS
-    'id of another system, of 9 to 15 bytes, with the given time, node and '
-    'sequence';
-
-CREATE FUNCTION sno_flake_text(id bigint, layout text) RETURNS text
-AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(bigint, text) IS
-    'text form of an id of another system, of up to 64 bits, in the digits of '
-    'its layout';
-
-CREATE FUNCTION sno_flake_text(id uuid, layout text) RETURNS text
-AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(uuid, text) IS
-    'text form of an id of another system, of 128 bits, in the digits of its '
-    'layout';
-
-CREATE FUNCTION sno_flake_text(id bytea, layout text) RETURNS text
-AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(bytea, text) IS
-    'text form of an id of another system, of 9 to 15 bytes, in the digits of '
-    'its layout';
-
-CREATE FUNCTION sno_flake_from_text(text text, layout text) RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text(text, text) IS
-    'id of another system, of up to 64 bits, from its text form';
-
-CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text) RETURNS uuid
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text) IS
-    'id of another system, of 128 bits, from its text form';
-
-CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text) RETURNS bytea
-AS 'MODULE_PATHNAME'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text) IS
-    'id of another system, of 9 to 15 bytes, from its text form';
-
---
 -- keys
 --
 
@@ -1279,47 +1123,6 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_prefixed(text) IS
     'id of a text that sno_prefixed() made';
-
---
--- generators of flakes
---
-
-CREATE FUNCTION sno_flake_create_generator(name text, layout text, node bigint DEFAULT NULL, nodes integer DEFAULT 1,
-                                 key text DEFAULT NULL)
-RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_flake_create_generator(text, text, bigint, integer, text) IS
-    'create a named generator of ids of another system, and return its first '
-    'node';
-
-CREATE FUNCTION sno_flake_generate(name text) RETURNS bigint
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake_generate(text) IS
-    'next id of a generator of sno_flake_create_generator(), of up to 64 bits';
-
-CREATE FUNCTION sno_flake_generate_uuid(name text) RETURNS uuid
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake_generate_uuid(text) IS
-    'next id of a generator of sno_flake_create_generator(), of 128 bits';
-
-CREATE FUNCTION sno_flake_generate_bytea(name text) RETURNS bytea
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_generate_support;
-COMMENT ON FUNCTION sno_flake_generate_bytea(text) IS
-    'next id of a generator of sno_flake_create_generator(), of 9 to 15 bytes';
-
-CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
-    'let a generator of sno_flake_create_generator() go on after an id that an older '
-    'generator issued';
 
 --
 -- status
@@ -1403,20 +1206,21 @@ CREATE TABLE sno_catalog.sno_lease (
     system_identifier bigint      NOT NULL,
     timeline          integer     NOT NULL,
     database          oid         NOT NULL,
-    partition         integer     NOT NULL CHECK (partition BETWEEN -1 AND 98302),
-    sequence_min      bigint      NOT NULL CHECK (sequence_min BETWEEN 0 AND 281474976710655),
-    sequence_max      bigint      NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 281474976710655),
+    kind              "char"      NOT NULL CHECK (kind IN ('s', 'g', 'n', 'f')),
+    partition         integer     NOT NULL CHECK (partition BETWEEN 0 AND 65535),
+    layout            uuid        NOT NULL,
+    shard_min         bigint      NOT NULL CHECK (shard_min BETWEEN 0 AND 281474976710655),
+    shard_max         bigint      NOT NULL CHECK (shard_max BETWEEN shard_min AND 281474976710655),
     sequence          integer     NOT NULL CHECK (sequence BETWEEN 0 AND 4194304),
     wall_hi           timestamptz NOT NULL,
     drifts            bigint      NOT NULL,
     tick_until        timestamptz NOT NULL,
     tock_until        timestamptz NOT NULL,
     taken_at          timestamptz NOT NULL,
-    named             boolean     NOT NULL DEFAULT false,
     home              bigint      NOT NULL DEFAULT 0
 ) USING heap;
 COMMENT ON TABLE sno_catalog.sno_lease IS
-    'leases of partitions, one row each, which generators write in place';
+    'leases, one row each, which generators write in place';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
     'random number of the holder, who wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
@@ -1426,15 +1230,17 @@ COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
     'WAL timeline of that server';
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
+COMMENT ON COLUMN sno_catalog.sno_lease.kind IS
+    's for a partition of a session, g for a shard of a named generator, n for nodes of a layout, '
+    'f for the watermark of feeds';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'partition leased, 0 to 65535, or 65535 plus the number of a layout, or '
-    '-1 for the watermark';
-COMMENT ON COLUMN sno_catalog.sno_lease.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535, or first node of a '
-    'layout, 0 to 2^48 - 1';
-COMMENT ON COLUMN sno_catalog.sno_lease.sequence_max IS
-    'upper bound of its sequence, inclusive, 0 to 65535, or last node of a '
-    'layout, 0 to 2^48 - 1';
+    'partition leased, 0 to 65535, or 0 if the kind is n or f';
+COMMENT ON COLUMN sno_catalog.sno_lease.layout IS
+    'epoch, unit and bits of the layout as 16 bytes, or zeros if the kind is not n';
+COMMENT ON COLUMN sno_catalog.sno_lease.shard_min IS
+    'first sequence of the partition, 0 to 65535, or node of the layout, 0 to 2^48 - 1';
+COMMENT ON COLUMN sno_catalog.sno_lease.shard_max IS
+    'last sequence of the partition, 0 to 65535, or node of the layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
     'next sequence when the row was written, 0 to 65536, or place of the next '
     'id of a layout, 0 to 4194304';
@@ -1451,8 +1257,6 @@ COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
     'under the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
-COMMENT ON COLUMN sno_catalog.sno_lease.named IS
-    'whether a named generator has the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.home IS
     'what tells the database that wrote the row from others that had its OID';
 
@@ -1464,40 +1268,24 @@ SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
 -- drops what logical replication brings, and tells sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
-    name         text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    partition    integer NOT NULL CHECK (partition BETWEEN 0 AND 98302),
-    sequence_min bigint  NOT NULL CHECK (sequence_min BETWEEN 0 AND 281474976710655),
-    sequence_max bigint  NOT NULL CHECK (sequence_max BETWEEN sequence_min AND 281474976710655),
-    meta         integer CHECK (meta BETWEEN 0 AND 255),
-    system_identifier bigint NOT NULL,
-    timeline     integer NOT NULL,
-    key          text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
-    database     oid NOT NULL DEFAULT 0,
-    home         bigint NOT NULL DEFAULT 0,
-    role         text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
-    CHECK (partition > 65535 OR (key IS NULL AND sequence_max BETWEEN sequence_min + 3 AND 65535)),
-    CHECK (partition <= 65535 OR meta IS NULL),
+    name              text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    role              text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
+    system_identifier bigint  NOT NULL,
+    timeline          integer NOT NULL,
+    database          oid     NOT NULL,
+    home              bigint  NOT NULL,
+    partition         integer NOT NULL CHECK (partition BETWEEN 0 AND 65535),
+    sequence_min      integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
+    sequence_max      integer NOT NULL CHECK (sequence_max BETWEEN sequence_min + 3 AND 65535),
+    meta              integer CHECK (meta BETWEEN 0 AND 255),
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
-        pg_catalog.numrange(partition::numeric * 281474976710656::numeric + sequence_min::numeric,
-                            partition::numeric * 281474976710656::numeric + sequence_max::numeric, '[]')
+        pg_catalog.int8range(partition::bigint * 65536 + sequence_min, partition::bigint * 65536 + sequence_max, '[]')
         WITH OPERATOR(pg_catalog.&&))
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators';
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
-COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
-    'partition of its ids, 0 to 65535, or 65535 plus the number of a layout';
-COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535, or first node of a '
-    'layout, 0 to 2^48 - 1';
-COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
-    'upper bound of its sequence, inclusive, 3 to 65535, or last node of a '
-    'layout, 0 to 2^48 - 1';
-COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
-    'metabyte of all its ids, 0 to 255, or null if callers choose one';
-COMMENT ON COLUMN sno_catalog.sno_generator.key IS
-    'key in sno_key that seals its ids, or null if they are not sealed';
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
     'name of the role whose members may use it, or null if everybody may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
@@ -1508,6 +1296,14 @@ COMMENT ON COLUMN sno_catalog.sno_generator.database IS
     'OID of the database where it was made';
 COMMENT ON COLUMN sno_catalog.sno_generator.home IS
     'what tells that database from others that had its OID';
+COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
+    'partition of its ids, 0 to 65535';
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
+    'lower bound of its sequence, inclusive, 0 to 65535';
+COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
+    'upper bound of its sequence, inclusive, 3 to 65535';
+COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
+    'metabyte of all its ids, 0 to 255, or null if callers choose one';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id';
 
@@ -1527,96 +1323,6 @@ COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
 ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
-
--- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by
--- its layout are immutable, so rows never change.  Users' own have numbers from 100 on.
-
-CREATE TABLE sno_catalog.sno_layout (
-    id            smallint PRIMARY KEY,
-    name          text COLLATE pg_catalog."C" NOT NULL UNIQUE CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
-                                     AND pg_catalog.date_trunc('milliseconds', epoch) = epoch),
-    unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit NOT IN (2, 3)),
-    time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
-    node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
-    sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
-    node_last     boolean NOT NULL DEFAULT false,
-    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
-    CONSTRAINT sno_layout_own_from_100 CHECK (id BETWEEN 1 AND 18 OR id >= 100),
-    CONSTRAINT sno_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
-    CONSTRAINT sno_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
-    CONSTRAINT sno_layout_bits_if_counting CHECK (unit > 0 OR (time_bits >= 31 AND node_bits <= 16)),
-    CONSTRAINT sno_layout_64_bits_or_bytes_up_to_128 CHECK (
-        time_bits + node_bits + sequence_bits <= 64 OR
-        (time_bits + node_bits + sequence_bits <= 128 AND (time_bits + node_bits + sequence_bits) % 8 = 0)),
-    CONSTRAINT sno_layout_same_ids UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
-);
-COMMENT ON TABLE sno_catalog.sno_layout IS
-    'layouts of ids of other systems, which can be added, but not changed or '
-    'deleted';
-COMMENT ON COLUMN sno_catalog.sno_layout.id IS
-    'number of the layout, from 100 on for users'' own';
-COMMENT ON COLUMN sno_catalog.sno_layout.name IS
-    'name of the layout, 1 to 63 bytes';
-COMMENT ON COLUMN sno_catalog.sno_layout.epoch IS
-    'time 0, in whole milliseconds, or null if the layout counts';
-COMMENT ON COLUMN sno_catalog.sno_layout.unit IS
-    'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 if the layout '
-    'counts the ids';
-COMMENT ON COLUMN sno_catalog.sno_layout.time_bits IS
-    'number of bits of the time, the highest ones of the id, or of what is '
-    'counted, 1 to 64';
-COMMENT ON COLUMN sno_catalog.sno_layout.node_bits IS
-    'number of bits of the node, 0 to 48, or 0 to 16 if the layout counts';
-COMMENT ON COLUMN sno_catalog.sno_layout.sequence_bits IS
-    'number of bits of the sequence, 1 to 32, or 0 if the layout counts';
-COMMENT ON COLUMN sno_catalog.sno_layout.node_last IS
-    'whether the node is last, after the sequence, and not between time and '
-    'sequence';
-COMMENT ON COLUMN sno_catalog.sno_layout.digits IS
-    'digits of the text form, from zero up, 2 to 64 ASCII characters, or null '
-    'for the form of the type';
-
-INSERT INTO sno_catalog.sno_layout VALUES
-    ( 1, 'snowflake',   '2010-11-04 01:42:54.657Z', 1, 41, 10, 12, false, NULL),
-    ( 2, 'instagram',   '2011-08-24 21:07:01.721Z', 1, 41, 13, 10, false,
-     'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'),
-    ( 3, 'simpleflake', '2000-01-01 05:00:00Z',     1, 41, 0, 23, false, NULL),
-    ( 4, 'json1',       '1999-12-31 16:00:00Z',     1, 41, 3, 9, false, NULL),
-    ( 5, 'json2',       '1999-12-31 16:00:00Z',     1, 41, 4, 8, false, NULL),
-    ( 6, 'json3',       '1999-12-31 16:00:00Z',     1, 41, 5, 7, false, NULL),
-    ( 7, 'json4',       '1999-12-31 16:00:00Z',     1000, 31, 5, 17, false, NULL),
-    ( 8, 'json5',       '1999-12-31 16:00:00Z',     1000, 31, 6, 16, false, NULL),
-    ( 9, 'json6',       '1999-12-31 16:00:00Z',     1000, 31, 7, 15, false, NULL),
-    (10, 'json7',       '1970-01-01 00:00:00Z',     1000, 32, 5, 16, false, NULL),
-    (11, 'json8',       '1970-01-01 00:00:00Z',     1000, 32, 6, 15, false, NULL),
-    (12, 'randflake',   '2024-10-27 03:33:20Z',     1000, 30, 17, 17, false,
-     '0123456789abcdefghijklmnopqrstuv'),
-    (13, 'discord',     '2015-01-01 00:00:00Z',     1, 42, 10, 12, false, NULL),
-    (14, 'sonyflake',   '2014-09-01 00:00:00Z',     10, 39, 16, 8, true, NULL),
-    (15, 'boundary',    '1970-01-01 00:00:00Z',     1, 64, 48, 16, false,
-     '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'),
-    (16, 'objectid',    '1970-01-01 00:00:00Z',     1000, 32, 40, 24, false, NULL),
-    (17, 'tickets',     NULL,                       0, 62, 1, 0, true, NULL),
-    (18, 'counter',     NULL,                       0, 63, 0, 0, false, NULL);
-
-CREATE TRIGGER sno_layout_changed
-BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_layout
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed(
-    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
-COMMENT ON TRIGGER sno_layout_changed ON sno_catalog.sno_layout IS
-    'tells sessions of new layouts, keeps the others as they are, and drops '
-    'what logical replication brings';
-CREATE TRIGGER sno_layout_truncated
-BEFORE TRUNCATE ON sno_catalog.sno_layout
-FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
-    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
-COMMENT ON TRIGGER sno_layout_truncated ON sno_catalog.sno_layout IS
-    'keeps layouts from being deleted';
-ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_changed;
-ALTER TABLE sno_catalog.sno_layout ENABLE ALWAYS TRIGGER sno_layout_truncated;
-
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_layout', 'WHERE id >= 100');
 
 -- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, as the
 -- definitions of generators do.
@@ -1691,7 +1397,7 @@ ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_truncated;
 -- sees the tables: to generate, EXECUTE on the function is enough.
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE
-    sno_catalog.sno_lease, sno_catalog.sno_generator, sno_catalog.sno_layout
+    sno_catalog.sno_lease, sno_catalog.sno_generator
 TO pg_database_owner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
@@ -1699,14 +1405,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_datab
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb),
-    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb),
-    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_advance(text, bigint)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
 TO pg_database_owner;
 
 -- Whoever may unseal ids learns what sealing hides.

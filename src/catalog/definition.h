@@ -1,6 +1,6 @@
 /*
  * definition.h
- *		The definitions of named generators: the table sno_generator.
+ *		The definitions of named generators: tables sno_generator and sno_flake_generator.
  */
 #ifndef SNO_DEFINITION_H
 #define SNO_DEFINITION_H
@@ -11,39 +11,29 @@
 #include "utils/snapshot.h"
 
 #include "catalog/table.h"
-#include "core/flake.h"
-
-#define SNO_DEFINITION_TABLE	"sno_generator"
-
-/* A generator can issue at least this many ids in a unit, as in the Go package. */
-#define SNO_UNIT_SIZE_MIN		4
+#include "core/subject.h"
 
 typedef struct SnoDefinition
 {
-	SnoShard	shard;
-	int32		partition;		/* or the number of a layout */
-	int32		meta;			/* -1 if callers choose */
+	SnoSubject	subject;
 	bool		made_here;		/* in this database, on this server as it is now? */
-	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
 	char		role[NAMEDATALEN];	/* whose members may use it; empty if everybody may */
-	SnoNodes	nodes;			/* of a layout, if it is known; else of size 0 */
-	bool		layout_is_new;	/* added by this transaction */
+
+	/* In a partition: the metabyte of its ids, -1 if callers choose. */
+	int32		meta;
+
+	/* In a layout: */
+	char		layout[NAMEDATALEN];
+	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
+	SnoNodes	nodes;			/* of size 0 if the layout isn't known */
 } SnoDefinition;
 
 /* Is it of a layout of another system? */
 static inline bool
 sno_is_flake(const SnoDefinition *d)
 {
-	return d->partition > SNO_PARTITION_MAX;
+	return d->subject.kind == SNO_OF_NODES;
 }
-
-/*
- * The table.  Its version also changes whenever the rights of roles may have: see
- * named/use.c.
- */
-extern SnoTable sno_definitions;
-
-typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
 
 /* What looking for a definition gives. */
 typedef enum SnoDefinitionLook
@@ -51,16 +41,64 @@ typedef enum SnoDefinitionLook
 	SNO_DEFINITION_FOUND,
 	SNO_DEFINITION_NONE,
 	SNO_DEFINITION_LOCKED,		/* another session's lock is in the way, */
-	SNO_DEFINITION_LAYOUT_LOCKED	/* or one on the table of layouts */
+	SNO_DEFINITION_LAYOUT_LOCKED,	/* or one on the table of layouts */
+	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or hasn't its nodes */
 } SnoDefinitionLook;
 
-extern SnoDefinitionLook sno_definition_find(const char *name, SnoDefinition *definition);
-pg_noreturn extern void sno_definition_missing(const char *name);
-extern void sno_definition_check(SnoDefinition *definition);
-extern void sno_definition_insert(const char *name, const SnoDefinition *definition);
-extern void sno_definition_visit(Snapshot snapshot, SnoDefinitionVisit visit, void *arg);
+/* The columns that both tables have, in this order, and the first one of their own. */
+enum
+{
+	SNO_DEFINITION_NAME = 1,
+	SNO_DEFINITION_ROLE,
+	SNO_DEFINITION_SYSTEM_IDENTIFIER,
+	SNO_DEFINITION_TIMELINE,
+	SNO_DEFINITION_DATABASE,
+	SNO_DEFINITION_HOME,
+	SNO_DEFINITION_OWN,
+	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 4
+};
+
+/* A table of definitions.  Each has names of its own. */
+typedef struct SnoDefinitions
+{
+	/* Its version also changes whenever the rights of roles may have: see named/use.c. */
+	SnoTable	table;
+	const char *create;			/* the functions that add a row, */
+	const char *restrict_to;	/* change the role, */
+	const char *drop;			/* and delete it */
+
+	/*
+	 * What a row's own columns say, and what they are for a definition.  Both arrays
+	 * begin with the first of them.
+	 */
+	SnoDefinitionLook (*read) (SnoDefinition *d, const char *name, const Datum *values,
+							   const bool *null);
+	void		(*write) (const SnoDefinition *d, Datum *values, char *nulls);
+	const char *insert;			/* the statement that adds a row */
+
+	/* See named/use.c. */
+	uint64		looked;			/* the version when all states were looked at last */
+	bool		restricted;		/* was a restricted generator used? */
+	struct SnoDefinitions *next;	/* of which that is true */
+} SnoDefinitions;
+
+/* The table sno_generator. */
+extern SnoDefinitions sno_definitions;
+
+typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, void *arg);
+
+extern SnoDefinitionLook sno_definition_find(SnoDefinitions *in, const char *name,
+											 SnoDefinition *definition);
+pg_noreturn extern void sno_definition_missing(const SnoDefinitions *in, const char *name);
+extern void sno_definition_check_name(const char *name);
+extern void sno_definition_insert(SnoDefinitions *in, const char *name,
+								  const SnoDefinition *definition);
+extern void sno_definition_drop(SnoDefinitions *in, const char *name);
+extern void sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role);
+extern void sno_definition_visit(SnoDefinitions *in, Snapshot snapshot,
+								 SnoDefinitionVisit visit, void *arg);
 extern Bitmapset *sno_definition_partitions(void);
-extern bool sno_definition_next_free(SnoDefinition *d, int64 last);
-extern char *sno_definition_using_key(const char *key);
+extern void sno_definition_choose_alone(SnoDefinitions *in);
+extern bool sno_definition_next_free(SnoDefinitions *in, SnoDefinition *d, int64 last);
 
 #endif							/* SNO_DEFINITION_H */

@@ -1,6 +1,6 @@
 /*
  * layout.h
- *		The layouts of ids of other systems: the table sno_layout.
+ *		The layouts of ids of other systems: the table sno_flake_layout.
  */
 #ifndef SNO_LAYOUT_H
 #define SNO_LAYOUT_H
@@ -10,11 +10,7 @@
 #include "catalog/table.h"
 #include "core/flake.h"
 
-#define SNO_LAYOUT_TABLE	"sno_layout"
-
-/* A layout has the number of a partition, after those of ids of our own. */
-#define SNO_LAYOUT_PARTITION(id)	(SNO_PARTITION_MAX + (id))
-#define SNO_LAYOUT_ID_MAX			PG_INT16_MAX
+#define SNO_LAYOUT_TABLE	"sno_flake_layout"
 
 /* The type of the ids of a layout. */
 typedef enum SnoFlakeType
@@ -26,10 +22,8 @@ typedef enum SnoFlakeType
 
 typedef struct SnoNamedLayout
 {
-	int16		id;
 	SnoFlakeType type;
 	SnoLayout	layout;
-	bool		is_new;			/* added by this transaction */
 	char	   *digits;			/* of the text form; NULL: as the type writes it */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
@@ -46,9 +40,9 @@ sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
 /* The table. */
 extern SnoTable sno_layouts;
 
-extern bool sno_layout_is_present(int id, const SnoLayout *layout);
+extern bool sno_layout_look(void);
+extern const SnoNamedLayout *sno_layout_known(const char *name);
 extern const SnoNamedLayout *sno_layout_by_name(const text *name);
-extern const SnoNamedLayout *sno_layout_by_id(int id);
-extern const SnoNamedLayout *sno_layout_look(int id);
+extern const char *sno_layout_look_name(const SnoLayout *layout);
 
 #endif							/* SNO_LAYOUT_H */

@@ -35,15 +35,15 @@
 #include "catalog/table.h"
 
 static const Oid column_types[] = {
-	INT8OID, INT8OID, INT4OID, OIDOID, INT4OID, INT8OID, INT8OID, INT4OID,
-	TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-	BOOLOID, INT8OID
+	INT8OID, INT8OID, INT4OID, OIDOID, CHAROID, INT4OID, UUIDOID, INT8OID, INT8OID,
+	INT4OID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+	INT8OID
 };
 
 StaticAssertDecl(lengthof(column_types) == SNO_LEASES_COLUMNS, "a column of sno_lease has no type");
 
 static SnoTable table = {
-	.name = SNO_LEASES_TABLE,.types = column_types,.columns = SNO_LEASES_COLUMNS,.version = 1
+	.extension = "sno",.name = SNO_LEASES_TABLE,.types = column_types,.columns = SNO_LEASES_COLUMNS,.version = 1
 };
 
 /*
@@ -154,14 +154,14 @@ open_table(Oid relid)
 Relation
 sno_leases_open(void)
 {
-	return open_table(sno_table_require(SNO_LEASES_TABLE));
+	return open_table(sno_table_require(&table));
 }
 
 /* The same in any mode, but wait for the locks of others. */
 Relation
 sno_leases_open_patiently(LOCKMODE mode)
 {
-	Relation	rel = relation_open(sno_table_require(SNO_LEASES_TABLE), mode);
+	Relation	rel = relation_open(sno_table_require(&table), mode);
 
 	check_definition(rel);
 	return rel;

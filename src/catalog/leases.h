@@ -14,7 +14,7 @@
 #include "compat.h"
 
 #define SNO_LEASES_TABLE	"sno_lease"
-#define SNO_LEASES_COLUMNS	15
+#define SNO_LEASES_COLUMNS	16
 
 extern RelFileNumber sno_leases_file(void);
 extern Relation sno_leases_open(void);

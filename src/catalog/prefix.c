@@ -44,7 +44,7 @@ add_prefix(void *all, Relation rel, HeapTuple tuple)
 }
 
 static SnoTable table = {
-	.name = TABLE,.types = column_types,.columns = COLUMNS,
+	.extension = "sno",.name = TABLE,.types = column_types,.columns = COLUMNS,
 	.begin = no_prefixes,.add = add_prefix,.version = 1
 };
 

@@ -59,23 +59,16 @@ sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 	sno_lease_note_flushed(lease, g, half);
 }
 
-/* What a lease is of, for messages */
-char *
-sno_lease_subject(int partition)
-{
-	if (partition > SNO_PARTITION_MAX)
-		return psprintf("layout %d", partition - SNO_PARTITION_MAX);
-	return psprintf("partition %d", partition);
-}
-
 /*
  * Renew a lease that still covers what is issued.  A failure must not disturb the
- * caller: it is logged.
+ * caller: it is logged.  The lease is that of a generator, or if it has no name, of a
+ * session's partition.
  */
 void
-sno_lease_quietly(void (*renew) (void *), void *arg, int partition)
+sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int partition)
 {
 	ErrorData  *error;
+	char	   *of;
 
 	/* Parallel operations can't have subtransactions: renew at the ceiling. */
 	if (IsInParallelMode())
@@ -83,10 +76,12 @@ sno_lease_quietly(void (*renew) (void *), void *arg, int partition)
 	error = sno_attempt(renew, arg);
 	if (error == NULL)
 		return;
-	sno_journal_failure(partition, error->message);
+	of = generator != NULL ? psprintf("generator \"%s\"", generator) :
+		psprintf("partition %d", partition);
+	sno_journal_failure(of, error->message);
 	ereport(LOG,
 			(errmsg("could not renew the lease of %s yet: %s",
-					sno_lease_subject(partition), error->message),
+					of, error->message),
 			 error->detail ? errdetail_internal("%s", error->detail) : 0,
 			 error->hint ? errhint("%s", error->hint) : 0));
 	FreeErrorData(error);

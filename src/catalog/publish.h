@@ -26,7 +26,7 @@ extern bool sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *sub
 							SnoGenerator g, uint64 ceiling);
 extern void sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g);
 extern void sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half);
-extern char *sno_lease_subject(int partition);
-extern void sno_lease_quietly(void (*renew) (void *), void *arg, int partition);
+extern void sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator,
+							  int partition);
 
 #endif							/* SNO_PUBLISH_H */

@@ -14,12 +14,6 @@
  * holders are the last to be chosen, and one that another holder leases as well is given
  * up.
  *
- * The home tells a database from a former one that had its OID.  It is made of the
- * incarnation (shared/shmem.c) and of what tells the database's folder from others.  If
- * one of the two is the same, the database is.  ALTER DATABASE changes the incarnation,
- * and a restored folder is another one.  If both change between two uses, rows become
- * another holder's, which does no harm.
- *
  * Sessions that find no row of their own at the same time may each draw a holder.
  * All of these are the server's own, and the first row's is used from then on.  A
  * copy of a server has the same three.  sno_reseed() makes it another holder: it
@@ -54,20 +48,16 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "catalog/home.h"
 #include "catalog/record.h"
 #include "catalog/row.h"
-#include "registry/place.h"
 #include "type/fields.h"
 
 /* The system identifier of rows that were disowned: no server has it. */
 #define DISOWNED		0
-
-/* The row of a feed leases no partition. */
-#define FEED			(-1)
 
 /* How often a row is overwritten that changes meanwhile. */
 #define OVERWRITE_TRIES	10
@@ -75,51 +65,10 @@
 /* The holder drawn when no row of our own was found, until a row has it. */
 static uint64 drawn_holder;
 
-/*
- * The home of this database, as its sessions saw it first.  All that run at the same time
- * have the same one, or each would take rows of others for another holder's.  Whoever visits
- * rows calls this before, because no page may be locked when it is called first.
- */
-int64
-sno_record_home(void)
-{
-	uint64		home = 0;
-	uint64		new;
-	char		name[MAXPGPATH];
-	SnoFileIdentity file = {0};
-
-	sno_space_enter();
-	if (pg_atomic_read_u64(&sno_space->home) != 0)
-		return (int64) pg_atomic_read_u64(&sno_space->home);
-	snprintf(name, MAXPGPATH, "%s/PG_VERSION", DatabasePath);
-	if (!sno_file_identity(name, &file))
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not stat file \"%s\": %m", name)));
-	new = (uint64) sno_space->incarnation << 32 |
-		hash_bytes((unsigned char *) &file, sizeof(file));
-	return (int64) (pg_atomic_compare_exchange_u64(&sno_space->home, &home, new) ? new : home);
-}
-
-static bool
-is_same_home(uint64 a, uint64 b)
-{
-	return a >> 32 == b >> 32 || (uint32) a == (uint32) b;
-}
-
-/* Is what has these four of this server, as it is now, and of this database? */
-bool
-sno_record_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 home)
-{
-	return system_identifier == (int64) GetSystemIdentifier() &&
-		timeline == (int32) GetWALInsertionTimeLine() &&
-		database == MyDatabaseId && is_same_home(home, sno_record_home());
-}
-
 static bool
 is_written_here(const SnoRow *row)
 {
-	return sno_record_is_ours(row->system_identifier, row->timeline, row->database, row->home);
+	return sno_home_is_ours(row->system_identifier, row->timeline, row->database, row->home);
 }
 
 static bool
@@ -131,21 +80,12 @@ is_own(const SnoRow *row, const SnoRowPlace *place)
 static SnoSubject
 subject_of(const SnoRow *row)
 {
-	return (SnoSubject) {row->partition, row->named, {row->sequence_min, row->sequence_max}};
-}
-
-static bool
-is_same(const SnoSubject *a, const SnoSubject *b)
-{
-	return a->partition == b->partition && a->named == b->named &&
-		sno_shards_equal(a->shard, b->shard);
-}
-
-/* Do they share ids? */
-static bool
-overlaps(const SnoSubject *a, const SnoSubject *b)
-{
-	return a->partition == b->partition && sno_shards_overlap(a->shard, b->shard);
+	return (SnoSubject) {
+		.kind = row->kind,
+		.partition = row->partition,
+		.layout = sno_layout_read(row->layout),
+		.shard = {row->shard_min, row->shard_max}
+	};
 }
 
 /* Times outside the epoch, which only a forged row has, count as its ends. */
@@ -175,7 +115,7 @@ typedef struct Holder
 static void
 note_holder(Holder *holder, const SnoRow *row, const SnoRowPlace *place)
 {
-	if (holder->found || row->partition == FEED || !is_own(row, place))
+	if (holder->found || row->kind == SNO_OF_FEED || !is_own(row, place))
 		return;
 	holder->found = true;
 	holder->number = (uint64) row->holder;
@@ -221,10 +161,13 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	SnoSurvey  *survey = pass->survey;
 	uint64		ceiling = ceiling_of(row);
 	bool		own = is_own(row, place);
+	SnoSubject	subject = subject_of(row);
 	uint64	  **block;
 
 	note_holder(&pass->holder, row, place);
-	if (row->partition < 0 || row->partition > SNO_PARTITION_MAX)
+	/* Without the constraint of the table, a row may have any number. */
+	if (!sno_subject_has_partition(&subject) ||
+		subject.partition < 0 || subject.partition > SNO_PARTITION_MAX)
 		return;
 	/* A partition of ids of given times is used up, and no lease of it lasts. */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
@@ -232,10 +175,10 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		survey->others++;
 		survey->others_until = Max(survey->others_until, ceiling);
 	}
-	block = &survey->bounds.block[row->partition / SNO_BOUNDS_BLOCK];
+	block = &survey->bounds.block[subject.partition / SNO_BOUNDS_BLOCK];
 	if (*block == NULL)
 		*block = palloc0(SNO_BOUNDS_BLOCK * sizeof(uint64));
-	raise_bound(&(*block)[row->partition % SNO_BOUNDS_BLOCK], ceiling, own);
+	raise_bound(&(*block)[subject.partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
 /* What the rows say at the unit `now`; in the current memory context. */
@@ -245,7 +188,7 @@ sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 	SurveyPass	pass = {.survey = survey,.now = now};
 
 	memset(survey, 0, sizeof(SnoSurvey));
-	(void) sno_record_home();
+	(void) sno_home();
 	(void) sno_row_visit(rel, survey_row, &pass);
 	survey->holder = holder_number(&pass.holder);
 }
@@ -265,7 +208,7 @@ typedef struct Recall
 static int32
 lowest_sequence(const SnoRow *row)
 {
-	return row->partition > SNO_PARTITION_MAX ? 0 : (int32) row->sequence_min;
+	return row->kind == SNO_OF_NODES ? 0 : (int32) row->shard_min;
 }
 
 /* What may have been issued under a row. */
@@ -290,12 +233,12 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	Recall	   *recall = arg;
 	SnoSubject	subject = subject_of(row);
 	bool		own = is_own(row, place);
-	bool		same = is_same(&subject, &recall->subject);
+	bool		same = sno_subjects_equal(&subject, &recall->subject);
 	SnoGenerator issued = issued_under(row, own && same);
 
 	if (!own)
 		recall->others = true;
-	if (!overlaps(&subject, &recall->subject))
+	if (!sno_subjects_overlap(&subject, &recall->subject))
 		return;
 	if (own)
 	{
@@ -333,7 +276,7 @@ sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 		.own = g
 	};
 
-	(void) sno_record_home();
+	(void) sno_home();
 	(void) sno_row_visit(rel, recall_row, &recall);
 	if (!recall.own_found && (recall.others || !made_here))
 		sno_generator_switch(&recall.foreign, unseen.more == 0 ? unseen.until :
@@ -357,7 +300,7 @@ is_row_of(const SnoRow *row, const SnoSubject *subject)
 {
 	SnoSubject	it = subject_of(row);
 
-	return is_same(&it, subject) && is_written_here(row);
+	return sno_subjects_equal(&it, subject) && is_written_here(row);
 }
 
 static void
@@ -367,7 +310,7 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 	SnoSubject	subject = subject_of(row);
 
 	note_holder(&search->holder, row, place);
-	if (!overlaps(&subject, &search->subject))
+	if (!sno_subjects_overlap(&subject, &search->subject))
 		return;
 	if (!is_own(row, place) && ceiling_of(row) > search->floor)
 		search->clash = true;
@@ -385,7 +328,7 @@ overwrite(SnoRow *row, const void *arg)
 
 	if (!is_row_of(row, &subject))
 		return false;
-	for (int side = 0; side < 2 && !new.named; side++)
+	for (int side = 0; side < 2 && !sno_subject_is_named(&subject); side++)
 		new.until[side] = Max(new.until[side], row->until[side]);
 	memcpy(row, &new, SNO_ROW_SIZE);
 	return true;
@@ -404,20 +347,21 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 		.system_identifier = (int64) GetSystemIdentifier(),
 		.timeline = (int32) GetWALInsertionTimeLine(),
 		.database = MyDatabaseId,
+		.kind = (char) subject->kind,
 		.partition = subject->partition,
-		.sequence_min = subject->shard.min,
-		.sequence_max = subject->shard.max,
+		.shard_min = subject->shard.min,
+		.shard_max = subject->shard.max,
 		.sequence = (int32) Min(SNO_WORD_SEQUENCE(g->word), g->sequence_max + 1),
 		.wall_hi = sno_unit_to_timestamptz(SNO_WORD_UNIT(g->word)),
 		.drifts = g->drifts,
 		.taken_at = GetCurrentTimestamp(),
-		.named = subject->named,
-		.home = sno_record_home()
+		.home = sno_home()
 	};
 	bool		tick_tock = g->drifts & 1;
 
+	sno_layout_write(&subject->layout, row.layout);
 	row.until[tick_tock] = sno_unit_to_timestamptz(g->ceiling);
-	row.until[!tick_tock] = sno_unit_to_timestamptz(subject->named ? g->wall_safe : g->ceiling);
+	row.until[!tick_tock] = sno_unit_to_timestamptz(sno_subject_is_named(subject) ? g->wall_safe : g->ceiling);
 	for (int tries = 0;; tries++)
 	{
 		Search		search = {.subject = *subject,.floor = g->lease_floor};
@@ -441,7 +385,7 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 static bool
 disown_row(SnoRow *row, const void *arg)
 {
-	if (!is_written_here(row) || row->partition == FEED)
+	if (!is_written_here(row) || row->kind == SNO_OF_FEED)
 		return false;
 	row->system_identifier = DISOWNED;
 	return true;
@@ -456,7 +400,7 @@ disown_row(SnoRow *row, const void *arg)
 void
 sno_record_disown(Relation rel)
 {
-	(void) sno_record_home();
+	(void) sno_home();
 	sno_partition_revoke_all();
 	XLogFlush(sno_row_change_all(rel, disown_row));
 }
@@ -466,7 +410,7 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 {
 	uint64	   *until = arg;
 
-	if (row->partition == FEED)
+	if (row->kind == SNO_OF_FEED)
 		*until = Max(*until, ceiling_of(row));
 }
 
@@ -487,7 +431,7 @@ sno_record_promised(Relation rel)
 void
 sno_record_promise(Relation rel, uint64 until)
 {
-	SnoSubject	subject = {.partition = FEED};
+	SnoSubject	subject = {.kind = SNO_OF_FEED};
 	SnoGenerator g = {.word = SNO_WORD(until, false, 0),.ceiling = until,.lease_floor = SNO_UNIT_MAX};
 	XLogRecPtr	lsn;
 
@@ -498,7 +442,7 @@ sno_record_promise(Relation rel, uint64 until)
 static bool
 forget_promise(SnoRow *row, const void *arg)
 {
-	if (row->partition != FEED)
+	if (row->kind != SNO_OF_FEED)
 		return false;
 	row->until[0] = row->until[1] = sno_unit_to_timestamptz(0);
 	return true;

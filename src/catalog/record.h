@@ -10,16 +10,8 @@
 #include "access/xlogdefs.h"
 #include "utils/rel.h"
 
-#include "core/generator.h"
+#include "core/subject.h"
 #include "shared/reserve.h"
-
-/* What a row is about: a session's partition, or the shard of it that a named generator has. */
-typedef struct SnoSubject
-{
-	int			partition;
-	bool		named;
-	SnoShard	shard;
-} SnoSubject;
 
 /* What all rows say. */
 typedef struct SnoSurvey
@@ -40,8 +32,6 @@ typedef struct SnoUnseen
 /* Does the caller know better than a row of ours what was issued under it? */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
-extern int64 sno_record_home(void);
-extern bool sno_record_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 home);
 extern void sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey);
 extern void sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 							  SnoUnseen unseen, bool made_here, SnoRecordKnown known,

@@ -13,6 +13,8 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
+#include "core/flake.h"
+
 /* A row as it is on its page; sql/sno--1.0.sql describes the columns. */
 typedef struct SnoRow
 {
@@ -20,15 +22,16 @@ typedef struct SnoRow
 	int64		system_identifier;
 	int32		timeline;
 	Oid			database;
+	char		kind;			/* a SnoKind */
 	int32		partition;
-	int64		sequence_min;	/* of a layout: the first node */
-	int64		sequence_max;
+	uint8		layout[SNO_LAYOUT_SIZE];
+	int64		shard_min;
+	int64		shard_max;
 	int32		sequence;
 	TimestampTz wall_hi;
 	int64		drifts;
 	TimestampTz until[2];		/* by tick-tock: tick_until, tock_until */
 	TimestampTz taken_at;
-	bool		named;
 	int64		home;			/* of the database, see record.c */
 } SnoRow;
 

@@ -19,15 +19,18 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "catalog/table.h"
 
-/* The extension's table by that name; InvalidOid if there is none. */
+/* Our table by that name; InvalidOid if there is none. */
 Oid
 sno_table_find(const char *name)
 {
@@ -36,17 +39,18 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* One of the extension's tables, or an error if it is missing. */
+/* One of our tables, or an error if it is missing. */
 Oid
-sno_table_require(const char *name)
+sno_table_require(const SnoTable *t)
 {
-	Oid			relid = sno_table_find(name);
+	Oid			relid = sno_table_find(t->name);
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table \"%s\" of extension \"sno\" does not exist", name),
-				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION sno ADD TABLE.")));
+				 errmsg("table \"%s\" of extension \"%s\" does not exist", t->name, t->extension),
+				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION %s ADD TABLE.",
+						 t->extension)));
 	return relid;
 }
 
@@ -89,7 +93,7 @@ Oid
 sno_table_have(SnoTable *t)
 {
 	sno_table_watch(t);
-	return t->oid = sno_table_require(t->name);
+	return t->oid = sno_table_require(t);
 }
 
 /* Does it begin with the columns that the extension's script gave it? */
@@ -113,7 +117,7 @@ check_table(const SnoTable *t, Relation rel)
 	if (!sno_table_is_as_created(t, rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" of extension \"sno\" was altered", t->name),
+				 errmsg("table \"%s\" of extension \"%s\" was altered", t->name, t->extension),
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
 }
 
@@ -203,6 +207,44 @@ sno_table_read(SnoTable *t, bool wait)
 	t->all = all;
 	t->version_read = seen;
 	return true;
+}
+
+/*
+ * Run a statement that changes a table.  It is SQL, and needs rights that callers don't
+ * have.  So it runs as the table's owner, as maintenance commands do: security-restricted,
+ * with nothing but pg_catalog in its search path, and all names are qualified.  So nothing
+ * planted is run, and a superuser's trigger on the table leaves nothing behind that runs
+ * later.  Returns how many rows were changed.
+ */
+uint64
+sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
+				 Datum *values, const char *nulls)
+{
+	Relation	rel = table_open(sno_table_have(t), RowExclusiveLock);
+	Oid			user;
+	int			context;
+	int			level;
+	uint64		rows;
+
+	/* With this lock, too, this transaction can read without queueing behind others. */
+	LockRelationOid(RelationGetRelid(rel), AccessShareLock);
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute_with_args(statement, count, unconstify(Oid *, types), values, nulls, false, 0) < 0)
+		elog(ERROR, "could not execute a statement on table \"%s\"", t->name);
+	rows = SPI_processed;
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+	SetUserIdAndSecContext(user, context);
+	table_close(rel, NoLock);
+	return rows;
 }
 
 /*

@@ -18,6 +18,7 @@
 /* A table, and what a session knows of it. */
 typedef struct SnoTable
 {
+	const char *extension;
 	const char *name;
 	const Oid  *types;			/* of its columns */
 	int			columns;
@@ -37,7 +38,7 @@ typedef struct SnoTable
 } SnoTable;
 
 extern Oid	sno_table_find(const char *name);
-extern Oid	sno_table_require(const char *name);
+extern Oid	sno_table_require(const SnoTable *t);
 extern void sno_table_watch(SnoTable *t);
 extern Oid	sno_table_have(SnoTable *t);
 extern bool sno_table_is_as_created(const SnoTable *t, Relation rel);
@@ -45,6 +46,8 @@ extern Relation sno_table_lock(Oid relid, LOCKMODE mode);
 extern Relation sno_table_open(SnoTable *t, LOCKMODE mode);
 extern Relation sno_table_try_open(SnoTable *t, LOCKMODE mode);
 extern Relation sno_table_look(SnoTable *t);
+extern uint64 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
+							   Datum *values, const char *nulls);
 extern bool sno_table_read(SnoTable *t, bool wait);
 
 #endif							/* SNO_TABLE_H */

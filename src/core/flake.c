@@ -4,6 +4,49 @@
  */
 #include "core/flake.h"
 
+/* The last bytes of a number, the highest first, and back */
+static void
+write_number(uint8_t *bytes, int size, uint64_t number)
+{
+	for (int i = size - 1; i >= 0; i--, number >>= 8)
+		bytes[i] = (uint8_t) number;
+}
+
+static uint64_t
+read_number(const uint8_t *bytes, int size)
+{
+	uint64_t	number = 0;
+
+	for (int i = 0; i < size; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+/* Layouts have the same bytes if they are equal, and only then. */
+void
+sno_layout_write(const SnoLayout *layout, uint8_t *bytes)
+{
+	write_number(bytes, 8, (uint64_t) layout->epoch);
+	write_number(bytes + 8, 4, layout->unit);
+	bytes[12] = layout->time_bits;
+	bytes[13] = layout->node_bits;
+	bytes[14] = layout->sequence_bits;
+	bytes[15] = layout->node_last;
+}
+
+SnoLayout
+sno_layout_read(const uint8_t *bytes)
+{
+	return (SnoLayout) {
+		.epoch = (int64_t) read_number(bytes, 8),
+		.unit = (uint32_t) read_number(bytes + 8, 4),
+		.time_bits = bytes[12],
+		.node_bits = bytes[13],
+		.sequence_bits = bytes[14],
+		.node_last = bytes[15] != 0
+	};
+}
+
 /* Add the lowest `bits` of `value` below what the id has. */
 static SnoFlake
 append(SnoFlake id, uint64_t value, unsigned bits)

@@ -46,6 +46,9 @@ typedef struct SnoLayout
 	bool		node_last;		/* time, sequence, node; else time, node, sequence */
 } SnoLayout;
 
+/* As bytes, the same on all machines: epoch, unit, bits, order. */
+#define SNO_LAYOUT_SIZE		16
+
 /* Do word and id determine each other in the same way? */
 static inline bool
 sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
@@ -87,6 +90,8 @@ typedef struct SnoFlakeTime
 	uint32_t	least;
 } SnoFlakeTime;
 
+extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
+extern SnoLayout sno_layout_read(const uint8_t *bytes);
 extern SnoFlake sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts);
 extern SnoFlakeParts sno_flake_unpack(const SnoLayout *layout, SnoFlake id);
 extern uint64_t sno_flake_last_time(const SnoLayout *layout, bool sealed);

@@ -106,7 +106,9 @@ static bool
 write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
 {
 	SnoSubject	subject = {
-		sno_partition_number(p), false, {p->generator.sequence_min, p->generator.sequence_max}
+		.kind = SNO_OF_SESSION,
+		.partition = sno_partition_number(p),
+		.shard = {p->generator.sequence_min, p->generator.sequence_max}
 	};
 
 	return sno_lease_write(&p->lease, rel, &subject, p->generator, ceiling);
@@ -361,7 +363,7 @@ issue_own_or_prepare(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoStep *s
 			return SNO_NO_OBSTACLE;
 		case SNO_LEASE_RENEW_EARLY:
 			sno_lease_postpone(&p->lease, &p->generator, unit);
-			sno_lease_quietly(renew_session_early, &unit, sno_partition_number(p));
+			sno_lease_quietly(renew_session_early, &unit, NULL, sno_partition_number(p));
 			if (sno_owned[purpose] == NULL)
 				return SNO_NO_OBSTACLE;
 			break;

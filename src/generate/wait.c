@@ -10,7 +10,6 @@
 #include "pgstat.h"
 #include "storage/latch.h"
 
-#include "catalog/definition.h"
 #include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "compat.h"
@@ -40,12 +39,12 @@ max_wait_of(const SnoWait *wait)
 
 /* Raise the error that a table couldn't be locked in this mode. */
 pg_noreturn static void
-refuse_lock(const SnoWait *wait, const char *table, const char *mode)
+refuse_lock(const SnoWait *wait, const char *extension, const char *table, const char *mode)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not lock table \"%s\" of extension \"sno\" within %d ms",
-					table, max_wait_of(wait)),
+			 errmsg("could not lock table \"%s\" of extension \"%s\" within %d ms",
+					table, extension, max_wait_of(wait)),
 			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
 					   mode),
 			 errhint("Look for that session in pg_locks, and end its transaction.")));
@@ -128,11 +127,11 @@ give_up(const SnoWait *wait)
 	switch (wait->obstacle)
 	{
 		case SNO_TABLE_LOCKED:
-			refuse_lock(wait, SNO_LEASES_TABLE, "ROW SHARE");
+			refuse_lock(wait, "sno", SNO_LEASES_TABLE, "ROW SHARE");
 		case SNO_DEFINITIONS_LOCKED:
-			refuse_lock(wait, SNO_DEFINITION_TABLE, "ACCESS SHARE");
+			refuse_lock(wait, wait->definitions->table.extension, wait->definitions->table.name, "ACCESS SHARE");
 		case SNO_LAYOUTS_LOCKED:
-			refuse_lock(wait, SNO_LAYOUT_TABLE, "ACCESS SHARE");
+			refuse_lock(wait, sno_layouts.extension, sno_layouts.name, "ACCESS SHARE");
 		case SNO_NO_GRANT:
 			refuse_grant();
 		case SNO_NO_PARTITION:

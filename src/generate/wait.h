@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "catalog/definition.h"
 #include "shared/activity.h"
 
 /* What keeps a generator from issuing an id now. */
@@ -15,8 +16,8 @@ typedef enum SnoObstacle
 	SNO_NO_OBSTACLE,
 	SNO_CLASH,					/* another holder leases the same; try again at once */
 	SNO_TABLE_LOCKED,			/* sno_lease */
-	SNO_DEFINITIONS_LOCKED,		/* sno_generator */
-	SNO_LAYOUTS_LOCKED,			/* sno_layout */
+	SNO_DEFINITIONS_LOCKED,		/* sno_generator or sno_flake_generator */
+	SNO_LAYOUTS_LOCKED,			/* sno_flake_layout */
 	SNO_NO_GRANT,				/* of the registry */
 	SNO_NO_PARTITION,			/* none is free for the clock */
 	SNO_TOO_FAST,				/* the session took too many new leases */
@@ -33,6 +34,7 @@ typedef enum SnoObstacle
 typedef struct SnoWait
 {
 	const char *generator;		/* NULL for a session generator */
+	const SnoDefinitions *definitions;	/* where it is defined */
 	int			partition;		/* of a named generator, or -1, as of one of a layout */
 	int			unit_size;		/* ids that a named generator issues in a unit */
 	int			unit_msec;		/* which takes so long */

@@ -25,11 +25,11 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "catalog/definition.h"
 #include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
+#include "flake/nodes.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
 #include "shared/reserve.h"
@@ -154,26 +154,16 @@ static void
 note_end(const char *name, const SnoDefinition *d, void *arg)
 {
 	Ends	   *ends = arg;
-	const SnoNamedLayout *layout;
-	int64		end;
 
-	if (!sno_is_flake(d))
-		return;
 	ends->count++;
-	layout = sno_layout_look(d->partition - SNO_PARTITION_MAX);
-	if (layout == NULL)
-	{
+	if (d->nodes.size == 0)
 		ends->unknown = pstrdup(name);
-		return;
+	else if (d->subject.layout.unit != 0 && (ends->name == NULL || d->nodes.end < ends->end))
+	{
+		ends->name = pstrdup(name);
+		ends->layout = pstrdup(d->layout);
+		ends->end = d->nodes.end;
 	}
-	if (layout->layout.unit == 0)
-		return;
-	end = sno_nodes(&layout->layout, d->shard, d->key[0] != '\0').end;
-	if (ends->name != NULL && ends->end <= end)
-		return;
-	ends->name = pstrdup(name);
-	ends->layout = pstrdup(layout->name);
-	ends->end = end;
 }
 
 static void
@@ -181,7 +171,7 @@ check_layouts(const Check *c)
 {
 	Ends		ends = {0};
 
-	sno_definition_visit(NULL, note_end, &ends);
+	sno_definition_visit(&sno_flake_definitions, NULL, note_end, &ends);
 	if (ends.unknown != NULL)
 		report(c, "layouts", false,
 			   psprintf("The layout of generator \"%s\" cannot be looked up.", ends.unknown),
@@ -204,8 +194,8 @@ last_failure(const SnoJournal *j)
 {
 	char	   *database = get_database_name(j->failure_database);
 
-	return psprintf("A lease could not be renewed early, last at %s, that of %s in database \"%s\"%s%s",
-					timestamptz_to_str(j->failed_at), sno_lease_subject(j->failure_partition),
+	return psprintf("A lease could not be renewed early, last at %s in database \"%s\"%s%s",
+					timestamptz_to_str(j->failed_at),
 					database == NULL ? "?" : database,
 					j->failure_database == MyDatabaseId ? ": " : ".",
 					j->failure_database == MyDatabaseId ? j->failure : "");

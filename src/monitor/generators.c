@@ -25,6 +25,7 @@
 
 #include "catalog/definition.h"
 #include "catalog/layout.h"
+#include "flake/nodes.h"
 #include "named/state.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
@@ -91,30 +92,23 @@ set_times(Row *row, const SnoGenerator *g)
 }
 
 /*
- * Where a named generator issues: in a partition, or in nodes of a layout, which is NULL if
- * it isn't known yet.  `named` is the layout that has this number here, or NULL.
+ * Where a named generator issues: in a partition, or in nodes of a layout, which has that
+ * name here, or none.
  */
 static void
-set_place(Row *row, int partition, SnoShard shard, const SnoLayout *layout, const SnoNamedLayout *named)
+set_place(Row *row, const SnoSubject *subject, const char *layout)
 {
-	uint64		nodes;
+	uint64		nodes = sno_bits_max(subject->layout.node_bits);
 
-	if (partition <= SNO_PARTITION_MAX)
-	{
-		set_column(row, PARTITION, Int32GetDatum(partition));
+	if (sno_subject_has_partition(subject))
+		set_column(row, PARTITION, Int32GetDatum(subject->partition));
+	if (layout != NULL)
+		set_column(row, LAYOUT, CStringGetTextDatum(layout));
+	if (sno_subject_has_partition(subject) || subject->layout.time_bits == 0)
 		return;
-	}
-	if (named != NULL && (layout == NULL || sno_layouts_equal(layout, &named->layout)))
-	{
-		set_column(row, LAYOUT, CStringGetTextDatum(named->name));
-		layout = &named->layout;
-	}
-	if (layout == NULL)
-		return;
-	nodes = sno_bits_max(layout->node_bits);
 	/* What else is in the shard tells generators that count apart. */
-	set_column(row, NODE_FIRST, Int64GetDatum(shard.min & nodes));
-	set_column(row, NODE_LAST, Int64GetDatum(shard.max & nodes));
+	set_column(row, NODE_FIRST, Int64GetDatum(subject->shard.min & nodes));
+	set_column(row, NODE_LAST, Int64GetDatum(subject->shard.max & nodes));
 }
 
 static void
@@ -217,8 +211,7 @@ time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 typedef struct Named
 {
 	Oid			database;
-	int32		partition;
-	SnoShard	shard;
+	SnoSubject	subject;
 	SnoNodes	nodes;
 	SnoGenerator generator;
 	SnoCounts	counts;
@@ -243,8 +236,7 @@ copy_named(bool all)
 			Named	   *n = palloc(sizeof(Named));
 
 			n->database = s->database;
-			n->partition = s->partition;
-			n->shard = s->shard;
+			n->subject = s->subject;
 			n->nodes = s->nodes;
 			n->generator = sno_state_copy(s);
 			n->counts = sno_state_counts(s);
@@ -257,15 +249,16 @@ copy_named(bool all)
 }
 
 static void
-put_named(ReturnSetInfo *result, const Named *n, const SnoNamedLayout *layout, uint64 now)
+put_named(ReturnSetInfo *result, const Named *n, uint64 now)
 {
 	const SnoGenerator *g = &n->generator;
+	bool		here = n->database == MyDatabaseId;
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
-	if (n->database == MyDatabaseId)
+	if (here)
 		set_column(&row, NAME, CStringGetTextDatum(n->name));
-	set_place(&row, n->partition, n->shard, &n->nodes.layout, layout);
+	set_place(&row, &n->subject, here && n->nodes.size != 0 ? sno_layout_look_name(&n->subject.layout) : NULL);
 	set_generator(&row, g, time_now(&n->nodes, sno_generator_word(g), now));
 	if (n->nodes.size == 0 || n->nodes.layout.unit != 0)
 		set_times(&row, g);
@@ -273,18 +266,11 @@ put_named(ReturnSetInfo *result, const Named *n, const SnoNamedLayout *layout, u
 	put_row(result, &row, n->database);
 }
 
-/* The layout of a partition of this database; NULL if it has none, or isn't known. */
-static const SnoNamedLayout *
-layout_here(int32 partition)
-{
-	return partition > SNO_PARTITION_MAX ? sno_layout_look(partition - SNO_PARTITION_MAX) : NULL;
-}
-
 /* What put_unused() needs to know. */
 typedef struct Listing
 {
 	ReturnSetInfo *result;
-	HTAB	   *listed;			/* partition and bounds of those in use here */
+	HTAB	   *listed;			/* those in use here, by their subjects */
 } Listing;
 
 /* Show those that are in use, and note those that definitions of this database mean. */
@@ -296,14 +282,10 @@ put_used(Listing *listing, bool all, uint64 now)
 	foreach(cell, copy_named(all))
 	{
 		const Named *n = lfirst(cell);
-		SnoDefinition d = {.partition = n->partition,.shard = n->shard};
-		const SnoNamedLayout *layout = n->database == MyDatabaseId ? layout_here(n->partition) : NULL;
 
-		/* Another layout may have had the number, before the extension was made again. */
-		if (n->database == MyDatabaseId &&
-			(layout == NULL || sno_layouts_equal(&layout->layout, &n->nodes.layout)))
-			(void) hash_search(listing->listed, &d, HASH_ENTER, NULL);
-		put_named(listing->result, n, layout, now);
+		if (n->database == MyDatabaseId)
+			(void) hash_search(listing->listed, &n->subject, HASH_ENTER, NULL);
+		put_named(listing->result, n, now);
 	}
 }
 
@@ -314,15 +296,17 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 	Listing    *listing = arg;
 	Row			row;
 
-	if (hash_search(listing->listed, d, HASH_FIND, NULL) != NULL)
+	/* Without its layout, it isn't known whether it is in use. */
+	if ((sno_is_flake(d) && d->nodes.size == 0) ||
+		hash_search(listing->listed, &d->subject, HASH_FIND, NULL) != NULL)
 		return;
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, NAME, CStringGetTextDatum(name));
-	set_place(&row, d->partition, d->shard, NULL, layout_here(d->partition));
+	set_place(&row, &d->subject, sno_is_flake(d) ? d->layout : NULL);
 	if (!sno_is_flake(d))
 	{
-		set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->shard.min));
-		set_column(&row, SEQUENCE_MAX, Int32GetDatum(d->shard.max));
+		set_column(&row, SEQUENCE_MIN, Int32GetDatum(d->subject.shard.min));
+		set_column(&row, SEQUENCE_MAX, Int32GetDatum(d->subject.shard.max));
 	}
 	put_row(listing->result, &row, MyDatabaseId);
 }
@@ -332,8 +316,8 @@ Datum
 sno_generators(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	HASHCTL		ctl = {.keysize = offsetof(SnoDefinition, meta),
-		.entrysize = sizeof(SnoDefinition),.hcxt = CurrentMemoryContext
+	HASHCTL		ctl = {.keysize = sizeof(SnoSubject),
+		.entrysize = sizeof(SnoSubject),.hcxt = CurrentMemoryContext
 	};
 	Listing		listing = {.result = result};
 	uint64		now = current_unit();
@@ -351,7 +335,8 @@ sno_generators(PG_FUNCTION_ARGS)
 			(all || slots[i].database == MyDatabaseId))
 			put_session(result, &slots[i], now);
 	put_used(&listing, all, now);
-	sno_definition_visit(NULL, put_unused, &listing);
+	sno_definition_visit(&sno_definitions, NULL, put_unused, &listing);
+	sno_definition_visit(&sno_flake_definitions, NULL, put_unused, &listing);
 	return (Datum) 0;
 }
 

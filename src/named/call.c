@@ -9,11 +9,11 @@
 #include "named/call.h"
 
 /*
- * Remember the generator that an argument names, of a layout or not, in a struct of that
- * size that begins with a SnoCall.
+ * Remember the generator that an argument names, in a struct of that size that begins with
+ * a SnoCall.
  */
 SnoCall *
-sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, bool flake)
+sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in)
 {
 	FmgrInfo   *flinfo = fcinfo->flinfo;
 	Node	   *expression = flinfo->fn_expr;
@@ -27,6 +27,6 @@ sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, bool flake)
 		flinfo->fn_extra = call;
 	}
 	call->use = NULL;			/* in case of an error */
-	call->use = sno_use_of(PG_GETARG_TEXT_PP(argument), flake);
+	call->use = sno_use_of(in, PG_GETARG_TEXT_PP(argument));
 	return call;
 }

@@ -17,7 +17,8 @@ typedef struct SnoCall
 	bool		constant;		/* does it always name the same generator? */
 } SnoCall;
 
-extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, bool flake);
+extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size,
+								  SnoDefinitions *in);
 
 /*
  * Does it know the generator that an argument names, and have its definitions not changed
@@ -32,7 +33,7 @@ sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 	if (call == NULL || call->use == NULL)
 		return false;
 	use = call->use;
-	if (use->version != sno_definitions.version)
+	if (use->version != use->in->table.version)
 		return false;
 	if (call->constant)
 		return true;

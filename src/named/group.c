@@ -1,21 +1,18 @@
 /*
  * group.c
- *		The named generators of a partition, found and locked together.
+ *		The named generators of a partition or a layout, found and locked together.
  *
- * The named generators that a partition has, or had, are a group.  It is in a list
- * of the database's space that the partition's number leads to.  It stays there until
+ * The named generators that a partition or a layout has, or had, are a group.  It is in a
+ * list of the database's space that its number or its bits lead to.  It stays there until
  * the space goes to another database.  A group keeps session generators out of its partition.
  *
- * A definition (catalog/definition.c) gives a name to a state: a partition, and a shard of
- * it.  The partition may be a layout of another system (core/flake.h), which has no place
- * in the array of partitions.  What was issued is known by the state, not by the name: here,
+ * A definition (catalog/definition.c) gives a name to a state: to a shard of the partition
+ * or layout.  What was issued is known by the state, not by the name: here,
  * from its first use until the server stops, and in its row of sno_lease.  So
  * neither a drop nor a rollback forgets anything, and a generator that is defined
  * again goes on where it was.
  *
- * After DROP EXTENSION the number of a layout may belong to another one.  What state words
- * stand for depends on the layout, so each has a group of its own.  Whether ids are sealed
- * doesn't matter: a key changes an id, not the word.
+ * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *
  * Locking: the lists of groups change under the space's lock, all else of a group
  * under the group's lock.  Nobody waits for a group's lock, but tries again each
@@ -23,6 +20,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "miscadmin.h"
 
 #include "named/group.h"
@@ -31,9 +29,12 @@
 StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c cannot follow a list of groups");
 
 static dsa_pointer *
-list_of(int partition)
+list_of(const SnoSubject *subject)
 {
-	return &sno_space->groups[partition % SNO_GROUP_LISTS];
+	uint32		number = sno_subject_has_partition(subject) ? (uint32) subject->partition :
+		hash_bytes((const unsigned char *) &subject->layout, sizeof(SnoLayout));
+
+	return &sno_space->groups[number % SNO_GROUP_LISTS];
 }
 
 /* Nothing is forgotten yet: no shard. */
@@ -55,21 +56,18 @@ make_group(const SnoDefinition *d)
 	place = sno_space_allocate(sizeof(SnoGroup));
 	group = sno_group_at(place);
 	group->place = place;
-	group->partition = d->partition;
-	group->layout = d->nodes.layout;
+	group->subject = d->subject;
 	sno_shmem_init_lock(&group->lock);
 	clear_forgotten(group);
 	return group;
 }
 
-/* What is no layout has a layout of zeros. */
 static SnoGroup *
 find_in_list(const SnoDefinition *d)
 {
-	SnoGroup   *group = sno_group_at(*list_of(d->partition));
+	SnoGroup   *group = sno_group_at(*list_of(&d->subject));
 
-	while (group != NULL && (group->partition != d->partition ||
-							 !sno_layouts_equal(&group->layout, &d->nodes.layout)))
+	while (group != NULL && !sno_subjects_meet(&group->subject, &d->subject))
 		group = sno_group_at(group->next);
 	return group;
 }
@@ -97,10 +95,10 @@ sno_group_have(const SnoDefinition *d)
 	if (group == NULL)
 	{
 		group = make_group(d);
-		if (!sno_is_flake(d))
-			sno_partition_set_named(d->partition);
-		group->next = *list_of(d->partition);
-		*list_of(d->partition) = group->place;
+		if (sno_subject_has_partition(&d->subject))
+			sno_partition_set_named(d->subject.partition);
+		group->next = *list_of(&d->subject);
+		*list_of(&d->subject) = group->place;
 	}
 	LWLockRelease(&sno_space->lock);
 	return group;
@@ -132,7 +130,7 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 {
 	SnoNamedState *s = group == NULL ? NULL : sno_state_at(group->states);
 
-	while (s != NULL && !sno_shards_equal(s->shard, shard))
+	while (s != NULL && !sno_shards_equal(s->subject.shard, shard))
 		s = sno_state_at(s->next);
 	return s;
 }
@@ -155,7 +153,7 @@ forget_state(SnoGroup *group, const SnoNamedState *s)
 	SnoGenerator issued = sno_state_copy(s);
 	SnoShard   *all = &group->forgotten_shard;
 
-	*all = (SnoShard) {Min(all->min, s->shard.min), Max(all->max, s->shard.max)};
+	*all = (SnoShard) {Min(all->min, s->subject.shard.min), Max(all->max, s->subject.shard.max)};
 	sno_state_merge_other(&group->forgotten, issued);
 }
 
@@ -246,7 +244,7 @@ make_state(SnoGroup *group, const SnoDefinition *d)
 SnoNamedState *
 sno_group_have_state(SnoGroup *group, const SnoDefinition *d)
 {
-	SnoNamedState *s = sno_group_find_state(group, d->shard);
+	SnoNamedState *s = sno_group_find_state(group, d->subject.shard);
 
 	if (s == NULL)
 		s = make_state(group, d);

@@ -1,6 +1,6 @@
 /*
  * group.h
- *		The named generators of a partition, found and locked together.
+ *		The named generators of a partition or a layout, found and locked together.
  */
 #ifndef SNO_GROUP_H
 #define SNO_GROUP_H
@@ -19,8 +19,7 @@ typedef struct SnoGroup
 	dsa_pointer next;			/* in a list of the space; comes first */
 	dsa_pointer place;			/* its own */
 	dsa_pointer states;
-	int			partition;
-	SnoLayout	layout;			/* of zeros, unless the partition is one */
+	SnoSubject	subject;		/* of its states, but for the shard */
 	LWLock		lock;
 	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
 	SnoShard	forgotten_shard;	/* somewhere in this */

@@ -38,7 +38,7 @@ make_named(SnoUse *use, int32 meta, Sno *id)
 {
 	uint64		word = sno_use_next(use);
 
-	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.partition,
+	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.subject.partition,
 				 SNO_WORD_SEQUENCE(word));
 }
 
@@ -53,7 +53,7 @@ sno_generate_named(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
 	if (unlikely(!sno_call_knows(call, fcinfo, 1)))
-		call = sno_call_remember(fcinfo, 1, sizeof(SnoCall), false);
+		call = sno_call_remember(fcinfo, 1, sizeof(SnoCall), &sno_definitions);
 	meta = meta_of(call->use, fcinfo, 0);
 	if (unlikely(meta < 0))
 		PG_RETURN_NULL();
@@ -80,7 +80,7 @@ begin_many_named(FunctionCallInfo fcinfo)
 	call->user_fctx = many;
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return call;			/* no rows */
-	many->use = sno_use_of(PG_GETARG_TEXT_PP(2), false);
+	many->use = sno_use_of(&sno_definitions, PG_GETARG_TEXT_PP(2));
 	many->meta = meta_of(many->use, fcinfo, 1);
 	if (many->meta >= 0)
 		call->max_calls = sno_many_count(PG_GETARG_INT64(0));

@@ -14,7 +14,6 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-#include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
@@ -33,12 +32,6 @@ static uint64
 half_of(const SnoNamedState *s)
 {
 	return sno_is_count(s) ? SNO_COUNTER_HALF : sno_lease_half();
-}
-
-static SnoSubject
-subject_of_state(const SnoNamedState *s)
-{
-	return (SnoSubject) {s->partition, true, s->shard};
 }
 
 static uint64
@@ -60,7 +53,7 @@ in_memory(const void *arg, const SnoSubject *subject)
 	const Memory *memory = arg;
 	SnoNamedState *s;
 
-	if (!subject->named)
+	if (!sno_subject_is_named(subject))
 		return memory->knows_sessions;
 	s = sno_group_find_state(memory->group, subject->shard);
 	return s != NULL && s->known;
@@ -77,20 +70,19 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 {
 	SnoGenerator g = sno_state_copy(s);
 	Memory		memory = {group, knows_sessions};
-	SnoSubject	subject = subject_of_state(s);
 	SnoUnseen	unseen = {.until = sno_lease_end(now, sno_lease_half())};
 
 	/* A count has no clock that bounds what another server issued. */
 	if (sno_is_count(s))
 		unseen.more = sno_count_unseen(&s->nodes.layout);
 	if (!s->known)
-		sno_record_recall(rel, &subject, &g, unseen, s->made_here, in_memory, &memory);
+		sno_record_recall(rel, &s->subject, &g, unseen, s->made_here, in_memory, &memory);
 	if (group != NULL)
 	{
 		for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
-			if (o != s && sno_shards_overlap(o->shard, s->shard))
+			if (o != s && sno_shards_overlap(o->subject.shard, s->subject.shard))
 				sno_state_merge_other(&g, sno_state_copy(o));
-		if (sno_shards_overlap(group->forgotten_shard, s->shard))
+		if (sno_shards_overlap(group->forgotten_shard, s->subject.shard))
 			sno_state_merge_other(&g, group->forgotten);
 	}
 	if (sno_is_count(s))
@@ -105,24 +97,22 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
 {
-	SnoSubject	subject = subject_of_state(s);
 	uint64		unit = SNO_WORD_UNIT(g.word);
 
 	ceiling = Max(ceiling, Max(unit, sno_lease_end(now, half_of(s))));
 	/* In the last unit of the epoch, an open state must not look exact. */
 	if (ceiling == unit)
 		g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
-	return sno_lease_write(&s->lease, rel, &subject, g, ceiling);
+	return sno_lease_write(&s->lease, rel, &s->subject, g, ceiling);
 }
 
 /* Write the row of a closed state, which is exact.  False as above. */
 static bool
 write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *lsn)
 {
-	SnoSubject	subject = subject_of_state(s);
 
 	g.ceiling = SNO_WORD_UNIT(g.word);
-	return sno_record_write(rel, &subject, &g, lsn);
+	return sno_record_write(rel, &s->subject, &g, lsn);
 }
 
 /* Another holder leases the same: recall the rows before the state is opened again. */
@@ -135,17 +125,17 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Has the partition no owner?  If this session owns it, it gives it up.  That of a layout
- * is never owned, and was never used.
+ * Has the partition no owner?  If this session owns it, it gives it up.  *was gets what it
+ * was used for.  A layout has no partition.
  */
 static bool
-is_free_partition(int number, SnoPartition *was)
+is_free(const SnoSubject *subject, SnoPartition *was)
 {
-	if (number > SNO_PARTITION_MAX)
-	{
-		*was = (SnoPartition) {0};
+	int			number = subject->partition;
+
+	*was = (SnoPartition) {0};
+	if (!sno_subject_has_partition(subject))
 		return true;
-	}
 	*was = sno_partition_copy(number);
 	if (sno_partition_owned(was))
 	{
@@ -166,7 +156,7 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 	SnoGenerator g;
 
 	for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
-		if (o != s && o->open && sno_shards_overlap(o->shard, s->shard))
+		if (o != s && o->open && sno_shards_overlap(o->subject.shard, s->subject.shard))
 			sno_state_close(o);
 	g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
 	/* Ids of given times may be in any unit of the epoch. */
@@ -192,7 +182,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	uint64		used;
 	bool		drifted;
 
-	if (!is_free_partition(s->partition, &was))
+	if (!is_free(&s->subject, &was))
 		return SNO_HELD;
 	used = s->open ? s->shared.ceiling : 0;
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
@@ -239,56 +229,30 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 
 /* Nobody may choose a partition that the registry grants.  It grants no nodes. */
 static SnoObstacle
-check_registry(int partition)
+check_registry(const SnoSubject *subject)
 {
 	sno_grant_check_setting();
-	if (!sno_is_registered() || partition > SNO_PARTITION_MAX)
+	if (!sno_is_registered() || !sno_subject_has_partition(subject))
 		return SNO_NO_OBSTACLE;
 	if (!sno_grants_know_range())
 	{
 		sno_grant_ask();
 		return SNO_NO_GRANT;
 	}
-	return sno_grant_is_for_anybody(partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
-}
-
-/*
- * Do rows with the group's number tell of it?  While the table of leases is open, that
- * stays so.  Another layout may have the number, if the extension was made again.
- */
-static bool
-has_rows(const SnoGroup *group)
-{
-	return group->partition <= SNO_PARTITION_MAX ||
-		sno_layout_is_present(group->partition - SNO_PARTITION_MAX, &group->layout);
-}
-
-/* What keeps a group, NULL if there is none, from changes while the table is open. */
-static SnoObstacle
-obstacle_to_change(SnoGroup *group)
-{
-	if (group == NULL)
-		return SNO_NO_OBSTACLE;
-	if (group->partition > SNO_PARTITION_MAX && !sno_table_read(&sno_layouts, false))
-		return SNO_LAYOUTS_LOCKED;
-	if (!has_rows(group))
-		return SNO_CLASH;
-	return sno_group_lock(group) ? SNO_NO_OBSTACLE : SNO_BUSY;
+	return sno_grant_is_for_anybody(subject->partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
 /* Open the table of leases and lock the group, if there is one. */
 static SnoObstacle
 begin_change(SnoGroup *group, Relation *rel)
 {
-	SnoObstacle obstacle;
-
 	*rel = sno_leases_open();
 	if (*rel == NULL)
 		return SNO_TABLE_LOCKED;
-	obstacle = obstacle_to_change(group);
-	if (obstacle != SNO_NO_OBSTACLE)
-		sno_leases_close(*rel);
-	return obstacle;
+	if (group == NULL || sno_group_lock(group))
+		return SNO_NO_OBSTACLE;
+	sno_leases_close(*rel);
+	return SNO_BUSY;
 }
 
 static void
@@ -308,7 +272,7 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 {
 	SnoGroup   *group = sno_group_at(s->group);
 	Relation	rel;
-	SnoObstacle obstacle = check_registry(s->partition);
+	SnoObstacle obstacle = check_registry(&s->subject);
 	uint64		word,
 				now;
 
@@ -386,7 +350,7 @@ sno_named_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		if (has_rows(group) && write_closed(rel, s, sno_state_copy(s), &lsn))
+		if (write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}
 	LWLockRelease(&group->lock);
@@ -407,7 +371,7 @@ sno_named_read(const SnoDefinition *d, SnoGenerator *g)
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
-	s = sno_group_find_state(group, d->shard);
+	s = sno_group_find_state(group, d->subject.shard);
 	if (s == NULL)
 	{
 		s = &unknown;

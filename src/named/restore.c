@@ -15,8 +15,8 @@
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
-#include "catalog/definition.h"
 #include "generate/snapshot.h"
+#include "named/define.h"
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
@@ -31,11 +31,9 @@ sno_snapshot_generator_named(PG_FUNCTION_ARGS)
 	SnoGenerator g;
 
 	PreventCommandDuringRecovery("sno_snapshot_generator()");
-	if (!sno_use_find(name, &d))
-		sno_definition_missing(name);
-	sno_use_check(name, &d, false);
+	sno_use_look_up(&sno_definitions, name, &d);
 	sno_use_read(name, &d, &g);
-	PG_RETURN_DATUM(sno_snapshot_now(&g, d.partition));
+	PG_RETURN_DATUM(sno_snapshot_now(&g, d.subject.partition));
 }
 
 pg_noreturn static void
@@ -101,6 +99,7 @@ partition_in(Jsonb *snapshot)
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 {
+	SnoShard   *shard = &d->subject.shard;
 	uint64		clock = sno_clock_unit();
 	uint64		until,
 				wall_safe;
@@ -108,22 +107,23 @@ read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 
 	if (!JB_ROOT_IS_OBJECT(snapshot))
 		bad_snapshot("It must be a JSON object.");
-	d->partition = partition_in(snapshot);
-	d->shard.min = member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
-	d->shard.max = member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
+	d->subject.kind = SNO_OF_GENERATOR;
+	d->subject.partition = partition_in(snapshot);
+	shard->min = member(snapshot, "sequenceMin", SNO_SEQUENCE_MAX);
+	shard->max = member(snapshot, "sequenceMax", SNO_SEQUENCE_MAX);
 	d->meta = -1;
 	d->made_here = true;
-	if (d->shard.max == 0 && d->shard.min != SNO_SEQUENCE_MAX)
-		d->shard.max = SNO_SEQUENCE_MAX;
-	sno_definition_check(d);
+	if (shard->max == 0 && shard->min != SNO_SEQUENCE_MAX)
+		shard->max = SNO_SEQUENCE_MAX;
+	sno_named_check(d);
 	sequence = member(snapshot, "sequence", PG_UINT32_MAX);
-	if (sequence != 0 && sequence < d->shard.min)
+	if (sequence != 0 && sequence < shard->min)
 		bad_snapshot("\"sequence\" is below its bounds.");
 
 	until = Max(member(snapshot, "wallHi", SNO_UNIT_MAX),
 				member(snapshot, "now", SNO_UNIT_MAX));
 	wall_safe = member(snapshot, "wallSafe", SNO_UNIT_MAX);
-	sno_generator_start(issued, Max(wall_safe, clock), d->shard.min, d->shard.max);
+	sno_generator_start(issued, Max(wall_safe, clock), shard->min, shard->max);
 	issued->drifts = (uint32) member(snapshot, "drifts", PG_UINT32_MAX);
 	issued->word = SNO_WORD(Max(until, clock), issued->drifts & 1, SNO_SEQUENCE_NONE);
 }
@@ -139,18 +139,19 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 
 	PreventCommandDuringRecovery("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
-	if (!sno_use_find(name, &defined))
-		sno_definition_insert(name, &d);
+	if (!sno_use_find(&sno_definitions, name, &defined))
+		sno_definition_insert(&sno_definitions, name, &d);
 	else
 	{
-		sno_use_check(name, &defined, false);
-		if (defined.partition != d.partition || !sno_shards_equal(defined.shard, d.shard))
+		sno_use_check(&sno_definitions, name, &defined);
+		if (!sno_subjects_equal(&defined.subject, &d.subject))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("the snapshot is not that of generator \"%s\"", name),
 					 errdetail("It has partition %d and sequences from %lld to %lld, the generator has partition %d and sequences from %lld to %lld.",
-							   d.partition, (long long) d.shard.min, (long long) d.shard.max,
-							   defined.partition, (long long) defined.shard.min, (long long) defined.shard.max)));
+							   d.subject.partition, (long long) d.subject.shard.min, (long long) d.subject.shard.max,
+							   defined.subject.partition, (long long) defined.subject.shard.min,
+							   (long long) defined.subject.shard.max)));
 		d.made_here = defined.made_here;
 	}
 	sno_use_restore(name, &d, &issued);

@@ -68,7 +68,7 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	if (sno_is_flake(d))
 		sno_generator_start(&s->shared, 0, 0, sno_nodes_sequence_max(&d->nodes));
 	else
-		sno_generator_start(&s->shared, 0, d->shard.min, d->shard.max);
+		sno_generator_start(&s->shared, 0, d->subject.shard.min, d->subject.shard.max);
 	s->nodes = d->nodes;
 	s->word = sno_generator_close(&s->shared);
 	pg_atomic_init_u32(&s->tickets, 0);
@@ -78,8 +78,7 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	s->known = s->open = false;
 	sno_lease_clear(&s->lease);
 	s->database = MyDatabaseId;
-	s->partition = d->partition;
-	s->shard = d->shard;
+	s->subject = d->subject;
 	sno_counters_init(&s->counters, sequence_of(s, s->word));
 }
 

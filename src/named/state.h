@@ -38,8 +38,7 @@ typedef struct SnoNamedState
 	/* What it does, for sno_generators(); see activity.c. */
 	dsa_pointer listed;			/* the next in the space's list of all */
 	Oid			database;
-	int32		partition;
-	SnoShard	shard;
+	SnoSubject	subject;
 	SnoNodes	nodes;			/* of a layout, else of size 0 */
 	dsa_pointer group;
 	char		name[NAMEDATALEN];	/* by which it was opened last, */

@@ -33,7 +33,6 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
-#include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/table.h"
@@ -46,10 +45,10 @@
 typedef struct UseKey
 {
 	char		name[NAMEDATALEN];
-	bool		flake;
+	const SnoDefinitions *in;
 } UseKey;
 
-StaticAssertDecl(offsetof(SnoUse, flake) == offsetof(UseKey, flake), "a use does not begin with its key");
+StaticAssertDecl(offsetof(SnoUse, in) == offsetof(UseKey, in), "a use does not begin with its key");
 
 static HTAB *uses;
 
@@ -111,13 +110,8 @@ end_uses(int code, Datum arg)
 		return;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
-	{
-		if (use->state == NULL)
-			continue;
-		if (use->flake)
-			(void) sno_table_read(&sno_layouts, false);
-		sno_named_close_unused(rel, use->state);
-	}
+		if (use->state != NULL)
+			sno_named_close_unused(rel, use->state);
 	sno_leases_close_at_exit(rel);
 }
 
@@ -149,60 +143,59 @@ obstacle_to(SnoDefinitionLook look)
  * table, and that of layouts, at most.
  */
 bool
-sno_use_find(const char *name, SnoDefinition *d)
+sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
 {
-	SnoWait		wait = {.generator = name,.partition = -1};
+	SnoWait		wait = {.generator = name,.partition = -1,.definitions = in};
 	SnoDefinitionLook look;
 	SnoObstacle obstacle;
 
 	if (strlen(name) >= NAMEDATALEN)
 		return false;			/* no generator has such a name */
 	begin_uses();
-	while ((obstacle = obstacle_to(look = sno_definition_find(name, d))) != SNO_NO_OBSTACLE)
+	while ((obstacle = obstacle_to(look = sno_definition_find(in, name, d))) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
 	return look == SNO_DEFINITION_FOUND;
 }
 
-/* Do both mean the same state? */
-static bool
-is_same_generator(const SnoDefinition *a, const SnoDefinition *b)
-{
-	return a->partition == b->partition && sno_shards_equal(a->shard, b->shard) &&
-		sno_layouts_equal(&a->nodes.layout, &b->nodes.layout);
-}
+/* Tables of which this session used a restricted generator */
+static SnoDefinitions *restricted;
 
 static void
 rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
 {
-	sno_definitions.version++;
+	for (SnoDefinitions *in = restricted; in != NULL; in = in->next)
+		in->table.version++;
 }
 
 /* At the first use of a restricted generator: notice what changes the rights of roles. */
 static void
-watch_rights(void)
+watch_rights(SnoDefinitions *in)
 {
-	static bool watched = false;
-
-	if (watched)
+	if (in->restricted)
 		return;
-	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
-	watched = true;
+	if (restricted == NULL)
+	{
+		CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
+	}
+	in->restricted = true;
+	in->next = restricted;
+	restricted = in;
 }
 
 /*
  * Raise an error unless the current user may use the generator.  A role that is gone has
  * no members, so only the database's owner and superusers may then.
  */
-static void
-check_right(const char *name, const SnoDefinition *d)
+void
+sno_use_check(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
 	Oid			role;
 
 	if (d->role[0] == '\0')
 		return;
-	watch_rights();
+	watch_rights(in);
 	role = get_role_oid(d->role, true);
 	if ((OidIsValid(role) && has_privs_of_role(GetUserId(), role)) ||
 		has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
@@ -213,30 +206,20 @@ check_right(const char *name, const SnoDefinition *d)
 			 OidIsValid(role) ?
 			 errdetail("Only members of role \"%s\" may use it.", d->role) :
 			 errdetail("It is restricted to members of role \"%s\", which does not exist.", d->role),
-			 errhint("The owner of the database can change that with sno_restrict_generator().")));
+			 errhint("The owner of the database can change that with %s.",
+					 in->restrict_to)));
 }
 
 /*
- * Raise an error if the current user may not use a generator, or if it is of a layout, and
- * none such is wanted, or the other way.  A layout that this transaction added may lose its
- * number by a rollback.  What was issued is known by that number, so nothing is issued yet.
+ * The definition by that name; an error if there is none, or if the current user may not
+ * use it.  Waits as above.
  */
 void
-sno_use_check(const char *name, const SnoDefinition *d, bool flake)
+sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d)
 {
-	check_right(name, d);
-	if (sno_is_flake(d) != flake)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 flake ? errmsg("generator \"%s\" is not one of a layout", name) :
-				 errmsg("generator \"%s\" is one of a layout", name),
-				 flake ? errhint("Use sno_generate() with it.") :
-				 errhint("Use sno_flake_generate(), sno_flake_generate_uuid() or sno_flake_generate_bytea() with it.")));
-	if (d->layout_is_new)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the layout of generator \"%s\" was added by this transaction", name),
-				 errhint("Commit before generating ids.")));
+	if (!sno_use_find(in, name, d))
+		sno_definition_missing(in, name);
+	sno_use_check(in, name, d);
 }
 
 /*
@@ -251,8 +234,6 @@ leave_state(SnoUse *use)
 
 	leave_queue();
 	rel = sno_leases_open();
-	if (rel != NULL && sno_is_flake(&use->definition))
-		(void) sno_table_read(&sno_layouts, false);
 
 	/* An error before this changes nothing, and one after it leaves a closed state. */
 	use->state = NULL;
@@ -263,16 +244,15 @@ leave_state(SnoUse *use)
 	sno_leases_close(rel);
 }
 
-/* Leave the states of all generators that were dropped, or defined anew. */
+/* Leave the states of all generators of a table that were dropped, or defined anew. */
 static void
-leave_stale_states(void)
+leave_stale_states(SnoDefinitions *in)
 {
-	static uint64 looked = 0;	/* sno_definitions.version, when this was done last */
-	uint64		seen = sno_definitions.version;
+	uint64		seen = in->table.version;
 	HASH_SEQ_STATUS status;
 	SnoUse	   *use;
 
-	if (looked == seen)
+	if (in->looked == seen)
 		return;
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
@@ -280,14 +260,14 @@ leave_stale_states(void)
 		SnoDefinition d;
 		SnoDefinitionLook look;
 
-		if (use->state == NULL || use->version == seen)
+		if (use->in != in || use->state == NULL || use->version == seen)
 			continue;
-		look = sno_definition_find(use->name, &d);
+		look = sno_definition_find(use->in, use->name, &d);
 		if (look == SNO_DEFINITION_NONE ||
-			(look == SNO_DEFINITION_FOUND && !is_same_generator(&d, &use->definition)))
+			(look == SNO_DEFINITION_FOUND && !sno_subjects_equal(&d.subject, &use->definition.subject)))
 			leave_state(use);
 	}
-	looked = seen;
+	in->looked = seen;
 }
 
 /* The current user was found to have the right that the definition demands. */
@@ -304,32 +284,32 @@ note_right(SnoUse *use)
 static SnoObstacle
 refresh_use(SnoUse *use)
 {
-	uint64		seen = sno_definitions.version;
+	uint64		seen = use->in->table.version;
 	SnoDefinitionLook look;
 	SnoObstacle obstacle;
 	SnoDefinition d;
 
 	if (use->version == seen && use->state != NULL)
 	{
-		check_right(use->name, &use->definition);
+		sno_use_check(use->in, use->name, &use->definition);
 		note_right(use);
 		return SNO_NO_OBSTACLE;
 	}
 	leave_queue();
-	look = sno_definition_find(use->name, &d);
+	look = sno_definition_find(use->in, use->name, &d);
 	obstacle = obstacle_to(look);
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
 	if (look == SNO_DEFINITION_NONE)
-		sno_definition_missing(use->name);
-	sno_use_check(use->name, &d, use->flake);
-	if (use->state != NULL && !is_same_generator(&d, &use->definition))
+		sno_definition_missing(use->in, use->name);
+	sno_use_check(use->in, use->name, &d);
+	if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
 		leave_state(use);
 	use->definition = d;
 	note_right(use);
 	if (use->state == NULL)
 	{
-		leave_stale_states();
+		leave_stale_states(use->in);
 		obstacle = sno_named_join(&d, &use->state);
 		if (obstacle != SNO_NO_OBSTACLE)
 			return obstacle;
@@ -407,7 +387,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 				Renewal		renewal = {s, now.unit};
 
 				leave_queue();
-				sno_lease_quietly(renew_named_early, &renewal, s->partition);
+				sno_lease_quietly(renew_named_early, &renewal, use->name, 0);
 				word = sno_generator_load(&s->shared);
 				now = sno_named_now(nodes, word);
 			}
@@ -462,9 +442,9 @@ static void
 describe_wait(SnoWait *wait, const char *name, const SnoDefinition *d)
 {
 	wait->generator = name;
-	wait->partition = sno_is_flake(d) ? -1 : d->partition;
+	wait->partition = sno_is_flake(d) ? -1 : d->subject.partition;
 	wait->unit_size = sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 :
-		d->shard.max - d->shard.min + 1;
+		d->subject.shard.max - d->subject.shard.min + 1;
 	wait->unit_msec = unit_msec(d);
 	wait->flake = sno_is_flake(d);
 }
@@ -528,17 +508,17 @@ known_use(const UseKey *key)
 	if (use == NULL)
 		return NULL;
 	AcceptInvalidationMessages();
-	return use->version == sno_definitions.version ? use : NULL;
+	return use->version == use->in->table.version ? use : NULL;
 }
 
 /*
- * This session's use of a generator, of a layout or not, made if there is a definition;
+ * This session's use of a generator, made if there is a definition;
  * with what that says now, but perhaps without a state yet.
  */
 SnoUse *
-sno_use_of(const text *name, bool flake)
+sno_use_of(SnoDefinitions *in, const text *name)
 {
-	UseKey		key = {.flake = flake};
+	UseKey		key = {.in = in};
 	int			length = VARSIZE_ANY_EXHDR(name);
 	SnoDefinition d;
 	bool		found;
@@ -550,16 +530,16 @@ sno_use_of(const text *name, bool flake)
 	use = length < NAMEDATALEN ? known_use(&key) : NULL;
 	if (use != NULL)
 		return use;
-	if (length >= NAMEDATALEN || !sno_use_find(key.name, &d))
-		sno_definition_missing(key.name);
-	sno_use_check(key.name, &d, flake);
+	if (length >= NAMEDATALEN || !sno_use_find(in, key.name, &d))
+		sno_definition_missing(in, key.name);
+	sno_use_check(in, key.name, &d);
 	use = hash_search(uses, &key, HASH_ENTER, &found);
 	if (!found)
 	{
 		use->length = length;
 		use->state = NULL;
 	}
-	else if (use->state != NULL && !is_same_generator(&d, &use->definition))
+	else if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
 		leave_state(use);
 	use->definition = d;
 	if (use->state == NULL)

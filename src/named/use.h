@@ -18,7 +18,7 @@
 typedef struct SnoUse
 {
 	char		name[NAMEDATALEN];
-	bool		flake;			/* is it to be of a layout? */
+	SnoDefinitions *in;			/* where it is defined */
 	int			length;
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
@@ -26,9 +26,10 @@ typedef struct SnoUse
 	Oid			user;			/* who is known to have the right, InvalidOid if everybody has */
 } SnoUse;
 
-extern bool sno_use_find(const char *name, SnoDefinition *d);
-extern void sno_use_check(const char *name, const SnoDefinition *d, bool flake);
-extern SnoUse *sno_use_of(const text *name, bool flake);
+extern bool sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d);
+extern void sno_use_check(SnoDefinitions *in, const char *name, const SnoDefinition *d);
+extern void sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d);
+extern SnoUse *sno_use_of(SnoDefinitions *in, const text *name);
 extern uint64 sno_use_next_slowly(SnoUse *use);
 extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
 extern void sno_use_restore(const char *name, const SnoDefinition *d,
@@ -38,7 +39,7 @@ extern void sno_use_restore(const char *name, const SnoDefinition *d,
 static inline bool
 sno_use_is_known(const SnoUse *use)
 {
-	return use->version == sno_definitions.version &&
+	return use->version == use->in->table.version &&
 		(likely(!OidIsValid(use->user)) || use->user == GetUserId());
 }
 

@@ -29,8 +29,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "catalog/definition.h"
 #include "catalog/table.h"
+#include "flake/nodes.h"
 #include "seal/key.h"
 
 #define TABLE	"sno_key"
@@ -43,7 +43,7 @@ enum
 
 static const Oid column_types[COLUMNS] = {TEXTOID, BYTEAOID, TIMESTAMPTZOID};
 
-SnoTable	sno_keys = {.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1};
+SnoTable	sno_keys = {.extension = "sno",.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1};
 
 /* Is there a key of this name?  Then get its row's place and secret, unless NULL. */
 static bool
@@ -204,7 +204,7 @@ sno_seal_drop_key(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("key \"%s\" does not exist", name)));
-	generator = sno_definition_using_key(name);
+	generator = sno_flake_using_key(name);
 	if (generator != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),

@@ -229,14 +229,15 @@ note_message(char *place, size_t size, const char *message)
 
 /* A partition's lease could not be renewed early. */
 void
-sno_journal_failure(int partition, const char *message)
+sno_journal_failure(const char *of, const char *message)
 {
+	char	   *failure = psprintf("%s: %s", of, message);
+
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	sno_journal->failures++;
 	sno_journal->failed_at = GetCurrentTimestamp();
 	sno_journal->failure_database = MyDatabaseId;
-	sno_journal->failure_partition = partition;
-	note_message(sno_journal->failure, sizeof(sno_journal->failure), message);
+	note_message(sno_journal->failure, sizeof(sno_journal->failure), failure);
 	LWLockRelease(&sno_journal->lock);
 }
 

@@ -90,8 +90,7 @@ typedef struct SnoJournal
 	int64		failures;		/* to renew a lease early */
 	TimestampTz failed_at;
 	Oid			failure_database;
-	int32		failure_partition;
-	char		failure[256];	/* the error's message, in ASCII */
+	char		failure[256];	/* of what the lease was, and the error, in ASCII */
 
 	SnoWorker	workers[2];		/* by kind */
 	SnoRegistryNews registry;
@@ -118,7 +117,7 @@ extern SnoCounts sno_counters_read(const SnoCounters *c, uint32 sequence);
 extern void sno_counters_reset(SnoCounters *c, uint32 sequence);
 
 extern void sno_journal_clock_step(int64 usec);
-extern void sno_journal_failure(int partition, const char *message);
+extern void sno_journal_failure(const char *of, const char *message);
 extern bool sno_journal_registry_failure(const char *message);
 
 #endif							/* SNO_ACTIVITY_H */

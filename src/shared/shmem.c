@@ -26,7 +26,7 @@
  *	  is relied on: partitions are leased anew before they are used, and named
  *	  generators read the rows again.  What was issued stays known.
  *
- * The home of a database (catalog/record.c) is looked up anew when a space without users is
+ * The home of a database (catalog/home.c) is looked up anew when a space without users is
  * entered.
  *
  * A session that finds no space of its database gives back what the spaces of databases

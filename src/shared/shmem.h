@@ -54,7 +54,7 @@ typedef struct SnoSpace
 	dsa_pointer next;			/* in the list of all */
 	Oid			database;		/* InvalidOid if it is gone */
 	TransactionId incarnation;
-	pg_atomic_uint64 home;		/* see catalog/record.c; 0 if it isn't known yet */
+	pg_atomic_uint64 home;		/* see catalog/home.c; 0 if it isn't known yet */
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
 	uint32		former;			/* databases that had it before */

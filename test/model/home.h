@@ -1,6 +1,6 @@
 /*
  * home.h
- *		What catalog/record.c needs of PostgreSQL to tell the home of a database.  The folder
+ *		What catalog/home.c needs of PostgreSQL to tell the home of a database.  The folder
  *		never changes.
  */
 #include "registry/place.h"

@@ -127,7 +127,6 @@ static uint64 judge(const volatile void *address, uint64 word);
 #include "core/flake.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
-#include "catalog/layout.h"
 #include "catalog/row.h"
 #include "catalog/leases.h"
 #include "catalog/table.h"
@@ -196,6 +195,7 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 
 #define sno_generator_merge merge_row
 #define sno_generator_switch switch_side
+#include "../../src/catalog/home.c"
 #include "../../src/catalog/record.c"
 #undef sno_generator_merge
 #undef sno_generator_switch
@@ -244,8 +244,11 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #undef SNO_STATES_KEPT
 #define SNO_STATES_KEPT states_kept()
 #define sno_named_unit(nodes) UINT64_MAX
+/* There is one list of groups. */
+#define hash_bytes(layout, size) 0
 #include "../../src/named/group.c"
 #undef sno_named_unit
+#undef hash_bytes
 
 #define strlcpy(to, from, size) ((void) 0)
 #define sno_generator_merge merge_memory
@@ -888,11 +891,11 @@ void		sno_activity_end(void) {}
 void		sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to) {}
 void		sno_counters_init(SnoCounters *c, uint32 sequence) {}
 void		sno_counters_exhausted(SnoCounters *c) {}
-void		sno_journal_failure(int partition, const char *message) {}
+void		sno_journal_failure(const char *of, const char *message) {}
 void		sno_clock_watch(void) {}
 int64		sno_clock_monotonic(void) { return 0; }
 Bitmapset  *sno_definition_partitions(void) { return NULL; }
-void		sno_definition_missing(const char *name) { abort(); }
+void		sno_definition_missing(const SnoDefinitions *in, const char *name) { abort(); }
 
 /* Which partitions are used is seen by the partitions themselves. */
 bool
@@ -920,9 +923,6 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	stop(WAITING);
 }
 
-/* The number of a layout, in the list of groups that the model has */
-#define LAYOUT_PARTITION	(16 * SNO_GROUP_LISTS * SNO_GROUP_LISTS)
-
 /* Of either definition */
 static SnoNodes nodes_of[2];
 
@@ -934,25 +934,23 @@ shard_of(int definition)
 	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
 }
 
-SnoTable	sno_definitions = {.version = 1};
+SnoDefinitions sno_definitions = {.table = {.version = 1}};
 
 /* A name means either definition. */
 SnoDefinitionLook
-sno_definition_find(const char *name, SnoDefinition *d)
+sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
 {
-	*d = (SnoDefinition) {.shard = shard_of(session->definition),.meta = -1,
-		.made_here = !scope->promotions || w.rest.turned == 0};
+	*d = (SnoDefinition) {.meta = -1,.made_here = !scope->promotions || w.rest.turned == 0};
+	d->subject.kind = is_flake() ? SNO_OF_NODES : SNO_OF_GENERATOR;
+	d->subject.shard = shard_of(session->definition);
 	if (is_flake())
 	{
-		d->partition = LAYOUT_PARTITION;
+		d->subject.layout = scope->layout;
 		d->nodes = nodes_of[session->definition];
 	}
 	return SNO_DEFINITION_FOUND;
 }
 
-SnoTable	sno_layouts;
-bool		sno_table_read(SnoTable *t, bool wait) { return true; }
-bool		sno_layout_is_present(int id, const SnoLayout *layout) { return true; }
 
 static FormData_pg_class table_form = {.relfilenode = FILE_NOW};
 static RelationData table = {.rd_rel = &table_form};
@@ -1017,7 +1015,7 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 		if (!is_there(&row) || (hiding_others && !is_written_here(&row)) ||
 			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_written_here(&row)))
 			continue;
-		if (mutant == LOWEST_BY_NODE && row.sequence < row.sequence_min)
+		if (mutant == LOWEST_BY_NODE && row.sequence < row.shard_min)
 			row.wall_hi--;
 		if (mutant == GOES_ON_BELOW_CEILING && surveying)
 			row.until[0] = row.until[1] -= scope->lease * SNO_UNIT_USECS;
@@ -1042,11 +1040,11 @@ sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
 {
 	int			number = row->partition;
 
-	if (row->named)
-		number = rows_of_holder() - 1 - (scope->longer > 0 && row->sequence_max == scope->last);
+	if (row->kind != SNO_OF_SESSION)
+		number = rows_of_holder() - 1 - (scope->longer > 0 && row->shard_max == scope->last);
 	number += holder() * rows_of_holder();
 	/* Without what lies behind its last column. */
-	memcpy(&w.row[line][number].written, row, offsetof(SnoRow, named) + sizeof(bool));
+	memcpy(&w.row[line][number].written, row, offsetof(SnoRow, home));
 	return (XLogRecPtr) number + 1;
 }
 
@@ -1147,7 +1145,7 @@ static bool
 write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
 {
 	SnoGenerator row = *g;
-	SnoNamedState *s = subject->named ? use.state : NULL;
+	SnoNamedState *s = sno_subject_is_named(subject) ? use.state : NULL;
 
 	if (mutant == PENDING_BEFORE_WRITTEN && s->open)
 		sno_lease_note_written(&s->lease, g->ceiling, 0, FILE_NOW);
@@ -1250,6 +1248,13 @@ exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 	return p;
 }
 
+/* Is a row of a partition, and of this one? */
+static bool
+is_of(const SnoRow *row, int number)
+{
+	return row->kind != SNO_OF_NODES && row->partition == number;
+}
+
 /* Is a row of a partition there of the holder that this line is, or else of another one? */
 static bool
 has_row(int number, bool own)
@@ -1258,7 +1263,7 @@ has_row(int number, bool own)
 	{
 		const SnoRow *row = &w.row[line][i].written;
 
-		if (is_there(row) && row->partition == number && (i / rows_of_holder() == holder()) == own)
+		if (is_there(row) && is_of(row, number) && (i / rows_of_holder() == holder()) == own)
 			return true;
 	}
 	return false;
@@ -1515,7 +1520,7 @@ enter(int l, int s)
 	sno_owned[SNO_FOR_CLOCK] = session->own;
 	drawn_holder = 0;
 	use = session->use;
-	use.flake = is_flake();
+	use.in = &sno_definitions;
 	queue = NULL;
 	leases_left = LEASE_BURST;
 	sno_space->states = InvalidDsaPointer;
@@ -1557,7 +1562,7 @@ advance(void)
 	SnoFlakeParts parts = {.node = (uint64) scope->first,.time = read_clock()};
 	SnoGenerator g = {0};
 
-	sno_definition_find(NULL, &d);
+	sno_definition_find(&sno_definitions, NULL, &d);
 	(void) sno_flake_after(&d.nodes, sno_flake_pack(&d.nodes.layout, parts), &g.word);
 	issued_word = g.word - 1;
 	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
@@ -1572,10 +1577,10 @@ restore(void)
 	uint64		unit = read_clock();
 	bool		tick_tock = read_clock() & 1;
 
-	sno_definition_find(NULL, &d);
-	sno_generator_start(&g, 0, d.shard.min, d.shard.max);
+	sno_definition_find(&sno_definitions, NULL, &d);
+	sno_generator_start(&g, 0, d.subject.shard.min, d.subject.shard.max);
 	g.drifts = tick_tock;
-	g.word = SNO_WORD(unit, tick_tock, d.shard.min) + 1;
+	g.word = SNO_WORD(unit, tick_tock, d.subject.shard.min) + 1;
 	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
 	issued_word = g.word - 1;
 }
@@ -1701,7 +1706,7 @@ own_ceiling(int number, bool durable)
 	{
 		const SnoRow *row = durable ? &w.row[line][i].durable : &w.row[line][i].written;
 
-		if (is_there(row) && is_written_here(row) && row->partition == number)
+		if (is_there(row) && is_written_here(row) && is_of(row, number))
 			ceiling = Max(ceiling, ceiling_of(row));
 	}
 	return ceiling;
@@ -1890,10 +1895,10 @@ is_bounded(const Id *id, bool left)
 
 		if (!is_there(row) || (left && tick_tock == (row->drifts & 1)))
 			continue;
-		sequence = sequence_in((SnoShard) {row->sequence_min, row->sequence_max}, id);
+		sequence = sequence_in((SnoShard) {row->shard_min, row->shard_max}, id);
 		if (sequence < 0)
 			continue;
-		if (row->named && tick_tock == (row->drifts & 1) &&
+		if (row->kind != SNO_OF_SESSION && tick_tock == (row->drifts & 1) &&
 			row->wall_hi == row->until[tick_tock] && sequence >= row->sequence)
 			until = Max(until, 1) - 1;
 		if (unit <= until)
@@ -2010,6 +2015,7 @@ restore_row(unsigned ceiling)
 	if (!scope->restores || scope->named || ceiling <= ceiling_of(&row->written))
 		return false;
 	row->written.system_identifier = 2;
+	row->written.kind = SNO_OF_SESSION;
 	row->written.until[0] = row->written.until[1] = until;
 	row->durable = row->written;
 	return true;
@@ -2247,7 +2253,7 @@ forget_named(SnoNamedState *s)
 static void
 forget_row(SnoRow *row)
 {
-	if (!row->named || row->wall_hi != row->until[row->drifts & 1])
+	if (row->kind == SNO_OF_SESSION || row->wall_hi != row->until[row->drifts & 1])
 	{
 		row->wall_hi = is_there(row) ? row->until[row->drifts & 1] - 1 : 0;
 		row->sequence = 0;

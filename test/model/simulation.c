@@ -37,6 +37,7 @@
 #define _GNU_SOURCE
 
 #include "../../src/catalog/row.c"
+#include "../../src/catalog/home.c"
 #include "../../src/catalog/record.c"
 #include "../../src/catalog/table.c"
 #include "../../src/catalog/leases.c"

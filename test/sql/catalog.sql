@@ -26,7 +26,7 @@ CREATE EXTENSION sno;
 SELECT relowner = 10 AS of_bootstrap_superuser FROM pg_class WHERE oid = 'sno_catalog.sno_lease'::regclass;
 SELECT count(*) FROM sno_catalog.sno_lease;
 INSERT INTO sno_catalog.sno_lease
-VALUES (1, 1, 1, 1, 1, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
+VALUES (1, 1, 1, 1, 's', 1, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 UPDATE sno_catalog.sno_lease SET tick_until = '2020-01-01', tock_until = '2020-01-01';
 DELETE FROM sno_catalog.sno_lease;
 TRUNCATE sno_catalog.sno_lease;
@@ -39,7 +39,7 @@ RESET SESSION AUTHORIZATION;
 DROP TABLE sno_catalog.sno_lease;
 TRUNCATE sno_catalog.sno_lease;
 INSERT INTO sno_catalog.sno_lease
-VALUES (1, 1, 1, 1, 98303, 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
+VALUES (1, 1, 1, 1, 's', 65536, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, '2020-01-01', 0, '2020-01-01 00:01', '2020-01-01 00:01', '2020-01-01');
 
 -- All other users may generate, and neither see nor change the leases.
 SET SESSION AUTHORIZATION regress_sno_user;
@@ -74,7 +74,7 @@ SELECT holder <> 0 AS holder,
     timeline = (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline,
     database = (SELECT oid FROM pg_database WHERE datname = current_database()) AS database,
     partition = sno_partition(:'id') AS partition,
-    sequence_min, sequence_max
+    kind, layout, shard_min, shard_max
 FROM sno_catalog.sno_lease;
 SELECT taken_at <= clock_timestamp() AS taken_at,
     tick_until > sno_timestamp(:'id') AS covers_the_id,
@@ -277,7 +277,7 @@ DROP TABLE pg_temp.sno_lease;
 -- ended first.
 CREATE FUNCTION hold(partitions int4range, until timestamptz) RETURNS void LANGUAGE sql AS $$
     INSERT INTO sno_catalog.sno_lease
-    SELECT 1, 1, 1, 0, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
+    SELECT 1, 1, 1, 0, 's', partition, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
     FROM generate_series(lower(partitions), upper(partitions) - 1) AS partition
 $$;
 SELECT hold('[0,40000)', 'infinity'), hold('[41000,65536)', '2079-01-01');

@@ -12,6 +12,7 @@ CREATE ROLE regress_sno_flake_user;
 CREATE DATABASE regress_sno_flake OWNER regress_sno_flake_owner;
 \c regress_sno_flake
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SET TimeZone = 'UTC';
 \set SHOW_CONTEXT never
 
@@ -22,7 +23,7 @@ CREATE FUNCTION parts(value bit varying, layout text, OUT at timestamptz, OUT no
     SELECT epoch + unit * number(right(value::text, bits), time_bits) * interval '1 ms',
         number(right(value::text, CASE WHEN node_last THEN node_bits ELSE node_bits + sequence_bits END), node_bits),
         number(right(value::text, CASE WHEN node_last THEN node_bits + sequence_bits ELSE sequence_bits END), sequence_bits)
-    FROM sno_catalog.sno_layout AS l, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
+    FROM sno_catalog.sno_flake_layout AS l, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
     WHERE l.name = layout
 $$;
 CREATE FUNCTION bits(id bigint) RETURNS bit varying LANGUAGE sql AS 'SELECT id::bit(64)';
@@ -31,7 +32,7 @@ CREATE FUNCTION bits(id bytea) RETURNS bit varying LANGUAGE sql AS $$SELECT ('x'
 -- The function that issues ids of a layout
 CREATE FUNCTION function_of(layout text) RETURNS text LANGUAGE sql AS $$
     SELECT CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END
-    FROM sno_catalog.sno_layout AS l, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
+    FROM sno_catalog.sno_flake_layout AS l, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
     WHERE l.name = layout
 $$;
 -- Ids of a generator, as bits, and the clock before and after
@@ -47,16 +48,15 @@ END $$;
 --
 -- Definitions
 --
-SELECT name, sno_flake_create_generator(name, name) AS node FROM sno_catalog.sno_layout ORDER BY id;
-SELECT g.name, l.name AS layout, g.sequence_min & ~(-1::bigint << l.node_bits) AS first, g.sequence_max & ~(-1::bigint << l.node_bits) AS last, g.meta, g.key
-FROM sno_catalog.sno_generator AS g JOIN sno_catalog.sno_layout AS l ON l.id = g.partition - 65535 ORDER BY l.id;
+SELECT name, sno_flake_create_generator(name, name) AS node FROM sno_catalog.sno_flake_layout ORDER BY name;
+SELECT name, layout, node_first, node_last, counts, key FROM sno_catalog.sno_flake_generator ORDER BY name;
 
 -- Nodes: free ones after those in use, several, given ones
 SELECT sno_flake_create_generator('next', 'snowflake'), sno_flake_create_generator('three', 'snowflake', nodes => 3), sno_flake_create_generator('given', 'snowflake', 7),
     sno_flake_create_generator('gap', 'snowflake', nodes => 2), sno_flake_create_generator('after', 'snowflake', nodes => 2), sno_flake_create_generator('last', 'snowflake', 1022, 2),
     sno_flake_create_generator('fifth', 'snowflake');
-SELECT name, sequence_min, sequence_max FROM sno_catalog.sno_generator WHERE partition = 65535 + 1 ORDER BY sequence_min;
-SELECT sno_drop_generator('three');
+SELECT name, node_first, node_last FROM sno_catalog.sno_flake_generator WHERE layout = 'snowflake' ORDER BY node_first;
+SELECT sno_flake_drop_generator('three');
 SELECT sno_flake_create_generator('three', 'snowflake', nodes => 3);
 SELECT sno_flake_create_generator('most', 'boundary', 281474976710655), sno_flake_create_generator('byte', 'objectid', (1::bigint << 40) - 1);
 
@@ -115,23 +115,19 @@ BEGIN READ ONLY;
 SELECT sno_flake_create_generator('x', 'discord');
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
-SELECT sno_create_generator('snowflake', 1);
-\echo :LAST_ERROR_SQLSTATE
 SELECT sno_create_generator('plain', 1);
-SELECT sno_flake_create_generator('plain', 'discord');
-\echo :LAST_ERROR_SQLSTATE
 
 --
 -- The share of a server in the nodes is its share of the partitions
 --
 BEGIN;
-DELETE FROM sno_catalog.sno_generator;
+DELETE FROM sno_catalog.sno_flake_generator;
 SET LOCAL sno.partitions = '0-32767';
 SELECT sno_flake_create_generator('a', 'snowflake');
 SELECT sno_flake_create_generator('b', 'snowflake', nodes => 512);
 ROLLBACK;
 BEGIN;
-DELETE FROM sno_catalog.sno_generator;
+DELETE FROM sno_catalog.sno_flake_generator;
 SET LOCAL sno.partitions = '32768-65535';
 SELECT sno_flake_create_generator('a', 'snowflake'), sno_flake_create_generator('b', 'tickets'), sno_flake_create_generator('c', 'boundary'), sno_flake_create_generator('d', 'sonyflake');
 SELECT sno_flake_create_generator('e', 'simpleflake');
@@ -142,50 +138,50 @@ SELECT sno_flake_create_generator('x', 'json1', nodes => 1);
 ROLLBACK;
 -- The shares of servers don't overlap, and leave no node out.  The first node of each
 -- share, and the last one, by what it may choose
-INSERT INTO sno_catalog.sno_layout
-SELECT 200 + n, 'bits' || n, '2020-01-01Z', 1000, CASE WHEN n + 32 + 8 > 64 THEN 88 - 8 - n ELSE 32 END, n, 8 FROM unnest('{0,1,7,15,16,17,24,47,48}'::integer[]) AS n;
+INSERT INTO sno_catalog.sno_flake_layout
+SELECT 'bits' || n, '2020-01-01Z', 1000, CASE WHEN n + 32 + 8 > 64 THEN 88 - 8 - n ELSE 32 END, n, 8 FROM unnest('{0,1,7,15,16,17,24,47,48}'::integer[]) AS n;
 CREATE FUNCTION share(layout text, partitions text, OUT first bigint, OUT last bigint) LANGUAGE plpgsql AS $$
 DECLARE
-    bits integer := (SELECT node_bits FROM sno_catalog.sno_layout WHERE name = layout);
+    bits integer := (SELECT node_bits FROM sno_catalog.sno_flake_layout WHERE name = layout);
     detail text;
 BEGIN
     PERFORM set_config('sno.partitions', partitions, true);
     first := sno_flake_create_generator(partitions, layout);
     -- The rest of the nodes, and a node more
-    INSERT INTO sno_catalog.sno_generator
-    SELECT 'others', 65535 + id, first + 1, (1::bigint << bits) - 1, NULL, 0, 0 FROM sno_catalog.sno_layout WHERE name = layout AND first + 1 < 1::bigint << bits;
+    INSERT INTO sno_catalog.sno_flake_generator
+    SELECT 'others', NULL, 0, 0, 0, 0, layout, first + 1, (1::bigint << bits) - 1, false WHERE first + 1 < 1::bigint << bits;
     PERFORM sno_flake_create_generator('more', layout);
 EXCEPTION WHEN configuration_limit_exceeded THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
     last := substring(detail FROM 'nodes from \d+ to (\d+)');
 END $$;
 SELECT layout, partitions, s.*, s.first = 1 + coalesce(max(s.last) OVER (PARTITION BY layout ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS next
-FROM sno_catalog.sno_layout AS l, LATERAL (SELECT name) AS n (layout), unnest('{0-9,10-10,11-21845,21846-21846,21847-40959,40960-65535}'::text[]) WITH ORDINALITY AS p (partitions, place),
+FROM sno_catalog.sno_flake_layout AS l, LATERAL (SELECT name) AS n (layout), unnest('{0-9,10-10,11-21845,21846-21846,21847-40959,40960-65535}'::text[]) WITH ORDINALITY AS p (partitions, place),
     LATERAL share(layout, partitions) AS s
-WHERE l.id BETWEEN 200 AND 299 ORDER BY l.id, place;
+WHERE name LIKE 'bits%' ORDER BY node_bits, place;
 --
 -- Ids of all layouts
 --
 CREATE TEMP TABLE issued AS
-SELECT l.id AS number, name, unit, s.* FROM sno_catalog.sno_layout AS l, LATERAL ids(name, name, 300) AS s WHERE l.id <= 18;
+SELECT name, unit, s.* FROM sno_catalog.sno_flake_layout AS l, LATERAL ids(name, name, 300) AS s WHERE built_in;
 -- Ids of a session ascend.  Their times are those of the clock, to the unit.
 SELECT name, count(*), count(DISTINCT id), bool_and(id > previous OR previous IS NULL) AS ascend,
     bool_and(p.at > before - unit * interval '1 ms') AS not_before, bool_and(p.at <= after + interval '3 ms') AS not_after,
     min(p.node) AS node, max(p.node) AS last_node, min(p.sequence) AS sequence
-FROM (SELECT *, lag(id) OVER (PARTITION BY number ORDER BY n) AS previous FROM issued, unnest(ids) WITH ORDINALITY AS u (id, n)) AS i,
+FROM (SELECT *, lag(id) OVER (PARTITION BY name ORDER BY n) AS previous FROM issued, unnest(ids) WITH ORDINALITY AS u (id, n)) AS i,
     LATERAL parts(id, name) AS p
-GROUP BY number, name ORDER BY number;
+GROUP BY name ORDER BY name;
 -- Counters begin with 1.
-SELECT name, ids[1]::bit(64)::bigint AS first, ids[300]::bit(64)::bigint AS last FROM issued WHERE unit = 0 ORDER BY number;
+SELECT name, ids[1]::bit(64)::bigint AS first, ids[300]::bit(64)::bigint AS last FROM issued WHERE unit = 0 ORDER BY name;
 
 -- Several nodes take turns within a unit.
-INSERT INTO sno_catalog.sno_layout VALUES (103, 'hours', '2020-01-01Z', 3600000, 30, 4, 6, false, NULL);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('hours', '2020-01-01Z', 3600000, 30, 4, 6, false, NULL);
 SELECT sno_flake_create_generator('hours', 'hours', 2, 3);
 SELECT p.node, count(DISTINCT id), min(p.sequence), max(p.sequence)
 FROM ids('hours', 'hours', 96), unnest(ids) AS id, LATERAL parts(id, 'hours') AS p GROUP BY p.node ORDER BY p.node;
 
 -- A layout of one's own, as pgEdge's, and one with long units
-INSERT INTO sno_catalog.sno_layout VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL), (101, 'minutes', '2020-01-01Z', 60000, 30, 4, 20, false, NULL);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL), ('minutes', '2020-01-01Z', 60000, 30, 4, 20, false, NULL);
 SELECT sno_flake_create_generator('pgedge', 'pgedge', 77), sno_flake_create_generator('minutes', 'minutes', 3);
 SELECT layout, count(DISTINCT id), min(p.node) AS node, max(p.node) AS last_node,
     bool_and(p.at BETWEEN before - interval '1 ms' AND after + interval '3 ms' OR layout = 'minutes' AND p.at IN (date_trunc('minute', before), date_trunc('minute', after))) AS time
@@ -215,8 +211,6 @@ SELECT sno_generate_many(2, 0, 'snowflake');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_snapshot_generator('snowflake');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_restore_generator('snowflake', '{"partition": [0, 1]}');
-\echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_generate('none');
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_generate(repeat('x', 64));
@@ -240,7 +234,7 @@ SELECT count(*), bool_and(n > before OR before IS NULL) AS ascend FROM (SELECT n
 
 PREPARE next AS SELECT count(DISTINCT sno_flake_generate('snowflake')) FROM generate_series(1, 10);
 EXECUTE next;
-SELECT sno_drop_generator('snowflake');
+SELECT sno_flake_drop_generator('snowflake');
 EXECUTE next;
 SELECT sno_flake_create_generator('snowflake', 'snowflake', 500);
 EXECUTE next;
@@ -274,14 +268,14 @@ CREATE FUNCTION next(generator text) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN 
 CREATE FUNCTION node(generator text, layout text) RETURNS bigint LANGUAGE sql RETURN (parts(bits(next(generator)), layout)).node;
 SELECT sno_flake_create_generator('changes', 'discord', 11);
 SELECT node('changes', 'discord');
-SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'sonyflake', 12);
+SELECT sno_flake_drop_generator('changes'), sno_flake_create_generator('changes', 'sonyflake', 12);
 SELECT node('changes', 'sonyflake');
-SELECT sno_drop_generator('changes');
+SELECT sno_flake_drop_generator('changes');
 SELECT node('changes', 'sonyflake');
 SELECT sno_flake_create_generator('changes', 'boundary', 13);
 SELECT node('changes', 'boundary');
 SELECT (parts(bits(sno_flake_generate_uuid('changes')), 'boundary')).node;
-SELECT sno_drop_generator('changes'), sno_create_generator('changes', 9);
+SELECT sno_flake_drop_generator('changes'), sno_create_generator('changes', 9);
 SELECT next('changes');
 SELECT sno_partition(sno_generate(0, 'changes'));
 SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
@@ -290,23 +284,23 @@ SELECT sno_partition(sno_generate(0, 'changes'));
 -- A cached plan outlives the generator.
 PREPARE changed AS SELECT sno_flake_generate('changes');
 EXECUTE changed;
-SELECT sno_drop_generator('changes');
+SELECT sno_flake_drop_generator('changes');
 EXECUTE changed;
 SELECT sno_flake_create_generator('changes', 'objectid', 14);
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
+SELECT sno_flake_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'boundary', 15);
+SELECT sno_flake_drop_generator('changes'), sno_flake_create_generator('changes', 'boundary', 15);
 SELECT (parts(bits(sno_flake_generate_uuid('changes')), 'boundary')).node;
 EXECUTE changed;
-SELECT sno_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
+SELECT sno_flake_drop_generator('changes'), sno_flake_create_generator('changes', 'tickets', 1);
 EXECUTE changed;
-SELECT sno_drop_generator('changes');
+SELECT sno_flake_drop_generator('changes');
 
 -- A node is free again when its generator is dropped.  The next one goes on after it.
 SELECT sno_flake_create_generator('one', 'json5', 9);
 SELECT next('one') AS before FROM generate_series(1, 100) OFFSET 99 \gset
-SELECT sno_drop_generator('one'), sno_flake_create_generator('two', 'json5', 8, 2);
+SELECT sno_flake_drop_generator('one'), sno_flake_create_generator('two', 'json5', 8, 2);
 SELECT bool_and(next('two') > :before) AS later FROM generate_series(1, 100);
 -- A generator with other nodes changes nothing.
 SELECT sno_flake_create_generator('three nodes', 'json5', 3, 3);
@@ -315,7 +309,7 @@ SELECT next('three nodes') IS NOT NULL AS made, next('two') > :before AS later;
 --
 -- Rollbacks take back definitions, and nothing that was issued
 --
-SELECT sno_drop_generator('tickets');
+SELECT sno_flake_drop_generator('tickets');
 BEGIN;
 SELECT sno_flake_create_generator('gone', 'tickets', 0);
 ROLLBACK;
@@ -324,12 +318,12 @@ BEGIN;
 SELECT sno_flake_create_generator('gone', 'tickets', 0);
 SAVEPOINT s;
 SELECT next('gone') AS before \gset
-SELECT sno_drop_generator('gone');
+SELECT sno_flake_drop_generator('gone');
 SELECT next('gone');
 ROLLBACK TO s;
 SELECT next('gone') - :before AS two;
 SAVEPOINT t;
-SELECT sno_drop_generator('gone');
+SELECT sno_flake_drop_generator('gone');
 SELECT sno_flake_create_generator('gone', 'json6', 9);
 SELECT node('gone', 'json6');
 ROLLBACK TO t;
@@ -337,7 +331,7 @@ SELECT next('gone') - :before AS four;
 ROLLBACK;
 SELECT next('gone');
 BEGIN;
-SELECT sno_drop_generator('counter');
+SELECT sno_flake_drop_generator('counter');
 SELECT next('counter');
 ROLLBACK;
 SELECT next('counter') AS before \gset
@@ -375,7 +369,7 @@ SELECT next('even') - :before AS even, next('odd') - :before AS odd;
 -- Times: those of later units
 CREATE FUNCTION id_at(at timestamptz, layout text, node bigint) RETURNS bigint LANGUAGE sql AS $$
     SELECT (extract(epoch FROM at - epoch) * 1000 / unit)::bigint << (node_bits + sequence_bits) | (node << (CASE WHEN node_last THEN 0 ELSE sequence_bits END))
-    FROM sno_catalog.sno_layout WHERE name = layout
+    FROM sno_catalog.sno_flake_layout WHERE name = layout
 $$;
 SELECT sno_flake_create_generator('ahead', 'snowflake', 600);
 SELECT id_at(date_trunc('milliseconds', clock_timestamp()) + interval '200 ms', 'snowflake', 1) AS after \gset
@@ -390,7 +384,7 @@ SELECT next('ahead');
 \echo :LAST_ERROR_SQLSTATE
 RESET sno.max_wait;
 -- A time before the first one that a generator issues
-INSERT INTO sno_catalog.sno_layout VALUES (102, 'old', '1970-01-01Z', 1000, 34, 10, 18);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('old', '1970-01-01Z', 1000, 34, 10, 18);
 SELECT sno_flake_create_generator('old', 'old'), sno_flake_advance('old', 5);
 SELECT (parts(bits(next('old')), 'old')).at >= now() - interval '1 s' AS now;
 
@@ -422,7 +416,7 @@ SELECT sno_flake_advance('counter', 9223372036854775807);
 SELECT sno_flake_advance(NULL, 1) IS NULL AS null_name, sno_flake_advance('odd', NULL) IS NULL AS null_id;
 
 -- The time of a layout is over.
-INSERT INTO sno_catalog.sno_layout VALUES (149, 'over', '2020-01-01Z', 1000, 20, 10, 12);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('over', '2020-01-01Z', 1000, 20, 10, 12);
 SELECT sno_flake_create_generator('over', 'over');
 \echo :LAST_ERROR_SQLSTATE
 
@@ -430,14 +424,14 @@ SELECT sno_flake_create_generator('over', 'over');
 -- created again.
 SELECT sno_flake_create_generator('orders', 'counter'), sno_flake_create_generator('lines', 'counter');
 SELECT next('orders'), next('orders'), next('lines');
-SELECT sno_drop_generator('orders'), sno_drop_generator('lines');
+SELECT sno_flake_drop_generator('orders'), sno_flake_drop_generator('lines');
 SELECT sno_flake_create_generator('lines', 'counter'), sno_flake_create_generator('other', 'counter'), sno_flake_create_generator('orders', 'counter');
 SELECT next('orders'), next('lines'), next('other');
 SELECT sno_flake_create_generator('tickets1', 'tickets', 1), sno_flake_create_generator('tickets2', 'tickets', 1);
 SELECT next('tickets1'), next('tickets2'), next('tickets1');
 -- Their shards are the same on all machines, because dumps have them.
-SELECT name, to_hex(sequence_min) AS shard FROM sno_catalog.sno_generator WHERE name IN ('orders', 'tickets1') ORDER BY name;
-SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['orders', 'lines', 'other', 'tickets1', 'tickets2']) AS name;
+SELECT to_hex(shard_min) AS shard FROM sno_catalog.sno_lease WHERE to_hex(shard_min) IN ('5d9250be8b4c', 'a78e752d9fd3') ORDER BY shard_min;
+SELECT count(sno_flake_drop_generator(name)) FROM unnest(ARRAY['orders', 'lines', 'other', 'tickets1', 'tickets2']) AS name;
 
 -- However many there are, none goes on after the numbers of another one, in whatever session.
 SELECT count(sno_flake_create_generator('count' || n, 'counter')) FROM generate_series(1, 20) AS n;
@@ -448,61 +442,76 @@ SELECT count(sno_flake_create_generator('count' || n, 'counter')) FROM generate_
 SELECT DISTINCT next('count' || n) FROM generate_series(21, 40) AS n;
 \c -
 SELECT DISTINCT next('count' || n) FROM generate_series(2, 40) AS n;
-SELECT count(sno_drop_generator('count' || n)) FROM generate_series(1, 40) AS n;
+SELECT count(sno_flake_drop_generator('count' || n)) FROM generate_series(1, 40) AS n;
 SET TimeZone = 'UTC';
 
--- A layout that may be rolled back issues nothing yet: another one may get its number.
+-- A layout that is rolled back leaves nothing behind: another one of its name begins with nothing.
 BEGIN;
-INSERT INTO sno_catalog.sno_layout VALUES (150, 'first', '2020-01-01Z', 1, 41, 10, 12);
-SELECT sno_flake_create_generator('gone', 'first', 3);
-SAVEPOINT s;
+SELECT sno_flake_create_layout('mine', '2020-01-01Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('gone', 'mine', 3);
+SELECT sno_flake_timestamp(next('gone'), 'mine') > now() - interval '1 s' AS now;
+ROLLBACK;
 SELECT next('gone');
 \echo :LAST_ERROR_SQLSTATE
-ROLLBACK TO s;
-SELECT sno_flake_advance('gone', 1);
-\echo :LAST_ERROR_SQLSTATE
-ROLLBACK;
 BEGIN;
-INSERT INTO sno_catalog.sno_layout VALUES (150, 'second', '2020-01-01Z', 1000, 34, 10, 4);
-SELECT sno_flake_create_generator('gone', 'second', 3);
+SELECT sno_flake_create_layout('mine', '2020-01-01Z', 1000, 34, 10, 4);
+SELECT sno_flake_create_generator('gone', 'mine', 3);
 COMMIT;
-SELECT DISTINCT (sno_flake_parts(next('gone'), 'second')).node FROM generate_series(1, 20);
-SELECT sno_drop_generator('gone');
+SELECT DISTINCT (sno_flake_parts(next('gone'), 'mine')).node FROM generate_series(1, 20);
+SELECT sno_flake_drop_generator('gone');
+-- The same one under another name is the same: ids go on.
+BEGIN;
+SELECT sno_flake_create_layout('early', '2020-01-02Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('early', 'early', 3);
+SELECT max(next('early')) AS before FROM generate_series(1, 1000) \gset
+ROLLBACK;
+SELECT sno_flake_create_layout('late', '2020-01-02Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('late', 'late', 3), next('late') > :before AS later;
+SELECT sno_flake_drop_generator('late');
 
--- A session that uses a name for both kinds notices at once which one it is now.
-CREATE FUNCTION next_sno(generator text) RETURNS sno LANGUAGE plpgsql AS $$BEGIN RETURN sno_generate(0, generator); END$$;
-SELECT sno_flake_create_generator('both', 'json2', 5);
-SELECT count(next('both'));
-SELECT sno_drop_generator('both'), sno_create_generator('both', 9);
-SELECT sno_partition(next_sno('both'));
+-- Generators of flakes have names of their own.
+SELECT sno_flake_create_generator('both', 'json2', 5), sno_create_generator('both', 9);
+SELECT count(next('both')), sno_partition(sno_generate(0, 'both'));
+SELECT sno_drop_generator('both');
+SELECT sno_generate(0, 'both');
+\echo :LAST_ERROR_SQLSTATE
+SELECT count(next('both')), sno_flake_drop_generator('both'), sno_create_generator('both', 9);
+SELECT sno_partition(sno_generate(0, 'both'));
 SELECT next('both');
-\echo :LAST_ERROR_SQLSTATE
-SELECT sno_drop_generator('both'), sno_flake_create_generator('both', 'json2', 5);
-SELECT count(next('both'));
-SELECT next_sno('both');
-\echo :LAST_ERROR_SQLSTATE
-DROP FUNCTION next_sno(text);
-DO $$
-DECLARE
-    id bigint;
-BEGIN
-    FOR i IN 1 .. 2 LOOP
-        IF i = 2 THEN
-            PERFORM sno_drop_generator('both');
-            PERFORM sno_create_generator('both', 9);
-            PERFORM sno_generate(0, 'both');
-        END IF;
-        id := sno_flake_generate('both');
-    END LOOP;
-END $$;
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_drop_generator('both');
 
--- A definition that a dump brought beside another layout of that number
-INSERT INTO sno_catalog.sno_generator VALUES ('beyond', 65535 + 4, 13, 13, NULL, 1, 1);
+-- Definitions whose layout is not there, or hasn't the node, as after a bad restore
+INSERT INTO sno_catalog.sno_flake_generator VALUES
+    ('homeless', NULL, 1, 1, 0, 0, 'nowhere', 1, 1, false), ('beyond', NULL, 1, 1, 0, 0, 'json1', 13, 13, false);
+SELECT next('homeless');
+\echo :LAST_ERROR_SQLSTATE
 SELECT next('beyond');
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_drop_generator('beyond');
+SELECT sno_flake_drop_generator('homeless'), sno_flake_drop_generator('beyond');
+-- One that is said to count has a state in common with one of the same node: nothing comes twice.
+SELECT sno_flake_create_generator('honest', 'json4', 9);
+INSERT INTO sno_catalog.sno_flake_generator VALUES ('liar', NULL, 1, 1, 0, 0, 'json4', 9, 9, true);
+SELECT count(DISTINCT id), count(*) FROM (SELECT next(name) AS id FROM generate_series(1, 1000), unnest('{honest,liar}'::text[]) AS name) AS s;
+SELECT sno_flake_drop_generator('honest'), sno_flake_drop_generator('liar');
+
+-- Only members of a role may use a restricted one.
+SELECT sno_flake_create_generator('closed', 'json5', 1), sno_flake_restrict_generator('closed', 'regress_sno_flake_owner');
+SET ROLE regress_sno_flake_user;
+SELECT sno_flake_generate('closed');
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+SELECT sno_flake_restrict_generator('closed');
+SET ROLE regress_sno_flake_user;
+SELECT sno_flake_generate('closed') > 0 AS made;
+RESET ROLE;
+SELECT sno_flake_restrict_generator('closed', 'regress_sno_flake_nobody');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_flake_restrict_generator('none');
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_flake_restrict_generator(NULL);
+\echo :LAST_ERROR_SQLSTATE
+SELECT sno_flake_drop_generator('closed');
 
 -- All numbers are counted.
 SELECT ((1::bigint << 39) - 1) * 131072 AS most \gset
@@ -523,9 +532,9 @@ SELECT sno_flake_create_generator('x', 'snowflake', 700);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_advance('given', 1);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_drop_generator('given');
+SELECT sno_flake_drop_generator('given');
 SET SESSION AUTHORIZATION regress_sno_flake_owner;
-SELECT sno_flake_create_generator('x', 'snowflake', 700), sno_flake_advance('x', 1), sno_drop_generator('x');
+SELECT sno_flake_create_generator('x', 'snowflake', 700), sno_flake_advance('x', 1), sno_flake_drop_generator('x');
 RESET SESSION AUTHORIZATION;
 REVOKE EXECUTE ON FUNCTION sno_flake_generate(text), sno_flake_generate_uuid(text), sno_flake_generate_bytea(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sno_flake_generate_uuid(text) TO regress_sno_flake_user;
@@ -538,8 +547,10 @@ RESET SESSION AUTHORIZATION;
 -- The extension is dropped, and created again: what was issued is in memory.
 SELECT sno_flake_generate('snowflake') AS before, sno_flake_generate('odd') AS number \gset
 DROP TABLE a, b, c, by_workers;
+DROP EXTENSION sno_flakes;
 DROP EXTENSION sno;
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_generator('again', 'snowflake', 500), sno_flake_create_generator('odd', 'tickets', 1);
 SELECT sno_flake_generate('again') > :before AS later, sno_flake_generate('odd') > :number AS higher;
 

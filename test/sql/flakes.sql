@@ -11,6 +11,7 @@ CREATE DATABASE regress_sno_flakes OWNER regress_sno_owner;
 \c regress_sno_flakes
 SET client_min_messages = warning;
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 GRANT ALL ON SCHEMA public TO PUBLIC;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
@@ -20,7 +21,7 @@ SET DateStyle = 'ISO, YMD';
 -- A layout with the type of its ids, and how the functions that return one end
 CREATE VIEW typed AS
 SELECT l.*, bits, type, CASE type WHEN 'bigint' THEN '' ELSE '_' || type END AS suffix
-FROM sno_catalog.sno_layout l,
+FROM sno_catalog.sno_flake_layout l,
     LATERAL (SELECT time_bits + node_bits + sequence_bits) AS b (bits),
     LATERAL (SELECT CASE WHEN bits <= 64 THEN 'bigint' WHEN bits = 128 THEN 'uuid' ELSE 'bytea' END) AS t (type);
 
@@ -64,10 +65,9 @@ $$;
 --
 -- The layouts
 --
-TABLE sno_catalog.sno_layout;
+TABLE sno_catalog.sno_flake_layout;
 -- pgEdge's, by one statement
-INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, node_bits, sequence_bits, node_last)
-VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true);
+SELECT sno_flake_create_layout('pgedge', '2023-01-01Z', 1, 41, 10, 12, true);
 
 -- All vectors, each in both directions: none fails.
 CREATE TABLE vector (layout text, min text, max text, id text, text text);
@@ -76,7 +76,7 @@ CREATE TABLE vector (layout text, min text, max text, id text, text text);
 :load
 SELECT count(*) FROM vector;
 -- The node is 5 where there are nodes.
-CREATE VIEW node AS SELECT name AS layout, CASE WHEN node_bits > 0 THEN 5 ELSE 0 END AS node FROM sno_catalog.sno_layout;
+CREATE VIEW node AS SELECT name AS layout, CASE WHEN node_bits > 0 THEN 5 ELSE 0 END AS node FROM sno_catalog.sno_flake_layout;
 SELECT layout FROM vector WHERE made(layout, format('sno_flake_min@(%L, %L)', :at, layout)) <> min;
 SELECT layout FROM vector WHERE made(layout, format('sno_flake_max@(%L, %L)', :at, layout)) <> max;
 SELECT layout FROM vector JOIN node USING (layout) WHERE made(layout, format('sno_flake_make@(%L, %s, 7, %L)', :at, node, layout)) <> id;
@@ -87,7 +87,7 @@ SELECT layout, unit, node_bits, sequence_bits,
     read(layout, max, format('sno_flake_parts(@, %L)', layout)) AS max,
     read(layout, v.id, format('sno_flake_parts(@, %L)', layout)) AS id,
     read(layout, v.id, format('sno_flake_timestamp(@, %L)', layout)) AS "timestamp"
-FROM vector AS v JOIN sno_catalog.sno_layout AS l ON name = layout ORDER BY l.id;
+FROM vector AS v JOIN sno_catalog.sno_flake_layout AS l ON name = layout ORDER BY name;
 
 -- What the systems themselves made
 SELECT * FROM sno_flake_parts(1541815603606036480, 'snowflake');
@@ -150,7 +150,7 @@ FROM (VALUES
     ('randflake', 'V3NHD000K007'), ('randflake', 'w'), ('randflake', 'g000000000000'), ('randflake', '~'),
     ('boundary', ''), ('boundary', 'a-b'), ('boundary', '00000134-d421-2d43-109a-dd5e0e8f0000'), ('boundary', '7n42DGM5Tflk9n8mt7Fhc8'),
     ('objectid', ''), ('objectid', '507f1f77bcf86cd79943901'), ('objectid', '507f1f77bcf86cd7994390111'), ('objectid', '507f1f77bcf86cd79943901g'),
-    ('objectid', '\x507f1f77bcf86cd7994390'), ('objectid', '507f1f77 bcf86cd79943901')) AS v (layout, text) JOIN typed ON name = layout ORDER BY id, text COLLATE "C";
+    ('objectid', '\x507f1f77bcf86cd7994390'), ('objectid', '507f1f77 bcf86cd79943901')) AS v (layout, text) JOIN typed ON name = layout ORDER BY name, text COLLATE "C";
 -- Zero is one digit.  Leading zeros change nothing.
 SELECT sno_flake_text(0, 'snowflake') AS decimal, sno_flake_text(0, 'instagram') AS base64, sno_flake_text(0, 'randflake') AS base32,
     sno_flake_text(uuid '00000000-0000-0000-0000-000000000000', 'boundary') AS base62, sno_flake_text('\x000000000000000000000000'::bytea, 'objectid') AS hex;
@@ -182,7 +182,7 @@ SELECT sno_flake_timestamp(NULL::bigint, 'nothing') IS NULL AND sno_flake_timest
 SELECT * FROM sno_flake_parts(NULL::bytea, 'objectid');
 
 -- One expression, and a layout of each row
-SELECT layout, sno_flake_timestamp(v.id::bigint, layout) FROM vector AS v JOIN typed AS l ON name = layout WHERE type = 'bigint' ORDER BY l.id;
+SELECT layout, sno_flake_timestamp(v.id::bigint, layout) FROM vector AS v JOIN typed AS l ON name = layout WHERE type = 'bigint' ORDER BY name;
 
 --
 -- Plans
@@ -212,13 +212,14 @@ RESET enable_indexonlyscan;
 -- What the constraints refuse: each row differs in one thing from one that is accepted.
 CREATE FUNCTION try_layout(changes jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO sno_catalog.sno_layout SELECT (jsonb_populate_record(NULL::sno_catalog.sno_layout,
-        '{"id": 101, "name": "try", "epoch": "2020-01-01Z", "unit": 1, "time_bits": 41, "node_bits": 10, "sequence_bits": 12, "node_last": false, "digits": "01"}' || changes)).*;
+    PERFORM sno_flake_create_layout(name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits)
+    FROM jsonb_populate_record(NULL::sno_catalog.sno_flake_layout,
+        '{"name": "try", "epoch": "2020-01-01Z", "unit": 1, "time_bits": 41, "node_bits": 10, "sequence_bits": 12, "node_last": false, "digits": "01"}' || changes);
     RAISE 'accepted' USING ERRCODE = '00000';
 END
 $$;
-SELECT changes, error_of(format('SELECT try_layout(%L)', changes)) FROM (VALUES
-    ('{}'), ('{"id": 99}'), ('{"id": 1}'), ('{"id": 0}'), ('{"id": -5}'), ('{"id": 100}'), ('{"id": 32767}'), ('{"id": null}'),
+CREATE VIEW try (changes) AS VALUES
+    (jsonb '{}'),
     ('{"name": "snowflake"}'), ('{"name": ""}'), ('{"name": null}'), ('{"name": "123456789012345678901234567890123456789012345678901234567890123"}'),
     ('{"name": "1234567890123456789012345678901234567890123456789012345678901234"}'),
     ('{"epoch": null}'), ('{"epoch": "infinity"}'), ('{"epoch": "-infinity"}'), ('{"epoch": "1969-12-31 23:59:59.999Z"}'), ('{"epoch": "1970-01-01Z"}'),
@@ -231,12 +232,26 @@ SELECT changes, error_of(format('SELECT try_layout(%L)', changes)) FROM (VALUES
     ('{"epoch": null, "unit": 0}'), ('{"epoch": null, "unit": 0, "sequence_bits": 0}'), ('{"epoch": null, "unit": 0, "sequence_bits": 0, "time_bits": 63, "node_bits": 0}'),
     ('{"node_last": null}'), ('{"epoch": "2010-11-04 01:42:54.657Z"}'), ('{"epoch": "2010-11-04 01:42:54.657Z", "node_last": true}'),
     ('{"digits": ""}'), ('{"digits": "0"}'), ('{"digits": "010"}'), ('{"digits": "0 "}'), ('{"digits": "0\u007f"}'), ('{"digits": null}'), ('{"digits": "!~"}'), ('{"digits": "0\n1"}'),
-    ('{"digits": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"}'), ('{"digits": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_."}')) AS v (changes);
-SELECT * FROM sno_catalog.sno_layout WHERE id > 18;
+    ('{"digits": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"}'), ('{"digits": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_."}');
+SELECT changes, error_of(format('SELECT try_layout(%L)', changes)) FROM try;
+-- The constraints of the table, which a dump fills, refuse the same, but for names.
+CREATE FUNCTION insert_layout(changes jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO sno_catalog.sno_flake_layout (name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits)
+    SELECT name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits
+    FROM jsonb_populate_record(NULL::sno_catalog.sno_flake_layout,
+        '{"name": "try", "epoch": "2020-01-01Z", "unit": 1, "time_bits": 41, "node_bits": 10, "sequence_bits": 12, "node_last": false, "digits": "01"}' || changes);
+    RAISE 'accepted' USING ERRCODE = '00000';
+END
+$$;
+SELECT * FROM (
+    SELECT changes, error_of(format('SELECT insert_layout(%L)', changes)) AS inserted, error_of(format('SELECT try_layout(%L)', changes)) AS created FROM try) AS s
+WHERE (inserted ~ 'accepted') <> (created ~ 'accepted');
+SELECT * FROM sno_catalog.sno_flake_layout WHERE NOT built_in;
 SELECT error_of(query) FROM (VALUES
-    ('UPDATE sno_catalog.sno_layout SET name = ''other'' WHERE id = 100'), ('UPDATE sno_catalog.sno_layout SET digits = NULL'), ('DELETE FROM sno_catalog.sno_layout WHERE id = 1'),
-    ('DELETE FROM sno_catalog.sno_layout WHERE id = 100'), ('TRUNCATE sno_catalog.sno_layout'),
-    ('INSERT INTO sno_catalog.sno_layout VALUES (100, ''pgedge'', ''2023-01-01Z'', 1, 41, 10, 12, true) ON CONFLICT (id) DO UPDATE SET unit = 2')) AS v (query);
+    ('UPDATE sno_catalog.sno_flake_layout SET name = ''other'' WHERE name = ''pgedge'''), ('UPDATE sno_catalog.sno_flake_layout SET digits = NULL'), ('DELETE FROM sno_catalog.sno_flake_layout WHERE name = ''snowflake'''),
+    ('DELETE FROM sno_catalog.sno_flake_layout WHERE name = ''pgedge'''), ('TRUNCATE sno_catalog.sno_flake_layout'),
+    ('INSERT INTO sno_catalog.sno_flake_layout VALUES (''pgedge'', ''2023-01-01Z'', 1, 41, 10, 12, true) ON CONFLICT (name) DO UPDATE SET unit = 2')) AS v (query);
 
 -- The tables' trigger function refuses to be called in another way.
 CREATE TABLE other (n integer);
@@ -250,12 +265,12 @@ DROP TABLE other;
 PREPARE knows(text) AS SELECT error_of(format('SELECT sno_flake_timestamp(1, %L)', $1));
 BEGIN;
 SAVEPOINT s;
-INSERT INTO sno_catalog.sno_layout VALUES (101, 'mine', '2026-01-01Z', 1, 41, 10, 12);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('mine', '2026-01-01Z', 1, 41, 10, 12);
 SELECT sno_flake_timestamp(1::bigint << 22, 'mine');
 EXECUTE knows('mine');
 ROLLBACK TO s;
 EXECUTE knows('mine');
-INSERT INTO sno_catalog.sno_layout VALUES (101, 'mine', '2026-01-01Z', 1000, 41, 10, 12);
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('mine', '2026-01-01Z', 1000, 41, 10, 12);
 SELECT sno_flake_timestamp(1::bigint << 22, 'mine');
 ROLLBACK;
 EXECUTE knows('mine');
@@ -266,7 +281,7 @@ BEGIN
     FOR n IN 1..3 LOOP
         BEGIN
             IF n <> 2 THEN
-                INSERT INTO sno_catalog.sno_layout VALUES (101, 'mine', '2026-01-01Z', n * 100, 41, 10, 12);
+                INSERT INTO sno_catalog.sno_flake_layout VALUES ('mine', '2026-01-01Z', n * 100, 41, 10, 12);
             END IF;
             RAISE INFO '%', sno_flake_timestamp(1::bigint << 22, layout);
             RAISE 'undo';
@@ -283,7 +298,7 @@ $$;
 BEGIN;
 CREATE FUNCTION add_layout(n integer) RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO sno_catalog.sno_layout VALUES (200 + n, 'number ' || n, '2026-01-01Z', 1000 + n, 41, 10, 12);
+    INSERT INTO sno_catalog.sno_flake_layout VALUES ('number ' || n, '2026-01-01Z', 1000 + n, 41, 10, 12);
     RETURN sno_flake_timestamp(1::bigint << 22, 'number ' || n);
 END
 $$;
@@ -297,32 +312,32 @@ ROLLBACK;
 SET client_min_messages = warning;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
-ALTER TABLE sno_catalog.sno_layout RENAME TO hidden;
+ALTER TABLE sno_catalog.sno_flake_layout RENAME TO hidden;
 SELECT DISTINCT left(error_of('SELECT sno_flake_timestamp(1, ''snowflake'')'), 5) FROM generate_series(1, 20);
-ALTER TABLE sno_catalog.hidden RENAME TO sno_layout;
+ALTER TABLE sno_catalog.hidden RENAME TO sno_flake_layout;
 SELECT sno_flake_timestamp(0, 'snowflake');
 
 -- Everybody sees the layouts and uses them.  The database's owner adds some.
 SET ROLE regress_sno_nobody;
 SELECT sno_flake_timestamp(1541815603606036480, 'snowflake');
-SELECT error_of('TABLE sno_catalog.sno_layout');
-SELECT error_of('INSERT INTO sno_catalog.sno_layout VALUES (101, ''mine'', ''2026-01-01Z'', 1, 41, 10, 12)');
+SELECT error_of('TABLE sno_catalog.sno_flake_layout');
+SELECT error_of('INSERT INTO sno_catalog.sno_flake_layout VALUES (''mine'', ''2026-01-01Z'', 1, 41, 10, 12)');
 SET ROLE regress_sno_owner;
-INSERT INTO sno_catalog.sno_layout VALUES (101, 'mine', '2026-01-01Z', 1, 41, 10, 12);
-SELECT error_of('UPDATE sno_catalog.sno_layout SET unit = 2'), error_of('DELETE FROM sno_catalog.sno_layout');
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('mine', '2026-01-01Z', 1, 41, 10, 12);
+SELECT error_of('UPDATE sno_catalog.sno_flake_layout SET unit = 2'), error_of('DELETE FROM sno_catalog.sno_flake_layout');
 RESET ROLE;
 
 --
 -- Properties of all layouts that have a time.  Random parts, of ids that are not negative.
 --
-INSERT INTO sno_catalog.sno_layout VALUES
-    (110, 'uuid, base 2', '2000-02-29Z', 10, 64, 32, 32, true, '10'),
-    (111, '15 bytes', '1999-12-31Z', 5, 60, 40, 20, false, '!"#$%&'),
-    (112, '9 bytes', '2020-01-01Z', 4, 47, 24, 1, true, NULL),
-    (113, 'hours', '2079-09-07Z', 3600000, 30, 2, 32, true, 'zyx'),
-    (114, 'two bits', '2020-01-01Z', 7, 1, 0, 1, false, NULL),
-    (115, '120 ms', '2020-01-01Z', 120, 31, 1, 31, false, NULL),
-    (116, 'uuid', '2020-01-01Z', 1, 48, 48, 32, false, NULL);
+INSERT INTO sno_catalog.sno_flake_layout VALUES
+    ('uuid, base 2', '2000-02-29Z', 10, 64, 32, 32, true, '10'),
+    ('15 bytes', '1999-12-31Z', 5, 60, 40, 20, false, '!"#$%&'),
+    ('9 bytes', '2020-01-01Z', 4, 47, 24, 1, true, NULL),
+    ('hours', '2079-09-07Z', 3600000, 30, 2, 32, true, 'zyx'),
+    ('two bits', '2020-01-01Z', 7, 1, 0, 1, false, NULL),
+    ('120 ms', '2020-01-01Z', 120, 31, 1, 31, false, NULL),
+    ('uuid', '2020-01-01Z', 1, 48, 48, 32, false, NULL);
 CREATE FUNCTION random_bits(bits integer) RETURNS bigint LANGUAGE sql
 RETURN CASE WHEN random() < 0.1 THEN 2::numeric ^ bits - 1 ELSE floor(random() * 2::float8 ^ bits) END::bigint;
 CREATE FUNCTION count_failures(l typed, tries integer) RETURNS integer LANGUAGE plpgsql AS $function$
@@ -360,7 +375,7 @@ BEGIN
 END
 $function$;
 SELECT setseed(0.5);
-SELECT name, count_failures(typed, 1000) FROM typed WHERE unit > 0 ORDER BY id;
+SELECT name, count_failures(typed, 1000) FROM typed WHERE unit > 0 ORDER BY name;
 -- A uuid without digits of its own is that of the type.
 SELECT sno_flake_text(id, 'uuid') AS text, sno_flake_from_text_uuid(id::text, 'uuid') = id AS same
 FROM sno_flake_make_uuid('2026-01-01Z', 1, 2, 'uuid') AS id;

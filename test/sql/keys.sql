@@ -16,6 +16,7 @@ CREATE DATABASE regress_sno_keys OWNER regress_sno_owner;
 \c regress_sno_keys
 SET client_min_messages = warning;
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 RESET client_min_messages;
 
 -- The ids of Randflake, both ways
@@ -152,7 +153,7 @@ SELECT sno_flake_timestamp(sno_unseal(sno_flake_generate('sealed'), 'url'), 'ran
 SELECT sno_flake_create_generator('narrow', 'json4', 1, 1, 'url');
 SELECT sno_flake_advance('narrow', 5);
 \echo :LAST_ERROR_SQLSTATE
-SELECT sno_drop_generator('narrow');
+SELECT sno_flake_drop_generator('narrow');
 -- Only a bigint can be sealed, by a key that exists.
 SELECT sno_flake_create_generator('boundary', 'boundary', 1, 1, 'url');
 \echo :LAST_ERROR_SQLSTATE
@@ -166,14 +167,14 @@ SELECT sno_seal_drop_key('url');
 PREPARE next AS SELECT sno_flake_generate('sealed') AS id;
 EXECUTE next \gset
 BEGIN;
-SELECT sno_drop_generator('sealed');
+SELECT sno_flake_drop_generator('sealed');
 SELECT sno_seal_drop_key('url'), sno_seal_create_key('url'), sno_flake_create_generator('sealed', 'randflake', 42, 1, 'url');
 EXECUTE next \gset
 SELECT node FROM sno_flake_parts(sno_unseal(:id, 'url'), 'randflake');
 ROLLBACK;
 EXECUTE next \gset
 SELECT node FROM sno_flake_parts(sno_unseal(:id, 'url'), 'randflake');
-SELECT sno_drop_generator('sealed'), sno_drop_generator('plain');
+SELECT sno_flake_drop_generator('sealed'), sno_flake_drop_generator('plain');
 
 -- Only the database's owner may call the functions, and grants it by a superuser.
 SELECT p.oid::regprocedure AS function, has_function_privilege('regress_sno_owner', p.oid, 'execute') AS owner,

@@ -31,8 +31,8 @@ SELECT snapshot - 'now' - 'partition' AS snapshot, jsonb_typeof(snapshot->'parti
     until BETWEEN timestamptz :'before' + interval '59:59.996' AND clock_timestamp() + interval '1 hour' AS until,
     sno_timestamp(sno_min(until)) = until AS whole_unit
 FROM lent;
-SELECT partition = partition_of(snapshot) AS partition, sequence_min, sequence_max, wall_hi, drifts,
-    tick_until = until AND tock_until = until AS until, named
+SELECT partition = partition_of(snapshot) AS partition, shard_min, shard_max, wall_hi, drifts,
+    tick_until = until AND tock_until = until AS until, kind
 FROM sno_catalog.sno_lease, lent;
 SELECT clock_timestamp() + duration - until < interval '1 minute' AS right
 FROM (VALUES (interval '2 hours'), ('1 day'), ('40 years')) AS v (duration), sno_borrow_partition(duration);

@@ -130,7 +130,7 @@ SELECT next('all');
 SELECT sno_create_generator('x', 106);
 ROLLBACK;
 RESET SESSION AUTHORIZATION;
-SELECT partition, sequence_min, sequence_max FROM sno_catalog.sno_lease WHERE named ORDER BY 1, 2;
+SELECT partition, shard_min, shard_max FROM sno_catalog.sno_lease WHERE kind = 'g' ORDER BY 1, 2;
 
 -- Privileges
 SET SESSION AUTHORIZATION regress_sno_user;

@@ -48,17 +48,17 @@ WHERE partition IN (SELECT partition FROM sno_catalog.sno_lease WHERE system_ide
 -- The rows of named generators belong to a former holder, too.
 SELECT sno_create_generator('g', 1);
 SELECT sno_generate(0, 'g') IS NOT NULL AS made;
-SELECT count(*) FROM sno_catalog.sno_lease WHERE named AND system_identifier <> 0;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = 'g' AND system_identifier <> 0;
 SELECT sno_reseed();
-SELECT named, bool_and(system_identifier = 0) AS disowned FROM sno_catalog.sno_lease GROUP BY named ORDER BY named;
+SELECT kind, bool_and(system_identifier = 0) AS disowned FROM sno_catalog.sno_lease GROUP BY kind ORDER BY kind;
 
 -- The row of watermarks stays, but it does not make a new lease the old holder's.
 SELECT sno_generate() IS NOT NULL AS made, sno_watermark() IS NOT NULL AS asked;
-SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE partition >= 0 AND system_identifier <> 0 \gset
+SELECT DISTINCT holder FROM sno_catalog.sno_lease WHERE kind <> 'f' AND system_identifier <> 0 \gset
 SELECT sno_reseed();
 SELECT sno_watermark() IS NOT NULL AS asked, sno_generate() IS NOT NULL AS made;
-SELECT holder = :holder AS same FROM sno_catalog.sno_lease WHERE partition >= 0 AND system_identifier <> 0;
-SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1;
+SELECT holder = :holder AS same FROM sno_catalog.sno_lease WHERE kind <> 'f' AND system_identifier <> 0;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = 'f';
 
 -- amcheck and pg_visibility find nothing wrong with the rows.
 CREATE EXTENSION amcheck;

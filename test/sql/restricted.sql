@@ -15,6 +15,7 @@ CREATE DATABASE regress_sno_restricted OWNER regress_sno_owner;
 \c regress_sno_restricted
 SET SESSION AUTHORIZATION regress_sno_owner;
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 CREATE FUNCTION outcome(call text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE 'SELECT count(*) FROM (SELECT ' || call || ') AS s';
@@ -36,8 +37,8 @@ SELECT * FROM outcomes();
 -- Only the owner restricts it, to a role that exists.
 SELECT sno_restrict_generator('invoices', 'regress_sno_guest');
 SET SESSION AUTHORIZATION regress_sno_owner;
-SELECT sno_restrict_generator(name, 'regress_sno_billing') FROM unnest(ARRAY['invoices', 'numbers', 'posts']) AS name;
-SELECT name, role FROM sno_catalog.sno_generator ORDER BY name;
+SELECT sno_restrict_generator('invoices', 'regress_sno_billing'), sno_flake_restrict_generator('numbers', 'regress_sno_billing'), sno_flake_restrict_generator('posts', 'regress_sno_billing');
+SELECT name, role FROM sno_catalog.sno_generator UNION ALL SELECT name, role FROM sno_catalog.sno_flake_generator ORDER BY name;
 SELECT sno_restrict_generator('none', 'regress_sno_billing');
 SELECT sno_restrict_generator('invoices', 'regress_sno_none');
 SELECT sno_restrict_generator('invoices', 'public');
@@ -127,14 +128,14 @@ ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_owner;
 -- and the restriction.  A rollback undoes it.
 SET ROLE regress_sno_owner;
 BEGIN;
-SELECT sno_restrict_generator('numbers');
+SELECT sno_flake_restrict_generator('numbers');
 SET ROLE regress_sno_guest;
 SELECT outcome('sno_flake_generate(''numbers'')');
 ROLLBACK;
 SET ROLE regress_sno_guest;
 SELECT outcome('sno_flake_generate(''numbers'')');
 SET ROLE regress_sno_owner;
-SELECT sno_restrict_generator('numbers');
+SELECT sno_flake_restrict_generator('numbers');
 SET ROLE regress_sno_guest;
 SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;

@@ -72,7 +72,8 @@ CREATE EXTENSION sno;
 CREATE TABLE event (id uuid) PARTITION BY RANGE (id);
 CALL sno_maintain_time_partitions('event', '1 day', '0', at => '2026-01-01');
 SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass;
-INSERT INTO sno_catalog.sno_layout VALUES (100, 'ambiguous', '2020-01-01 00:00:00Z', 1, 41, 10, 12, false, 'aab');
+CREATE EXTENSION sno_flakes;
+INSERT INTO sno_catalog.sno_flake_layout VALUES ('ambiguous', '2020-01-01 00:00:00Z', 1, 41, 10, 12, false, 'aab');
 ROLLBACK;
 
 -- A library that tells something while it is loaded is loaded whole, even if the statement

@@ -17,6 +17,7 @@ CREATE DATABASE regress_sno_status;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SELECT sno_reset_statistics();
 
 -- A session is shown from its first id on.
@@ -133,24 +134,24 @@ $$;
 SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
 SELECT sno_flake_create_generator('simple', 'simpleflake');
 SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
-INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
-SELECT 100 + n, 'short ' || n, date_trunc('day', now()), 3600000, n, 8 FROM generate_series(13, 14) AS n;
+INSERT INTO sno_catalog.sno_flake_layout (name, epoch, unit, time_bits, sequence_bits)
+SELECT 'short ' || n, date_trunc('day', now()), 3600000, n, 8 FROM generate_series(13, 14) AS n;
 SELECT sno_flake_create_generator('more than a year', 'short 14');
 SELECT ok, hint FROM sno_check() WHERE item = 'layouts';
 SELECT sno_flake_create_generator('less than a year', 'short 13');
 SELECT ok, detail = format('Generators of layouts: 7. The first one to end is "less than a year", of layout "short 13", at %s.',
         date_trunc('day', now()) + 8192 * interval '1 hour' - interval '1 ms') AS detail, hint
 FROM sno_check() WHERE item = 'layouts';
-SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['less than a year', 'more than a year', 'simple', 'snowflake']) AS name;
+SELECT count(sno_flake_drop_generator(name)) FROM unnest(ARRAY['less than a year', 'more than a year', 'simple', 'snowflake']) AS name;
 SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
 -- The table of layouts is not there.
-ALTER TABLE sno_catalog.sno_layout RENAME TO elsewhere;
+ALTER TABLE sno_catalog.sno_flake_layout RENAME TO elsewhere;
 SELECT name, partition, layout, node_first FROM sno_generators() WHERE name = 'objectid';
 SELECT ok, detail, hint FROM sno_check() WHERE item = 'layouts';
-ALTER TABLE sno_catalog.elsewhere RENAME TO sno_layout;
-SELECT count(sno_drop_generator(name)) FROM unnest(ARRAY['randflake', 'objectid']) AS name;
+ALTER TABLE sno_catalog.elsewhere RENAME TO sno_flake_layout;
+SELECT count(sno_flake_drop_generator(name)) FROM unnest(ARRAY['randflake', 'objectid']) AS name;
 SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
-SELECT sno_drop_generator('counter');
+SELECT sno_flake_drop_generator('counter');
 SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
 
 -- The library and the extension in the database are of different versions.
@@ -172,7 +173,7 @@ ALTER TABLE sno_catalog.elsewhere RENAME TO sno_lease;
 
 -- Other holders: what they leased is no fault.  What served given times has no end.
 INSERT INTO sno_catalog.sno_lease
-SELECT 1, 1, 1, 1, partition, 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
+SELECT 1, 1, 1, 1, 's', partition, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, '2020-01-01', 0, until, until, '2020-01-01'
 FROM (VALUES (1, '2020-01-01 00:01:00'::timestamptz), (2, '2078-01-01'), (3, '2079-01-01'), (4, 'infinity')) AS v (partition, until);
 SELECT * FROM sno_check() WHERE item = 'holders';
 TRUNCATE sno_catalog.sno_lease;

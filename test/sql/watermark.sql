@@ -404,7 +404,7 @@ SELECT sno_reset_watermark();
 SELECT sno_watermark() IS NOT NULL;
 RESET SESSION AUTHORIZATION;
 -- A reset leaves no row behind that is of no use.
-SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = 'f';
 -- No reset forgets who holds it back.
 BEGIN;
 SELECT sno_generate() AS id \gset

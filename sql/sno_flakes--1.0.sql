@@ -1,0 +1,406 @@
+-- sno_flakes 1.0: ids of other systems, such as Snowflake.  The functions are in the library of
+-- extension sno, the tables in its schema.
+
+-- Names of our own are qualified, or of objects that this script has created: nothing that
+-- somebody planted in the schema of the extension is found.
+
+-- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
+\echo Use "CREATE EXTENSION sno_flakes" to load this file. \quit
+
+--
+-- catalog: the tables
+--
+
+-- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by
+-- its layout are immutable, so rows never change.
+
+CREATE TABLE sno_catalog.sno_flake_layout (
+    name          text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
+                                     AND pg_catalog.date_trunc('milliseconds', epoch) = epoch),
+    unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit NOT IN (2, 3)),
+    time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
+    node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
+    sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
+    node_last     boolean NOT NULL DEFAULT false,
+    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
+    built_in      boolean NOT NULL DEFAULT false,
+    CONSTRAINT sno_flake_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
+    CONSTRAINT sno_flake_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
+    CONSTRAINT sno_flake_layout_bits_if_counting CHECK (unit > 0 OR (time_bits >= 31 AND node_bits <= 16)),
+    CONSTRAINT sno_flake_layout_64_bits_or_bytes_up_to_128 CHECK (
+        time_bits + node_bits + sequence_bits <= 64 OR
+        (time_bits + node_bits + sequence_bits <= 128 AND (time_bits + node_bits + sequence_bits) % 8 = 0)),
+    CONSTRAINT sno_flake_layout_same_ids UNIQUE NULLS NOT DISTINCT (epoch, unit, time_bits, node_bits, sequence_bits, node_last)
+);
+COMMENT ON TABLE sno_catalog.sno_flake_layout IS
+    'layouts of ids of other systems, which can be added, but not changed or '
+    'deleted';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.name IS
+    'name of the layout, 1 to 63 bytes';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.epoch IS
+    'time 0, in whole milliseconds, or null if the layout counts';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.unit IS
+    'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 if the layout '
+    'counts the ids';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.time_bits IS
+    'number of bits of the time, the highest ones of the id, or of what is '
+    'counted, 1 to 64';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_bits IS
+    'number of bits of the node, 0 to 48, or 0 to 16 if the layout counts';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS
+    'number of bits of the sequence, 1 to 32, or 0 if the layout counts';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_last IS
+    'whether the node is last, after the sequence, and not between time and '
+    'sequence';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.digits IS
+    'digits of the text form, from zero up, 2 to 64 ASCII characters, or null '
+    'for the form of the type';
+COMMENT ON COLUMN sno_catalog.sno_flake_layout.built_in IS
+    'whether the extension brings the layout, so that dumps leave it out';
+
+INSERT INTO sno_catalog.sno_flake_layout VALUES
+    ('snowflake',   '2010-11-04 01:42:54.657Z', 1, 41, 10, 12, false, NULL, true),
+    ('instagram',   '2011-08-24 21:07:01.721Z', 1, 41, 13, 10, false,
+     'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_', true),
+    ('simpleflake', '2000-01-01 05:00:00Z',     1, 41, 0, 23, false, NULL, true),
+    ('json1',       '1999-12-31 16:00:00Z',     1, 41, 3, 9, false, NULL, true),
+    ('json2',       '1999-12-31 16:00:00Z',     1, 41, 4, 8, false, NULL, true),
+    ('json3',       '1999-12-31 16:00:00Z',     1, 41, 5, 7, false, NULL, true),
+    ('json4',       '1999-12-31 16:00:00Z',     1000, 31, 5, 17, false, NULL, true),
+    ('json5',       '1999-12-31 16:00:00Z',     1000, 31, 6, 16, false, NULL, true),
+    ('json6',       '1999-12-31 16:00:00Z',     1000, 31, 7, 15, false, NULL, true),
+    ('json7',       '1970-01-01 00:00:00Z',     1000, 32, 5, 16, false, NULL, true),
+    ('json8',       '1970-01-01 00:00:00Z',     1000, 32, 6, 15, false, NULL, true),
+    ('randflake',   '2024-10-27 03:33:20Z',     1000, 30, 17, 17, false,
+     '0123456789abcdefghijklmnopqrstuv', true),
+    ('discord',     '2015-01-01 00:00:00Z',     1, 42, 10, 12, false, NULL, true),
+    ('sonyflake',   '2014-09-01 00:00:00Z',     10, 39, 16, 8, true, NULL, true),
+    ('boundary',    '1970-01-01 00:00:00Z',     1, 64, 48, 16, false,
+     '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', true),
+    ('objectid',    '1970-01-01 00:00:00Z',     1000, 32, 40, 24, false, NULL, true),
+    ('tickets',     NULL,                       0, 62, 1, 0, true, NULL, true),
+    ('counter',     NULL,                       0, 63, 0, 0, false, NULL, true);
+
+CREATE TRIGGER sno_flake_layout_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_flake_layout
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed(
+    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
+COMMENT ON TRIGGER sno_flake_layout_changed ON sno_catalog.sno_flake_layout IS
+    'tells sessions of new layouts, keeps the others as they are, and drops '
+    'what logical replication brings';
+CREATE TRIGGER sno_flake_layout_truncated
+BEFORE TRUNCATE ON sno_catalog.sno_flake_layout
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
+    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
+COMMENT ON TRIGGER sno_flake_layout_truncated ON sno_catalog.sno_flake_layout IS
+    'keeps layouts from being deleted';
+ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_changed;
+ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_truncated;
+
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
+
+-- The definitions of generators of flakes (src/flake/nodes.c).  No two may have the same ids.
+-- Those that count do so each by itself, so two of them may have one node.
+
+CREATE TABLE sno_catalog.sno_flake_generator (
+    name              text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    role              text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
+    system_identifier bigint  NOT NULL,
+    timeline          integer NOT NULL,
+    database          oid     NOT NULL,
+    home              bigint  NOT NULL,
+    layout            text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(layout) BETWEEN 1 AND 63),
+    node_first        bigint  NOT NULL CHECK (node_first BETWEEN 0 AND 281474976710655),
+    node_last         bigint  NOT NULL CHECK (node_last BETWEEN node_first AND 281474976710655),
+    counts            boolean NOT NULL,
+    key               text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
+    CONSTRAINT sno_flake_generator_overlap EXCLUDE USING gist (
+        pg_catalog.numrange(
+            pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_first::numeric,
+            pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_last::numeric, '[]')
+        WITH OPERATOR(pg_catalog.&&)) WHERE (NOT counts)
+);
+COMMENT ON TABLE sno_catalog.sno_flake_generator IS
+    'definitions of generators of ids of other systems';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.name IS
+    'name of the generator, 1 to 63 bytes';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.role IS
+    'name of the role whose members may use it, or null if everybody may';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.system_identifier IS
+    'server where the definition was made, as in pg_control_system()';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.timeline IS
+    'WAL timeline of that server';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.database IS
+    'OID of the database where it was made';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.home IS
+    'what tells that database from others that had its OID';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.layout IS
+    'name of the layout of its ids';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_first IS
+    'first node of its ids, 0 to 2^48 - 1';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_last IS
+    'last node of its ids, 0 to 2^48 - 1';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.counts IS
+    'whether its layout counts, so that other generators may have its node';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.key IS
+    'key that seals its ids, or null if they are not sealed';
+COMMENT ON CONSTRAINT sno_flake_generator_overlap ON sno_catalog.sno_flake_generator IS
+    'no two generators can issue the same id';
+
+CREATE TRIGGER sno_flake_generator_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_flake_generator
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
+COMMENT ON TRIGGER sno_flake_generator_changed ON sno_catalog.sno_flake_generator IS
+    'tells sessions of changed definitions, and drops what logical '
+    'replication brings';
+ALTER TABLE sno_catalog.sno_flake_generator ENABLE ALWAYS TRIGGER sno_flake_generator_changed;
+
+SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_flake_generator', '');
+
+--
+-- parts, bounds and texts
+--
+
+CREATE FUNCTION sno_flake_timestamp(id bigint, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(bigint, text) IS
+    'time of an id of another system, of up to 64 bits, exact to the unit of '
+    'its layout';
+
+CREATE FUNCTION sno_flake_timestamp(id uuid, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(uuid, text) IS
+    'time of an id of another system, of 128 bits, exact to the unit of its '
+    'layout';
+
+CREATE FUNCTION sno_flake_timestamp(id bytea, layout text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'sno_flake_timestamp_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_timestamp(bytea, text) IS
+    'time of an id of another system, of 9 to 15 bytes, exact to the unit of '
+    'its layout';
+
+CREATE FUNCTION sno_flake_parts(id bigint, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(bigint, text) IS
+    'time, node and sequence of an id of another system, of up to 64 bits';
+
+CREATE FUNCTION sno_flake_parts(id uuid, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(uuid, text) IS
+    'time, node and sequence of an id of another system, of 128 bits';
+
+CREATE FUNCTION sno_flake_parts(id bytea, layout text,
+    OUT "timestamp" timestamptz,
+    OUT node        bigint,
+    OUT sequence    bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'sno_flake_parts_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_parts(bytea, text) IS
+    'time, node and sequence of an id of another system, of 9 to 15 bytes';
+
+CREATE FUNCTION sno_flake_min(at timestamptz, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min(timestamptz, text) IS
+    'lowest id of another system, of up to 64 bits, in the unit of its layout '
+    'that holds the time';
+
+CREATE FUNCTION sno_flake_min_uuid(at timestamptz, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min_uuid(timestamptz, text) IS
+    'lowest id of another system, of 128 bits, in the unit of its layout that '
+    'holds the time';
+
+CREATE FUNCTION sno_flake_min_bytea(at timestamptz, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_min_bytea(timestamptz, text) IS
+    'lowest id of another system, of 9 to 15 bytes, in the unit of its layout '
+    'that holds the time';
+
+CREATE FUNCTION sno_flake_max(at timestamptz, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max(timestamptz, text) IS
+    'highest id of another system, of up to 64 bits, in the unit of its '
+    'layout that holds the time';
+
+CREATE FUNCTION sno_flake_max_uuid(at timestamptz, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max_uuid(timestamptz, text) IS
+    'highest id of another system, of 128 bits, in the unit of its layout '
+    'that holds the time';
+
+CREATE FUNCTION sno_flake_max_bytea(at timestamptz, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_max_bytea(timestamptz, text) IS
+    'highest id of another system, of 9 to 15 bytes, in the unit of its '
+    'layout that holds the time';
+
+CREATE FUNCTION sno_flake_make(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make(timestamptz, bigint, bigint, text) IS
+    'id of another system, of up to 64 bits, with the given time, node and '
+    'sequence';
+
+CREATE FUNCTION sno_flake_make_uuid(at timestamptz, node bigint, sequence bigint, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make_uuid(timestamptz, bigint, bigint, text) IS
+    'id of another system, of 128 bits, with the given time, node and sequence';
+
+CREATE FUNCTION sno_flake_make_bytea(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_make_bytea(timestamptz, bigint, bigint, text) IS
+    'id of another system, of 9 to 15 bytes, with the given time, node and '
+    'sequence';
+
+CREATE FUNCTION sno_flake_text(id bigint, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(bigint, text) IS
+    'text form of an id of another system, of up to 64 bits, in the digits of '
+    'its layout';
+
+CREATE FUNCTION sno_flake_text(id uuid, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(uuid, text) IS
+    'text form of an id of another system, of 128 bits, in the digits of its '
+    'layout';
+
+CREATE FUNCTION sno_flake_text(id bytea, layout text) RETURNS text
+AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_text(bytea, text) IS
+    'text form of an id of another system, of 9 to 15 bytes, in the digits of '
+    'its layout';
+
+CREATE FUNCTION sno_flake_from_text(text text, layout text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text(text, text) IS
+    'id of another system, of up to 64 bits, from its text form';
+
+CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text) IS
+    'id of another system, of 128 bits, from its text form';
+
+CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text) IS
+    'id of another system, of 9 to 15 bytes, from its text form';
+
+--
+-- layouts
+--
+
+CREATE FUNCTION sno_flake_create_layout(name text, epoch timestamptz, unit integer, time_bits integer,
+                                        node_bits integer DEFAULT 0, sequence_bits integer DEFAULT 0,
+                                        node_last boolean DEFAULT false, digits text DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text) IS
+    'create a layout of ids, with a unit in milliseconds, which stays as it is';
+
+--
+-- generators
+--
+
+CREATE FUNCTION sno_flake_create_generator(name text, layout text, node bigint DEFAULT NULL, nodes integer DEFAULT 1,
+                                 key text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_create_generator(text, text, bigint, integer, text) IS
+    'create a named generator of ids of another system, and return its first '
+    'node';
+
+CREATE FUNCTION sno_flake_drop_generator(name text) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_drop_generator(text) IS
+    'drop a generator of sno_flake_create_generator()';
+
+CREATE FUNCTION sno_flake_restrict_generator(name text, role name DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_restrict_generator(text, name) IS
+    'let only members of a role use a generator of sno_flake_create_generator(), '
+    'or let everybody';
+
+CREATE FUNCTION sno_flake_generate_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'sno_generate_support'
+LANGUAGE C STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_generate_support(internal) IS
+    'planner support of functions that issue ids';
+
+CREATE FUNCTION sno_flake_generate(name text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_flake_generate_support;
+COMMENT ON FUNCTION sno_flake_generate(text) IS
+    'next id of a generator of sno_flake_create_generator(), of up to 64 bits';
+
+CREATE FUNCTION sno_flake_generate_uuid(name text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_flake_generate_support;
+COMMENT ON FUNCTION sno_flake_generate_uuid(text) IS
+    'next id of a generator of sno_flake_create_generator(), of 128 bits';
+
+CREATE FUNCTION sno_flake_generate_bytea(name text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+SUPPORT sno_flake_generate_support;
+COMMENT ON FUNCTION sno_flake_generate_bytea(text) IS
+    'next id of a generator of sno_flake_create_generator(), of 9 to 15 bytes';
+
+CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
+    'let a generator of sno_flake_create_generator() go on after an id that an older '
+    'generator issued';
+
+--
+-- grants
+--
+
+-- As in extension sno: for dumps, and for functions that change more than what the caller has.
+GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator
+TO pg_database_owner;
+REVOKE EXECUTE ON FUNCTION
+    sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
+    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),
+    sno_flake_drop_generator(text), sno_flake_advance(text, bigint)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
+    sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),
+    sno_flake_drop_generator(text), sno_flake_advance(text, bigint)
+TO pg_database_owner;

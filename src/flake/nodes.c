@@ -1,0 +1,274 @@
+/*
+ * nodes.c
+ *		Generators of flakes: the table sno_flake_generator, and the functions that
+ *		change it.
+ *
+ * Such a generator is a named one.  What it has are nodes of a layout.  Generators that
+ * count do so each by itself: two with one node issue the same numbers.  So the shard of one
+ * has its name, too, in the bits above the node.  If the generator is dropped and created
+ * again, it goes on where it was.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+
+#include "catalog/layout.h"
+#include "flake/nodes.h"
+#include "named/define.h"
+#include "named/state.h"
+#include "seal/key.h"
+#include "shared/partition.h"
+
+/* Shards of rows of sno_lease have this many bits. */
+#define SHARD_BITS		48
+
+/* The columns of sno_flake_generator that are its own */
+enum
+{
+	LAYOUT, NODE_FIRST, NODE_LAST, COUNTS, KEY
+};
+
+static const Oid column_types[] = {
+	TEXTOID, TEXTOID, INT8OID, INT4OID, OIDOID, INT8OID, TEXTOID, INT8OID, INT8OID, BOOLOID, TEXTOID
+};
+
+/*
+ * The shard of a generator that counts with a node.  The name is in it as FNV-1a, which is
+ * the same on all machines.
+ */
+static SnoShard
+counter_shard(const SnoLayout *layout, int64 node, const char *name)
+{
+	unsigned	bits = layout->node_bits;
+	uint64		hash = UINT64CONST(0xCBF29CE484222325);
+
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (unsigned char) *name) * UINT64CONST(0x100000001B3);
+	node |= (int64) ((hash & sno_bits_max(SHARD_BITS - bits)) << bits);
+	return (SnoShard) {node, node};
+}
+
+/* Complete a definition that has a name, a layout and nodes.  False if the layout hasn't these. */
+static bool
+complete(SnoDefinition *d, const char *name, const SnoLayout *layout, SnoShard nodes)
+{
+	if (nodes.min < 0 || (uint64) nodes.max > sno_bits_max(layout->node_bits))
+		return false;
+	d->subject = (SnoSubject) {
+		.kind = SNO_OF_NODES,
+		.layout = *layout,
+		.shard = layout->unit == 0 ? counter_shard(layout, nodes.min, name) : nodes
+	};
+	d->nodes = sno_nodes(layout, d->subject.shard, d->key[0] != '\0');
+	return d->nodes.size > 0;
+}
+
+static SnoDefinitionLook
+read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *null)
+{
+	SnoShard	nodes = {DatumGetInt64(values[NODE_FIRST]), DatumGetInt64(values[NODE_LAST])};
+	const SnoNamedLayout *layout;
+
+	strlcpy(d->layout, TextDatumGetCString(values[LAYOUT]), NAMEDATALEN);
+	if (!null[KEY])
+		strlcpy(d->key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
+	d->subject.kind = SNO_OF_NODES;
+	d->subject.shard = nodes;
+	if (!sno_layout_look())
+		return SNO_DEFINITION_LAYOUT_LOCKED;
+	layout = sno_layout_known(d->layout);
+	return layout != NULL && complete(d, name, &layout->layout, nodes) ?
+		SNO_DEFINITION_FOUND : SNO_DEFINITION_WITHOUT_LAYOUT;
+}
+
+static void
+write_own(const SnoDefinition *d, Datum *values, char *nulls)
+{
+	bool		counts = d->subject.layout.unit == 0;
+	uint64		nodes = sno_bits_max(d->subject.layout.node_bits);
+
+	values[LAYOUT] = CStringGetTextDatum(d->layout);
+	values[NODE_FIRST] = Int64GetDatum((int64) (d->subject.shard.min & nodes));
+	values[NODE_LAST] = Int64GetDatum((int64) (d->subject.shard.max & nodes));
+	values[COUNTS] = BoolGetDatum(counts);
+	values[KEY] = CStringGetTextDatum(d->key);
+	nulls[KEY] = d->key[0] == '\0' ? 'n' : ' ';
+}
+
+SnoDefinitions sno_flake_definitions = {
+	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),.version = 1},
+	.create = "sno_flake_create_generator()",
+	.restrict_to = "sno_flake_restrict_generator()",
+	.drop = "sno_flake_drop_generator()",
+	.read = read_own,
+	.write = write_own,
+	.insert = "INSERT INTO sno_catalog.sno_flake_generator "
+	"(name, role, system_identifier, timeline, database, home, layout, node_first, node_last, counts, key) "
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+};
+
+/*
+ * The name of a generator that uses a key.  NULL if there is none, or no table of them.
+ * Waits for the lock.
+ */
+char *
+sno_flake_using_key(const char *key)
+{
+	Relation	rel;
+	ScanKeyData equal;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		null;
+	char	   *name = NULL;
+
+	if (!OidIsValid(sno_table_find(sno_flake_definitions.table.name)))
+		return NULL;
+	rel = sno_table_open(&sno_flake_definitions.table, AccessShareLock);
+	ScanKeyInit(&equal, SNO_DEFINITION_OWN + KEY, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(key));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &equal);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		name = TextDatumGetCString(heap_getattr(tuple, SNO_DEFINITION_NAME,
+												RelationGetDescr(rel), &null));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return name;
+}
+
+/* The first of those nodes that are this server's share, as of partitions. */
+static int64
+share_of(int first_partition, unsigned node_bits)
+{
+	if (node_bits >= 16)
+		return (int64) first_partition << (node_bits - 16);
+	return (((int64) first_partition << node_bits) + SNO_PARTITION_MAX) >> 16;
+}
+
+/* Choose nodes in this server's share: free ones, but for generators that count. */
+static SnoShard
+choose_nodes(const SnoNamedLayout *layout, int64 nodes)
+{
+	unsigned	bits = layout->layout.node_bits;
+	bool		counts = layout->layout.unit == 0;
+	int64		first = share_of(sno_partition_range.first, bits);
+	int64		last = share_of(sno_partition_range.last + 1, bits) - 1;
+
+	SnoDefinition d = {
+		.subject = {.kind = SNO_OF_NODES,.layout = layout->layout,.shard = {0, nodes - 1}}
+	};
+
+	if (counts && bits == 0)
+		return d.subject.shard; /* there is no other */
+	sno_partition_check_setting();
+	if (sno_is_registered())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no node of layout \"%s\" can be chosen", layout->name),
+				 errdetail("Parameter \"sno.registry\" is set, and the registry grants no nodes."),
+				 errhint("Pass a node that no other server has.")));
+	d.subject.shard = (SnoShard) {first, first + nodes - 1};
+	if (counts ? first > last : !sno_definition_next_free(&sno_flake_definitions, &d, last))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("no node of layout \"%s\" is free", layout->name),
+				 first > last ?
+				 errdetail("Partitions from %d to %d are too small a share to have a node.",
+						   sno_partition_range.first, sno_partition_range.last) :
+				 errdetail("This server may choose nodes from %lld to %lld, by its share of the partitions.",
+						   (long long) first, (long long) last),
+				 errhint("Pass a node that no other server has, or widen \"sno.partitions\".")));
+	return d.subject.shard;
+}
+
+static void
+check_nodes(const SnoNamedLayout *layout, int64 node, int64 nodes)
+{
+	int64		last = (int64) sno_bits_max(layout->layout.node_bits);
+	int64		most = SNO_FLAKE_SEQUENCES / sno_layout_slots(&layout->layout) /
+		sno_flake_size(&layout->layout, 1);
+
+	if (node < 0 || node > last)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("node %lld is out of range", (long long) node),
+				 errdetail("A node of layout \"%s\" is from 0 to %lld.",
+						   layout->name, (long long) last)));
+	if (nodes < 1 || nodes > last + 1 - node || sno_flake_size(&layout->layout, nodes) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("a generator cannot have %lld nodes of layout \"%s\" from %lld on",
+						(long long) nodes, layout->name, (long long) node),
+				 layout->layout.unit == 0 ?
+				 errdetail("One that counts has a single node.") :
+				 errdetail("It can have at most %lld, and the last node is %lld.",
+						   (long long) Min(most, last + 1), (long long) last)));
+}
+
+/* Let a key seal the ids. */
+static void
+use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
+{
+	if (layout->type != SNO_FLAKE_BIGINT)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("ids of layout \"%s\" cannot be sealed", layout->name),
+				 errdetail("Only ids of type bigint can be.")));
+	sno_key_hold(key);
+	strlcpy(d->key, key, NAMEDATALEN);
+}
+
+PG_FUNCTION_INFO_V1(sno_flake_create_generator);
+Datum
+sno_flake_create_generator(PG_FUNCTION_ARGS)
+{
+	SnoDefinition d = {.meta = -1};
+	SnoNamedLayout layout;
+	bool		chosen = PG_ARGISNULL(2);
+	char	   *name;
+	SnoShard	shard;
+	int64		nodes,
+				node;
+
+	PreventCommandDuringRecovery("sno_flake_create_generator()");
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("name, layout and number of nodes of a generator cannot be null")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	layout = *sno_layout_by_name(PG_GETARG_TEXT_PP(1));
+	nodes = PG_GETARG_INT32(3);
+	if (!PG_ARGISNULL(4))
+		use_key(&d, &layout, text_to_cstring(PG_GETARG_TEXT_PP(4)));
+	node = chosen ? 0 : PG_GETARG_INT64(2);
+	check_nodes(&layout, node, nodes);
+	shard = chosen ? choose_nodes(&layout, nodes) : (SnoShard) {node, node + nodes - 1};
+	strlcpy(d.layout, layout.name, NAMEDATALEN);
+	(void) complete(&d, name, &layout.layout, shard);
+	if (layout.layout.unit != 0 && d.nodes.end < sno_clock_msec())
+		sno_flake_out_of_time(&d.nodes);
+	sno_definition_insert(&sno_flake_definitions, name, &d);
+	PG_RETURN_INT64(shard.min);
+}
+
+PG_FUNCTION_INFO_V1(sno_flake_drop_generator);
+Datum
+sno_flake_drop_generator(PG_FUNCTION_ARGS)
+{
+	sno_definition_drop(&sno_flake_definitions, text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(sno_flake_restrict_generator);
+Datum
+sno_flake_restrict_generator(PG_FUNCTION_ARGS)
+{
+	return sno_named_restrict(fcinfo, &sno_flake_definitions);
+}
