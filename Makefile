@@ -2,13 +2,13 @@
 # a build folder (make -f ../Makefile).  PGXS sets srcdir, so what uses it has to
 # be expanded later.
 
-EXTENSION = sno sno_flakes sno_registry
-DATA = $(call sources,sql/*--*.sql)
+EXTENSION = sno sno_flakes sno_registry $(if $(with_seal),sno_seal)
+DATA = $(filter-out $(if $(with_seal),,sql/sno_seal--%),$(call sources,sql/*--*.sql))
 
 MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
-	$(addprefix src/core/, generator.o backfill.o issuer.o asker.o flake.o sparx.o ff1.o) \
+	$(addprefix src/core/, generator.o backfill.o issuer.o asker.o flake.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o reserve.o activity.o clock.o attempt.o worker.o grant.o) \
@@ -16,7 +16,6 @@ OBJS = \
 	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, owned.o wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o open.o use.o call.o named.o define.o restore.o) \
-	$(addprefix src/seal/, key.o seal.o) \
 	$(addprefix src/flake/, id.o parts.o text.o nodes.o issue.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
@@ -29,14 +28,21 @@ sources = $(patsubst $(srcdir)/%,%,$(sort $(wildcard $(srcdir)/$(1))))
 # libpq is linked to a library of its own, which the registry client alone loads.
 LIBPQ_OBJS = src/registry/libpq.o
 LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
-EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY)
+
+# So is libcrypto.  That library belongs to an extension of its own, sno_seal, which isn't
+# built where OpenSSL's headers are missing.
+SEAL_OBJS = $(addprefix src/seal/, key.o cipher.o seal.o) $(addprefix src/core/, sparx.o ff1.o)
+SEAL_LIBRARY = sno_seal$(DLSUFFIX)
+SEAL_TESTS = keys key_locks key_missed
+EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY)
 
 # Inputs live in test/, outputs in expected/, to which test/expected is a link for
 # a build folder's sake.  The TAP tests start servers of their own; the others
 # want one that runs.
-REGRESS = $(patsubst test/sql/%.sql,%,$(call sources,test/sql/*.sql))
+tests = $(filter-out $(if $(with_seal),,$(SEAL_TESTS)),$(patsubst $(1),%,$(call sources,$(subst %,*,$(1)))))
+REGRESS = $(call tests,test/sql/%.sql)
 REGRESS_OPTS = --inputdir=$(srcdir)/test
-ISOLATION = $(patsubst test/specs/%.spec,%,$(call sources,test/specs/*.spec))
+ISOLATION = $(call tests,test/specs/%.spec)
 ISOLATION_OPTS = --inputdir=$(srcdir)/test --outputdir=.
 TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
@@ -52,8 +58,8 @@ endif
 
 # A build folder begins without the folders of the objects.  Their names are
 # absolute, because make would take the ones of the sources for relative names.
-object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS))))
-$(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS): | $(object_folders)
+object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS) $(SEAL_OBJS))))
+$(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS) $(SEAL_OBJS): | $(object_folders)
 $(object_folders):
 	$(MKDIR_P) $@
 
@@ -72,6 +78,25 @@ uninstall: uninstall-libpq-library
 uninstall-libpq-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_LIBRARY)'
 
+with_seal := $(shell printf '\043include <openssl/evp.h>\n' | \
+	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && echo yes)
+ifneq ($(with_seal),)
+all: $(SEAL_LIBRARY)
+$(SEAL_LIBRARY): $(SEAL_OBJS) src/catalog/table.o
+	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lcrypto $(symbolic)
+
+install: install-seal-library
+install-seal-library: $(SEAL_LIBRARY) | installdirs
+	$(INSTALL_SHLIB) $< '$(DESTDIR)$(pkglibdir)/$<'
+uninstall: uninstall-seal-library
+uninstall-seal-library:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(SEAL_LIBRARY)'
+else
+all: tell-without-seal
+tell-without-seal:
+	@echo "Extension sno_seal is left out: $(CC) finds no openssl/evp.h (libssl-dev on Debian)"
+endif
+
 # PGXS would put DOCS into one folder, together with those of all extensions.  These
 # name and show each other, so they keep their folders, in one of sno's own.
 DOCS = README.md $(call sources,doc/*.md) $(call sources,doc/*/*.svg)
@@ -85,7 +110,8 @@ install-docs:
 uninstall: uninstall-docs
 uninstall-docs:
 	rm -rf $(docs)
-.PHONY: install-libpq-library uninstall-libpq-library install-docs uninstall-docs
+.PHONY: install-libpq-library uninstall-libpq-library install-docs uninstall-docs \
+	install-seal-library uninstall-seal-library tell-without-seal
 
 # The archive for PGXN, of what is committed.
 RELEASE = sno-$(shell sed -n 's/^    "version": "\(.*\)",/\1/p' $(srcdir)/META.json)
@@ -100,11 +126,10 @@ prove_installcheck = @echo "TAP tests skipped: they need Perl's IPC::Run (libipc
 endif
 endif
 
-# AES, if the server has it.
-SHLIB_LINK += $(filter -lcrypto, $(LIBS))
-
-# What is called within the library isn't looked for in all others first, which
-# takes each session's first id some time.
+# What is called within a library isn't looked for in all others first, which takes each
+# session's first id some time.  And each of the two that have src/catalog/table.o uses
+# its own.
 ifeq ($(PORTNAME), linux)
-SHLIB_LINK += -Wl,-Bsymbolic
+symbolic = -Wl,-Bsymbolic
 endif
+SHLIB_LINK += $(symbolic)

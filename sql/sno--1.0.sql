@@ -1059,50 +1059,6 @@ COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, 
     'ones';
 
 --
--- keys
---
-
--- They read the table of keys.  So they aren't immutable: the planner must not keep what
--- they return, and an index on it would be wrong after the key was created anew.
-
-CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
-AS 'MODULE_PATHNAME'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_seal(sno, text) IS
-    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as 16 characters '
-    'of 2-9 and a-x';
-
-CREATE FUNCTION sno_unseal(sealed text, key text) RETURNS sno
-AS 'MODULE_PATHNAME'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_unseal(text, text) IS
-    'the id that sno_seal() encrypted by the key of that name';
-
-CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
-AS 'MODULE_PATHNAME', 'sno_seal_bigint'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_seal(bigint, text) IS
-    'the id encrypted by SPARX-64/128, as Randflake encrypts its raw ids';
-
-CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
-AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_unseal(bigint, text) IS
-    'the id that sno_seal() encrypted by the key of that name';
-
-CREATE FUNCTION sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_seal_create_key(text, bytea) IS
-    'create a key that encrypts ids, with a secret of 16 bytes';
-
-CREATE FUNCTION sno_seal_drop_key(name text) RETURNS void
-AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_seal_drop_key(text) IS
-    'drop a key, so that the ids that it sealed can be read no more';
-
---
 -- prefixes of metabytes
 --
 
@@ -1349,41 +1305,6 @@ ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
 
--- The keys that encrypt ids (src/seal/key.c).  Only functions read and write the table:
--- there are no grants and no policies, dumps leave it out, and the trigger refuses SQL and
--- drops what logical replication brings.  Statistics, which some roles can read, would
--- have secrets.
-
-CREATE TABLE sno_catalog.sno_key (
-    name   text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    secret bytea NOT NULL CHECK (pg_catalog.octet_length(secret) = 16),
-    made   timestamptz NOT NULL
-) USING heap;
-ALTER TABLE sno_catalog.sno_key ALTER COLUMN secret SET STATISTICS 0;
-ALTER TABLE sno_catalog.sno_key ENABLE ROW LEVEL SECURITY;
-ALTER TABLE sno_catalog.sno_key FORCE ROW LEVEL SECURITY;
-COMMENT ON TABLE sno_catalog.sno_key IS
-    'keys that encrypt ids, and are not in dumps';
-COMMENT ON COLUMN sno_catalog.sno_key.name IS
-    'unique name of the key, 1 to 63 bytes';
-COMMENT ON COLUMN sno_catalog.sno_key.secret IS
-    'secret of the key, 16 bytes';
-COMMENT ON COLUMN sno_catalog.sno_key.made IS
-    'when the key was created';
-
-CREATE TRIGGER sno_key_changed
-BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_key
-FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
-COMMENT ON TRIGGER sno_key_changed ON sno_catalog.sno_key IS
-    'refuses changes by SQL, and drops what logical replication brings';
-CREATE TRIGGER sno_key_truncated
-BEFORE TRUNCATE ON sno_catalog.sno_key
-FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
-COMMENT ON TRIGGER sno_key_truncated ON sno_catalog.sno_key IS
-    'keeps keys from being deleted';
-ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_changed;
-ALTER TABLE sno_catalog.sno_key ENABLE ALWAYS TRIGGER sno_key_truncated;
-
 --
 -- grants
 --
@@ -1411,16 +1332,6 @@ GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
     sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
-TO pg_database_owner;
-
--- Whoever may unseal ids learns what sealing hides.
-REVOKE EXECUTE ON FUNCTION
-    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
-    sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
-FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION
-    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
-    sno_seal(sno, text), sno_unseal(text, text), sno_seal(bigint, text), sno_unseal(bigint, text)
 TO pg_database_owner;
 
 -- What generators do.  Only members of pg_monitor see those of other databases.

@@ -10,6 +10,8 @@
  * invalidated.  Its trigger (sno_table_changed()) does that for each row that changes,
  * whatever changes it.  So what is remembered of a version is right as long as that is the
  * present one.  What a transaction changed that rolled back is forgotten that way, too.
+ *
+ * Library sno_seal has this file, too, for its own table in that schema.
  */
 #include "postgres.h"
 

@@ -18,7 +18,7 @@
 /* A table, and what a session knows of it. */
 typedef struct SnoTable
 {
-	const char *extension;
+	const char *extension;		/* that it belongs to */
 	const char *name;
 	const Oid  *types;			/* of its columns */
 	int			columns;

@@ -11,11 +11,9 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-#include "core/sparx.h"
 #include "flake/id.h"
 #include "flake/nodes.h"
 #include "named/call.h"
-#include "seal/key.h"
 
 /* An older generator's clock may have been that far ahead of ours. */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
@@ -26,22 +24,26 @@ typedef struct FlakeCall
 	SnoCall		call;
 	uint64		version;		/* of the definition, when the rest was looked up */
 	SnoNamedLayout layout;
+	SnoCipher  *cipher;			/* of the key that seals the ids, if that was looked up */
 	bool		sealed;
-	SnoSparx	seal;
-	MemoryContextCallback wipe;
+	const uint64 *keys_version; /* the present one */
 } FlakeCall;
-
-static void
-wipe_call(void *arg)
-{
-	explicit_bzero(arg, sizeof(FlakeCall));
-}
 
 /* The layout of a definition */
 static const SnoNamedLayout *
 layout_of(const SnoDefinition *d)
 {
 	return sno_layout_by_name(cstring_to_text(d->layout));
+}
+
+/* Look the key up. */
+static void
+refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
+{
+	const SnoCiphers *ciphers = sno_flake_ciphers(key);
+
+	call->cipher = ciphers->make(key, context, call->cipher);
+	call->keys_version = ciphers->version;
 }
 
 /* Look up what the definition says now. */
@@ -55,14 +57,7 @@ refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 	sno_flake_check_type(&call->layout, type, "sno_flake_generate");
 	call->sealed = use->definition.key[0] != '\0';
 	if (call->sealed)
-	{
-		sno_key_schedule(use->definition.key, &call->seal);
-		if (call->wipe.func == NULL)
-		{
-			call->wipe = (MemoryContextCallback) {.func = wipe_call,.arg = call};
-			MemoryContextRegisterResetCallback(context, &call->wipe);
-		}
-	}
+		refresh_cipher(call, use->definition.key, context);
 	call->version = use->version;
 	call->call.use = use;
 }
@@ -92,7 +87,11 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 		sno_flake_out_of_time(nodes);
 	id = sno_flake_pack(&nodes->layout, parts);
 	if (call->sealed)
-		id.low = sno_sparx_encrypt(&call->seal, id.low);
+	{
+		if (unlikely(call->cipher->version != *call->keys_version))
+			refresh_cipher(call, call->call.use->definition.key, fcinfo->flinfo->fn_mcxt);
+		id.low = call->cipher->encrypt(call->cipher, id.low);
+	}
 	return sno_flake_datum(&call->layout, id);
 }
 
@@ -134,11 +133,9 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	sno_flake_check_type(&layout, SNO_FLAKE_BIGINT, NULL);
 	if (d.key[0] != '\0')
 	{
-		SnoSparx	seal;
+		SnoCipher  *cipher = sno_flake_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
 
-		sno_key_schedule(d.key, &seal);
-		after.low = sno_sparx_decrypt(&seal, after.low);
-		explicit_bzero(&seal, sizeof(seal));
+		after.low = cipher->decrypt(cipher, after.low);
 	}
 	/* Not the id that was sealed is told, but what was passed. */
 	if (!sno_flake_fits(&layout, after))

@@ -15,6 +15,8 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
@@ -23,7 +25,6 @@
 #include "flake/nodes.h"
 #include "named/define.h"
 #include "named/state.h"
-#include "seal/key.h"
 #include "shared/partition.h"
 
 /* Shards of rows of sno_lease have this many bits. */
@@ -143,6 +144,24 @@ sno_flake_using_key(const char *key)
 	return name;
 }
 
+/* The ciphers of keys.  A generator outlives the extension of its key. */
+const SnoCiphers *
+sno_flake_ciphers(const char *key)
+{
+	static const SnoCiphers *ciphers;
+
+	if (!OidIsValid(get_extension_oid(SNO_SEAL_EXTENSION, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("key \"%s\" cannot be used without extension \"%s\"",
+						key, SNO_SEAL_EXTENSION),
+				 errhint("Install it with CREATE EXTENSION %s.", SNO_SEAL_EXTENSION)));
+	if (ciphers == NULL)
+		ciphers = ((SnoCiphersFunction)
+				   load_external_function(SNO_SEAL_LIBRARY, SNO_CIPHERS_FUNCTION, true, NULL)) ();
+	return ciphers;
+}
+
 /* The first of those nodes that are this server's share, as of partitions. */
 static int64
 share_of(int first_partition, unsigned node_bits)
@@ -221,7 +240,7 @@ use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("ids of layout \"%s\" cannot be sealed", layout->name),
 				 errdetail("Only ids of type bigint can be.")));
-	sno_key_hold(key);
+	sno_flake_ciphers(key)->hold(key);
 	strlcpy(d->key, key, NAMEDATALEN);
 }
 

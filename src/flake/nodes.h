@@ -8,10 +8,12 @@
 #include "postgres.h"
 
 #include "catalog/definition.h"
+#include "seal/cipher.h"
 
 /* The table. */
 extern SnoDefinitions sno_flake_definitions;
 
-extern char *sno_flake_using_key(const char *key);
+extern PGDLLEXPORT char *sno_flake_using_key(const char *key);
+extern const SnoCiphers *sno_flake_ciphers(const char *key);
 
 #endif							/* SNO_NODES_H */

@@ -1,6 +1,6 @@
 /*
  * key.c
- *		Keys that encrypt ids: the table sno_key.
+ *		Keys that encrypt ids: the table sno_seal_key.
  *
  * A key has a name, which callers use, and a secret, which only these functions read.
  * Nobody else has a right on the table, and row security without a policy hides the rows
@@ -21,6 +21,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -30,10 +31,10 @@
 #include "utils/timestamp.h"
 
 #include "catalog/table.h"
-#include "flake/nodes.h"
+#include "seal/cipher.h"
 #include "seal/key.h"
 
-#define TABLE	"sno_key"
+#define TABLE	"sno_seal_key"
 
 enum
 {
@@ -43,7 +44,9 @@ enum
 
 static const Oid column_types[COLUMNS] = {TEXTOID, BYTEAOID, TIMESTAMPTZOID};
 
-SnoTable	sno_keys = {.extension = "sno",.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1};
+SnoTable	sno_keys = {
+	.extension = SNO_SEAL_EXTENSION,.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1
+};
 
 /* Is there a key of this name?  Then get its row's place and secret, unless NULL. */
 static bool
@@ -90,17 +93,6 @@ sno_key_secret(const char *name, uint8 *secret)
 	if (!find_key(rel, name, NULL, secret))
 		key_missing(name);
 	table_close(rel, AccessShareLock);
-}
-
-/* What SPARX makes of a key.  The caller wipes it after use, too. */
-void
-sno_key_schedule(const char *name, SnoSparx *schedule)
-{
-	uint8		secret[SNO_KEY_SIZE];
-
-	sno_key_secret(name, secret);
-	sno_sparx_schedule(schedule, secret);
-	explicit_bzero(secret, sizeof(secret));
 }
 
 /* Keep a key from being dropped until the end of the transaction. */
@@ -189,6 +181,16 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* The name of a generator that uses a key, NULL if there is none.  Library sno knows it. */
+static char *
+generator_using(const char *key)
+{
+	SnoUsingKeyFunction find = (SnoUsingKeyFunction)
+		load_external_function(SNO_LIBRARY, SNO_USING_KEY_FUNCTION, true, NULL);
+
+	return find(key);
+}
+
 PG_FUNCTION_INFO_V1(sno_seal_drop_key);
 Datum
 sno_seal_drop_key(PG_FUNCTION_ARGS)
@@ -204,13 +206,13 @@ sno_seal_drop_key(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("key \"%s\" does not exist", name)));
-	generator = sno_flake_using_key(name);
+	generator = generator_using(name);
 	if (generator != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("key \"%s\" is in use", name),
 				 errdetail("Generator \"%s\" encrypts its ids with it.", generator),
-				 errhint("Drop the generator first, with sno_drop_generator().")));
+				 errhint("Drop the generator first, with sno_flake_drop_generator().")));
 	simple_heap_delete(rel, &place);
 	close_changed(rel);
 	PG_RETURN_VOID();

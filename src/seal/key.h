@@ -1,6 +1,6 @@
 /*
  * key.h
- *		Keys that encrypt ids: the table sno_key.
+ *		Keys that encrypt ids: the table sno_seal_key.
  */
 #ifndef SNO_KEY_H
 #define SNO_KEY_H
@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "catalog/table.h"
-#include "core/sparx.h"
 
 #define SNO_KEY_SIZE	16		/* bytes of a secret */
 
@@ -16,7 +15,6 @@
 extern SnoTable sno_keys;
 
 extern void sno_key_secret(const char *name, uint8 *secret);
-extern void sno_key_schedule(const char *name, SnoSparx *schedule);
 extern void sno_key_hold(const char *name);
 
 #endif							/* SNO_KEY_H */

@@ -11,19 +11,20 @@
  */
 #include "postgres.h"
 
-#ifdef USE_OPENSSL
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#endif
 
+#include "fmgr.h"
 #include "utils/builtins.h"
 
 #include "compat.h"
 #include "core/ff1.h"
 #include "core/sparx.h"
+#include "seal/cipher.h"
 #include "seal/key.h"
-#include "simd/codec.h"
 #include "type/fields.h"
+
+PG_MODULE_MAGIC;
 
 /* What is made of the key that a call used last */
 typedef struct Seal
@@ -33,22 +34,20 @@ typedef struct Seal
 	char		name[NAMEDATALEN];	/* of the key; not terminated */
 	SnoSparx	sparx;
 	SnoFf1		ff1;
-#ifdef USE_OPENSSL
 	EVP_CIPHER_CTX *aes;
-#endif
 	MemoryContextCallback wipe;
 } Seal;
 
-extern Datum sno_in(PG_FUNCTION_ARGS);
+/* The functions of type sno, which are in library sno. */
+static PGFunction type_in;
+static PGFunction type_out;
 
 typedef void (*Prepare) (Seal *seal, const uint8 *secret);
 
 static void
 wipe_seal(void *arg)
 {
-#ifdef USE_OPENSSL
 	EVP_CIPHER_CTX_free(((Seal *) arg)->aes);
-#endif
 	explicit_bzero(arg, sizeof(Seal));
 }
 
@@ -92,8 +91,6 @@ seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 
 /* ---------------- sno ---------------- */
 
-#ifdef USE_OPENSSL
-
 static void
 check_aes(bool passed)
 {
@@ -123,38 +120,36 @@ prepare_ff1(Seal *seal, const uint8 *secret)
 	sno_ff1_start(&seal->ff1, encrypt_block, seal->aes);
 }
 
-#else
-
-static void
-prepare_ff1(Seal *seal, const uint8 *secret)
+/* The same for ids of type sno, with the functions of the type. */
+static Seal *
+seal_of_sno(FunctionCallInfo fcinfo)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("sealing ids of type sno is not supported by this build"),
-			 errhint("Compile PostgreSQL using --with-ssl=openssl, and then the extension.")));
+	if (type_out == NULL)
+	{
+		type_in = (PGFunction) load_external_function(SNO_LIBRARY, "sno_in", true, NULL);
+		type_out = (PGFunction) load_external_function(SNO_LIBRARY, "sno_out", true, NULL);
+	}
+	return seal_of(fcinfo, prepare_ff1);
 }
-
-#endif							/* USE_OPENSSL */
 
 PG_FUNCTION_INFO_V1(sno_seal);
 Datum
 sno_seal(PG_FUNCTION_ARGS)
 {
-	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	Seal	   *seal = seal_of_sno(fcinfo);
 	Sno			sealed = sno_ff1_encrypt(&seal->ff1, PG_GETARG_SNO_P(0));
-	char		result[SNO_TEXT_SIZE];
+	Datum		result = DirectFunctionCall1(type_out, SnoPGetDatum(&sealed));
 
-	sno_encode(&sealed, result);
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(result, SNO_TEXT_SIZE));
+	PG_RETURN_TEXT_P(cstring_to_text(DatumGetCString(result)));
 }
 
 PG_FUNCTION_INFO_V1(sno_unseal);
 Datum
 sno_unseal(PG_FUNCTION_ARGS)
 {
-	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	Seal	   *seal = seal_of_sno(fcinfo);
 	char	   *sealed = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Sno		   *id = DatumGetSnoP(DirectFunctionCall1(sno_in, CStringGetDatum(sealed)));
+	Sno		   *id = DatumGetSnoP(DirectFunctionCall1(type_in, CStringGetDatum(sealed)));
 
 	*id = sno_ff1_decrypt(&seal->ff1, id);
 	PG_RETURN_SNO_P(id);

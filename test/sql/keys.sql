@@ -17,6 +17,7 @@ CREATE DATABASE regress_sno_keys OWNER regress_sno_owner;
 SET client_min_messages = warning;
 CREATE EXTENSION sno;
 CREATE EXTENSION sno_flakes;
+CREATE EXTENSION sno_seal;
 RESET client_min_messages;
 
 -- The ids of Randflake, both ways
@@ -192,32 +193,95 @@ SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_unseal('8rcjkjbkd7a6hjid', 'url');
 
 -- Nobody reads the table.
-SELECT * FROM sno_catalog.sno_key;
+SELECT * FROM sno_catalog.sno_seal_key;
 SET SESSION AUTHORIZATION regress_sno_owner;
 SELECT sno_seal_create_key('owned'), sno_seal(1, 'url');
-SELECT * FROM sno_catalog.sno_key;
+SELECT * FROM sno_catalog.sno_seal_key;
 SELECT sno_seal_drop_key('owned');
 RESET SESSION AUTHORIZATION;
-ANALYZE sno_catalog.sno_key;
+ANALYZE sno_catalog.sno_seal_key;
 SET SESSION AUTHORIZATION regress_sno_reader;
-SELECT * FROM sno_catalog.sno_key;
-SELECT staattnum FROM pg_statistic WHERE starelid = 'sno_catalog.sno_key'::regclass ORDER BY 1;
+SELECT * FROM sno_catalog.sno_seal_key;
+SELECT staattnum FROM pg_statistic WHERE starelid = 'sno_catalog.sno_seal_key'::regclass ORDER BY 1;
 SET row_security = off;
-SELECT * FROM sno_catalog.sno_key;
+SELECT * FROM sno_catalog.sno_seal_key;
 RESET row_security;
 RESET SESSION AUTHORIZATION;
 
 -- A superuser reads it, but no SQL changes it.
-SELECT name, encode(secret, 'hex'), made <= clock_timestamp() AS made FROM sno_catalog.sno_key WHERE name = 'url';
-INSERT INTO sno_catalog.sno_key VALUES ('mine', '\x000102030405060708090a0b0c0d0e0f', now());
+SELECT name, encode(secret, 'hex'), made <= clock_timestamp() AS made FROM sno_catalog.sno_seal_key WHERE name = 'url';
+INSERT INTO sno_catalog.sno_seal_key VALUES ('mine', '\x000102030405060708090a0b0c0d0e0f', now());
 \echo :LAST_ERROR_SQLSTATE
-UPDATE sno_catalog.sno_key SET secret = '\x000102030405060708090a0b0c0d0e0f';
-DELETE FROM sno_catalog.sno_key;
-TRUNCATE sno_catalog.sno_key;
+UPDATE sno_catalog.sno_seal_key SET secret = '\x000102030405060708090a0b0c0d0e0f';
+DELETE FROM sno_catalog.sno_seal_key;
+TRUNCATE sno_catalog.sno_seal_key;
 SET session_replication_role = replica;
-DELETE FROM sno_catalog.sno_key;
-TRUNCATE sno_catalog.sno_key;
+DELETE FROM sno_catalog.sno_seal_key;
+TRUNCATE sno_catalog.sno_seal_key;
 RESET session_replication_role;
+
+-- The table, if it is renamed
+BEGIN;
+ALTER TABLE sno_catalog.sno_seal_key RENAME TO renamed;
+SELECT sno_seal(1, 'url');
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK;
+
+-- The library needs no other until it is asked for ids of type sno, or about generators.
+\c -
+LOAD 'sno_seal';
+SELECT sno_unseal(sno_seal(1, 'url'), 'url');
+SELECT sno_unseal(sno_seal(sno_zero(), 'url'), 'url');
+\c -
+SELECT sno_seal_drop_key('another');
+
+-- A generator outlives the extension of its key, but issues nothing without the key.
+SELECT sno_flake_create_generator('sealed', 'randflake', 42, 1, 'url');
+PREPARE next AS SELECT sno_flake_generate('sealed') IS NOT NULL AS issued;
+EXECUTE next;
+BEGIN;
+DECLARE c CURSOR FOR SELECT sno_flake_generate('sealed') IS NOT NULL AS issued FROM generate_series(1, 3);
+FETCH c;
+DROP EXTENSION sno_seal;
+SAVEPOINT s;
+FETCH c;
+\echo :LAST_ERROR_SQLSTATE
+ROLLBACK TO s;
+EXECUTE next;
+ROLLBACK TO s;
+SELECT sno_flake_advance('sealed', 1);
+ROLLBACK TO s;
+SELECT sno_flake_create_generator('more', 'randflake', 1, 1, 'url');
+ROLLBACK;
+EXECUTE next;
+DROP EXTENSION sno;
+\echo :LAST_ERROR_SQLSTATE
+DROP EXTENSION sno_seal;
+EXECUTE next;
+CREATE EXTENSION sno_seal;
+EXECUTE next;
+SELECT sno_seal_create_key('url', '\x2b7e151628aed2a6abf7158809cf4f3c');
+EXECUTE next;
+SELECT node FROM sno_flake_parts(sno_unseal(sno_flake_generate('sealed'), 'url'), 'randflake');
+SELECT sno_flake_drop_generator('sealed');
+
+-- The type is that of extension sno, whatever the owner of the database has put into the
+-- schema, and whatever the name of sno's schema is.
+SET client_min_messages = warning;
+DROP EXTENSION sno CASCADE;
+SET SESSION AUTHORIZATION regress_sno_owner;
+CREATE SCHEMA "Our ids";
+CREATE SCHEMA planted;
+CREATE DOMAIN planted.sno AS text;
+CREATE TEMP TABLE sno (planted integer);
+SET search_path = planted;
+CREATE EXTENSION sno SCHEMA "Our ids";
+CREATE EXTENSION sno_seal;
+SHOW search_path;
+RESET search_path;
+RESET SESSION AUTHORIZATION;
+SELECT p.oid::regprocedure AS function, prorettype::regtype AS result
+FROM pg_proc p WHERE pronamespace = 'planted'::regnamespace ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 \c :db
 SET client_min_messages = warning;

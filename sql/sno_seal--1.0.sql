@@ -1,0 +1,113 @@
+/* sno_seal--1.0.sql: keys, and ids that are sealed by them */
+
+-- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
+\echo Use "CREATE EXTENSION sno_seal" to load this file. \quit
+
+-- The schema that the extension goes into is its installer's, who may have put a type "sno"
+-- there.  CREATE EXTENSION looks there before it looks in the schema of extension sno.  So
+-- names are looked up in that schema, after pg_catalog, and ours are qualified.  As in sno's
+-- script, expressions have exact types.
+SELECT pg_catalog.set_config(
+    'search_path', pg_catalog.quote_ident(nspname::pg_catalog.text) OPERATOR(pg_catalog.||) ', pg_temp', true)
+FROM pg_catalog.pg_extension JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) extnamespace
+WHERE extname OPERATOR(pg_catalog.=) 'sno'::pg_catalog.name;
+
+--
+-- functions
+--
+
+-- They read the table of keys.  So they aren't immutable: the planner must not keep what
+-- they return, and an index on it would be wrong after the key was created anew.
+
+CREATE FUNCTION @extschema@.sno_seal(id sno, key text) RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_seal(sno, text) IS
+    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as 16 characters '
+    'of 2-9 and a-x';
+
+CREATE FUNCTION @extschema@.sno_unseal(sealed text, key text) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_unseal(text, text) IS
+    'the id that sno_seal() encrypted by the key of that name';
+
+CREATE FUNCTION @extschema@.sno_seal(id bigint, key text) RETURNS bigint
+AS 'MODULE_PATHNAME', 'sno_seal_bigint'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_seal(bigint, text) IS
+    'the id encrypted by SPARX-64/128, as Randflake encrypts its raw ids';
+
+CREATE FUNCTION @extschema@.sno_unseal(sealed bigint, key text) RETURNS bigint
+AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_unseal(bigint, text) IS
+    'the id that sno_seal() encrypted by the key of that name';
+
+CREATE FUNCTION @extschema@.sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.sno_seal_create_key(text, bytea) IS
+    'create a key that encrypts ids, with a secret of 16 bytes';
+
+CREATE FUNCTION @extschema@.sno_seal_drop_key(name text) RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.sno_seal_drop_key(text) IS
+    'drop a key, so that the ids that it sealed can be read no more';
+
+--
+-- the table of keys
+--
+
+-- The keys that encrypt ids (src/seal/key.c), in the schema of the tables of extension sno.
+-- Only functions read and write the table: there are no grants and no policies, dumps leave
+-- it out, and the trigger refuses SQL and drops what logical replication brings.
+-- Statistics, which some roles can read, would have secrets.
+
+CREATE TABLE sno_catalog.sno_seal_key (
+    name   text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    secret bytea NOT NULL CHECK (pg_catalog.octet_length(secret) = 16),
+    made   timestamptz NOT NULL
+) USING heap;
+ALTER TABLE sno_catalog.sno_seal_key ALTER COLUMN secret SET STATISTICS 0;
+ALTER TABLE sno_catalog.sno_seal_key ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sno_catalog.sno_seal_key FORCE ROW LEVEL SECURITY;
+COMMENT ON TABLE sno_catalog.sno_seal_key IS
+    'keys that encrypt ids, and are not in dumps';
+COMMENT ON COLUMN sno_catalog.sno_seal_key.name IS
+    'unique name of the key, 1 to 63 bytes';
+COMMENT ON COLUMN sno_catalog.sno_seal_key.secret IS
+    'secret of the key, 16 bytes';
+COMMENT ON COLUMN sno_catalog.sno_seal_key.made IS
+    'when the key was created';
+
+CREATE TRIGGER sno_seal_key_changed
+BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_seal_key
+FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
+COMMENT ON TRIGGER sno_seal_key_changed ON sno_catalog.sno_seal_key IS
+    'refuses changes by SQL, and drops what logical replication brings';
+CREATE TRIGGER sno_seal_key_truncated
+BEFORE TRUNCATE ON sno_catalog.sno_seal_key
+FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
+COMMENT ON TRIGGER sno_seal_key_truncated ON sno_catalog.sno_seal_key IS
+    'keeps keys from being deleted';
+ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_changed;
+ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncated;
+
+--
+-- grants
+--
+
+-- Whoever may unseal ids learns what sealing hides.  The rights are those of the role that
+-- owns the database at the time, as in extension sno.
+REVOKE EXECUTE ON FUNCTION
+    @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
+    @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
+    @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
+    @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
+    @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
+TO pg_database_owner;
