@@ -35,6 +35,7 @@ FROM (SELECT name,
       FROM sno_catalog.sno_layout ORDER BY id) AS layout;
 SELECT sno_create_generator('bench', 65535) \g /dev/null
 SELECT sno_flake_create_generator(name, name, nodes => nodes) FROM measured WHERE nodes > 0 \g /dev/null
+CREATE EXTENSION sno_seal;
 SELECT sno_seal_create_key('bench') \g /dev/null
 INSERT INTO measured (name, nodes, call) VALUES ('sealed', 16, 'sno_flake_generate(''sealed'')');
 SELECT sno_flake_create_generator('sealed', 'randflake', 1000, 16, 'bench') \g /dev/null

@@ -17,6 +17,7 @@ set -euo pipefail
 throw_away_server "shared_buffers = 512MB" "autovacuum = off" "max_parallel_workers_per_gather = 0"
 
 sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${ROUNDS:-101}" -v ids="${IDS:-100000}" <<'SQL'
+CREATE EXTENSION sno_seal;
 SELECT sno_seal_create_key('bench') \g /dev/null
 
 -- The 162 extreme ids come again and again.

@@ -94,7 +94,7 @@ private_postgres() {
     as_user cp -a "/usr/share/postgresql/$pg_version" "$work/share/postgresql"
     as_user ln -s /usr/include "$work/include"
     pg_bin=$work/lib/postgresql/$pg_version/bin
-    as_user rm -rf "$pg_bin"/../lib/{sno.so,bitcode/sno*} "$pg_share"/extension/sno*
+    as_user rm -rf "$pg_bin"/../lib/{sno*.so,bitcode/sno*} "$pg_share"/extension/sno*
 }
 
 extension_make() {

@@ -76,6 +76,14 @@ INSERT INTO sno_catalog.sno_prefix VALUES (7, 'seven');
 SELECT sno_create_generator('named', 50, 10, 5000), sno_create_generator('closed', 51);
 SELECT sno_restrict_generator('closed', 'only_here')},
 	connstr => connection($source, 'app'));
+# The extension sno_seal may be left out of the build.
+my $seals = $source->psql(
+	'app', q{
+CREATE EXTENSION sno_seal SCHEMA ids;
+SELECT sno_seal_create_key('key', '\x000102030405060708090a0b0c0d0e0f'), sno_flake_create_generator('sealed', 'randflake', 1, key => 'key');
+SELECT sno_flake_generate('sealed');
+CREATE VIEW sealed AS SELECT sno_seal(id, 'key') AS id FROM t},
+	connstr => connection($source, 'app')) == 0;
 my @sessions = map { open_session($source, 'app') } 1 .. 8;
 foreach my $session (@sessions)
 {
@@ -136,6 +144,32 @@ sub restore
 	return;
 }
 
+# Check that the extension of keys is there, without the keys.  A generator waits for its
+# key.
+sub check_seal
+{
+	my ($dbname) = @_;
+	my $session  = open_session($target, $dbname);
+	my $generate = q{SELECT ids.sno_flake_generate('sealed') IS NOT NULL};
+	$session->query_safe('BEGIN; SAVEPOINT s');
+	is($session->query_safe('SELECT count(*) FROM sno_catalog.sno_seal_key'),
+		0, "$dbname: keys are not in a dump");
+	like(
+		error_of($session, $generate),
+		qr/42704: key "key" does not exist/,
+		"$dbname: a generator without its key is an error");
+	$session->query_safe('ROLLBACK TO s');
+	is( $session->query_safe(
+			qq{SELECT FROM ids.sno_seal_create_key('key', '\\x000102030405060708090a0b0c0d0e0f');
+$generate, count(DISTINCT id) = (SELECT count(*) FROM t) FROM sealed}
+		),
+		't|t',
+		"$dbname: with the same secret again, ids are sealed");
+	$session->query_safe('ROLLBACK');
+	close_session($session);
+	return;
+}
+
 # Check that all rows are there, and that new ids are in other partitions.
 sub check_restored
 {
@@ -144,6 +178,7 @@ sub check_restored
 		$expected,
 		"$dbname: rows are as they were, and leases are those of another holder"
 	);
+	check_seal($dbname) if $seals;
 	my $ids = $target->safe_psql(
 		$dbname,
 		'INSERT INTO t (n) SELECT generate_series(1, 100) RETURNING id',
@@ -231,7 +266,7 @@ sub create_without_public
 	return;
 }
 create_without_public('chosen');
-dump_as('chosen.sql', 'owner', '-n', 'public', '-n', 'ids', '-e', 'sno');
+dump_as('chosen.sql', 'owner', '-n', 'public', '-n', 'ids', '-e', 'sno*');
 restore($target, 'chosen', 'chosen.sql', 'owner');
 check_restored('chosen');
 
@@ -245,7 +280,8 @@ unlike(slurp_file("$dir/without.sql"),
 	'a dump with -n and without -e has nothing of the extension');
 $target->safe_psql(
 	'without',
-	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
+	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids;'
+	  . ($seals ? 'CREATE EXTENSION sno_seal SCHEMA ids' : ''),
 	connstr => connection($target, 'without'));
 restore($target, 'without', 'without.sql', 'owner');
 is( $target->safe_psql(

@@ -32,14 +32,18 @@ sub new_server
 	return $node;
 }
 
-# Create the extension as the owner of the database, who is not a superuser.
+# Create the extensions as the owner of the database, who is not a superuser.  Sealing may
+# be left out of the build.
+my $seals;
+
 sub create_extension
 {
 	my ($node, $dbname) = @_;
-	$node->safe_psql(
-		$dbname,
-		'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids',
-		connstr => $node->connstr($dbname) . ' user=owner');
+	my @as_owner = (connstr => $node->connstr($dbname) . ' user=owner');
+	$node->safe_psql($dbname,
+		'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids', @as_owner);
+	$seals =
+	  $node->psql($dbname, 'CREATE EXTENSION sno_seal SCHEMA ids', @as_owner) == 0;
 	return;
 }
 
@@ -97,6 +101,7 @@ CREATE TABLE log_0 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE log_1 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE VIEW recent AS SELECT id FROM t WHERE id <@ tstzrange('2026-01-01', NULL)}
 	);
+	$old->safe_psql($dbname, q{SELECT ids.sno_seal_create_key('key')}) if $seals;
 	set_partitions($old, $dbname, $partitions{$dbname});
 	my @sessions = map { open_session($old, $dbname) } 1 .. 4;
 	foreach my $session (@sessions)
@@ -124,6 +129,7 @@ FROM pg_namespace AS n
 LEFT JOIN pg_depend AS d ON d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e'
 LEFT JOIN pg_init_privs AS p ON p.classoid = 'pg_namespace'::regclass AND p.objoid = n.oid
 WHERE nspname = 'sno_catalog'};
+$content .= q{; SELECT ids.sno_seal(42, 'key')} if $seals;
 my %expected = map { $_ => $old->safe_psql($_, $content) } @databases;
 my $leases   = 0;
 $leases += $old->safe_psql($_, 'SELECT count(*) FROM sno_catalog.sno_lease')
@@ -143,7 +149,7 @@ foreach my $dbname (@databases)
 {
 	is( $new->safe_psql($dbname, $content),
 		$expected{$dbname},
-		"$dbname: rows, leases and the schema of the tables are as they were"
+		"$dbname: rows, leases, keys and the schema of the tables are as they were"
 	);
 	is( $new->safe_psql(
 			$dbname, q{SELECT count(*) FROM sno_catalog.sno_lease
@@ -199,7 +205,7 @@ $notes->check('upgraded');
 $new->safe_psql('postgres', 'CREATE DATABASE fresh OWNER owner');
 create_extension($new, 'fresh');
 $new->safe_psql('app',
-	q{UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname = 'sno'}
+	q{UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname ~ '^sno'}
 );
 my $fresh = catalog_of($new, 'fresh');
 if ($old->pg_version < 18 && $new->pg_version >= 18)
@@ -218,6 +224,11 @@ ALTER OPERATOR FAMILY sno_ops USING gist ADD FUNCTION 12 ("any", "any") gist_tra
 }
 is(differences($fresh, catalog_of($new, 'app')),
 	'', 'the upgraded extension is the same as in a new database');
+is( differences(
+		catalog_of($new, 'fresh', 'sno_seal'),
+		catalog_of($new, 'app',   'sno_seal')),
+	'',
+	'so is sno_seal') if $seals;
 
 # If there are only the partitions of the old server, ids are made when its
 # leases are over.

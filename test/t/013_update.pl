@@ -20,15 +20,17 @@ $node->init;
 $node->start;
 my $databases = 0;
 
-# The entries of the extension in a new database, after some commands.
-sub catalog_after
+# The entries of an extension in a new database, after some commands.
+sub catalog_of_after
 {
-	my (@commands) = @_;
+	my ($extension, @commands) = @_;
 	my $dbname = 'db' . $databases++;
 	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
 	$node->safe_psql($dbname,    $_) foreach @commands;
-	return catalog_of($node, $dbname);
+	return catalog_of($node, $dbname, $extension);
 }
+
+sub catalog_after { return catalog_of_after('sno', @_); }
 
 #
 # Each version that was released
@@ -88,15 +90,15 @@ my @statements = (
 sub write_script
 {
 	my ($name, @lines) = @_;
-	append_to_file("$scripts/sno--$name.sql", join '',
+	append_to_file("$scripts/$name.sql", join '',
 		map { "$_;\n" } @lines);
 	return;
 }
 
 append_to_file("$scripts/sno--next.sql",
 	slurp_file("$scripts/sno--$default.sql"));
-write_script('next',           @statements);
-write_script("$default--next", @statements);
+write_script('sno--next',           @statements);
+write_script("sno--$default--next", @statements);
 my $next = catalog_after(q{CREATE EXTENSION sno VERSION 'next'});
 isnt(differences($fresh, $next), '',
 	'the entries of the next version differ');
@@ -110,7 +112,7 @@ is( differences(
 
 foreach my $n (0 .. $#statements)
 {
-	write_script("$default--without$n",
+	write_script("sno--$default--without$n",
 		@statements[ grep { $_ != $n } 0 .. $#statements ]);
 	my $forgetful = catalog_after('CREATE EXTENSION sno',
 		"ALTER EXTENSION sno UPDATE TO 'without$n'");
@@ -125,6 +127,53 @@ like(
 	differences($next, $lost),
 	qr/^- function public\.sno_is_zero/m,
 	'the comparison shows if a function is no longer a member');
+
+#
+# The extension sno_seal: in another schema than sno, and updated
+#
+SKIP:
+{
+	my $version = $node->safe_psql('postgres',
+		"SELECT default_version FROM pg_available_extensions WHERE name = 'sno_seal'");
+	skip 'extension sno_seal is not installed', 1 if $version eq '';
+
+	my @create = (
+		'CREATE SCHEMA ids; CREATE SCHEMA seals; CREATE EXTENSION sno SCHEMA ids',
+		'CREATE EXTENSION sno_seal SCHEMA seals');
+	my $seal = catalog_of_after('sno_seal', @create);
+	like($seal, qr/^function seals\.sno_seal\(ids\.sno,pg_catalog\.text\)/m,
+		'sno_seal seals the type of sno');
+	foreach my $old (
+		map { /sno_seal--([^-]+)\.sql$/ ? $1 : () } glob("$scripts/sno_seal--*.sql"))
+	{
+		is( differences(
+				$seal,
+				catalog_of_after(
+					'sno_seal', $create[0],
+					"CREATE EXTENSION sno_seal SCHEMA seals VERSION '$old'",
+					"ALTER EXTENSION sno_seal UPDATE TO '$version'")),
+			'',
+			"sno_seal: an update from $old leaves what $version creates");
+	}
+
+	my @more = (
+		q{COMMENT ON FUNCTION @extschema@.sno_seal(bigint, text) IS 'another comment'},
+		'ALTER TABLE sno_catalog.sno_seal_key ADD COLUMN more integer');
+	append_to_file("$scripts/sno_seal--next.sql",
+		slurp_file("$scripts/sno_seal--$version.sql"));
+	write_script('sno_seal--next',           @more);
+	write_script("sno_seal--$version--next", @more);
+	my $after = catalog_of_after('sno_seal', $create[0],
+		q{CREATE EXTENSION sno_seal SCHEMA seals VERSION 'next'});
+	isnt(differences($seal, $after), '', 'the entries of its next version differ');
+	is( differences(
+			$after,
+			catalog_of_after(
+				'sno_seal', @create,
+				q{ALTER EXTENSION sno_seal UPDATE TO 'next'})),
+		'',
+		'an update of sno_seal leaves what its next version creates');
+}
 
 $node->stop;
 done_testing();

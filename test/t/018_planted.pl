@@ -16,6 +16,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnoInstall;
 use Test::More;
+use TestHelpers;
+
+skip_without_seal();
 
 my ($installation, undef, $scripts) = copy_installation();
 my $node =
@@ -108,14 +111,15 @@ sub write_lines
 }
 
 my $text = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
-  sort glob("$scripts/sno--*.sql $scripts/sno_registry--*.sql");
+  sort glob("$scripts/sno--*.sql $scripts/sno_seal--*.sql $scripts/sno_registry--*.sql");
 my %words   = map { $_ => 1 } $text =~ /\b([a-z_]\w*)\b/g;
 my %symbols = map { $_ => 1 } $text =~ /([-+*\/<>=~!@#%^&|`?]+)/g, '~~', '/';
 write_lines('words',     sort keys %words);
 write_lines('operators', map { s/\\/\\\\/gr } sort keys %symbols);
 
 $node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE EXTENSION sno_registry');
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry'
+);
 $node->safe_psql(
 	'postgres', qq{
 	CREATE TEMP TABLE word (word name);
@@ -135,11 +139,12 @@ cmp_ok($operators, '>', 10_000, 'more than 10,000 operators are planted');
 cmp_ok($overloads, '>', 10_000, 'and more than 10,000 functions');
 
 #
-# Both extensions, installed and used
+# All extensions, installed and used
 #
 
 plant('installed');
 as_owner('installed', 'CREATE EXTENSION sno SCHEMA planted');
+as_owner('installed', 'CREATE EXTENSION sno_seal SCHEMA planted');
 in_a_trap('installed',
 	'CREATE EXTENSION sno_registry SCHEMA planted');
 check_clean('installed', 'CREATE EXTENSION');
@@ -163,7 +168,7 @@ my $use_sno = q{
 	INSERT INTO public.by_uuid DEFAULT VALUES;
 	SELECT * FROM planted.sno_generators();
 	SELECT * FROM planted.sno_check();
-	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_layout, sno_catalog.sno_prefix, sno_catalog.sno_key;
+	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_layout, sno_catalog.sno_prefix, sno_catalog.sno_seal_key;
 	REINDEX TABLE sno_catalog.sno_generator;
 	COPY sno_catalog.sno_generator TO 'FILE';
 	DELETE FROM sno_catalog.sno_generator;
@@ -191,6 +196,30 @@ is( as_superuser(
 	'functions whose bodies are parsed when they run set search_path');
 
 #
+# The type sno is in another schema, and what is planted has its name.
+#
+
+plant('apart');
+as_owner(
+	'apart', q{
+	CREATE SCHEMA ids;
+	CREATE EXTENSION sno SCHEMA ids;
+	CREATE DOMAIN planted.sno AS text CHECK (planted.is_checked());
+	CREATE TEMP TABLE sno (planted integer);
+	CREATE EXTENSION sno_seal SCHEMA planted});
+check_clean('apart', 'CREATE EXTENSION sno_seal');
+is( in_a_trap(
+		'apart', q{
+	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea) \g /dev/null
+	SELECT planted.sno_unseal(planted.sno_seal(ids.sno_zero(), 'key'::pg_catalog.text), 'key'::pg_catalog.text);
+	SELECT ids.sno_flake_create_generator('sealed'::pg_catalog.text, 'randflake'::pg_catalog.text, 1::bigint, 1, 'key'::pg_catalog.text);
+	SELECT planted.sno_unseal(ids.sno_flake_generate('sealed'::pg_catalog.text), 'key'::pg_catalog.text) \g /dev/null
+	VACUUM ANALYZE sno_catalog.sno_seal_key}),
+	"2222222222222222\n1",
+	'ids of the true type are sealed');
+check_clean('apart', 'use of sno_seal');
+
+#
 # The registry without the extension's control file, by whoever has any search path
 #
 
@@ -212,7 +241,7 @@ check_clean('by_psql', 'psql -f');
 
 my $default = as_superuser('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
-foreach my $extension ('sno', 'sno_registry')
+foreach my $extension ('sno', 'sno_seal', 'sno_registry')
 {
 	foreach my $old (
 		split /\n/,
@@ -225,7 +254,7 @@ foreach my $extension ('sno', 'sno_registry')
 		my $dbname = "from_${extension}_$old" =~ tr/./_/r;
 		plant($dbname);
 		as_superuser($dbname,
-			"CREATE EXTENSION $extension SCHEMA planted VERSION '$old'");
+			"CREATE EXTENSION $extension SCHEMA planted VERSION '$old' CASCADE");
 		as_superuser($dbname, "ALTER EXTENSION $extension UPDATE");
 		check_clean($dbname, "$extension, an update from $old");
 	}

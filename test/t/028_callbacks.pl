@@ -25,7 +25,9 @@ CREATE EXTENSION sno;
 CREATE FUNCTION take_callbacks(integer) RETURNS void LANGUAGE c AS '$other';
 SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1);
 INSERT INTO sno_catalog.sno_prefix VALUES (7, 'user')});
-my $keys = $node->psql('postgres', q{SELECT sno_seal_create_key('key'); SELECT sno_seal(sno_zero(), 'key')}) == 0;
+# The extension sno_seal may be left out of the build.
+my $keys = $node->psql('postgres',
+	q{CREATE EXTENSION sno_seal; SELECT sno_seal_create_key('key')}) == 0;
 
 # PostgreSQL itself takes some, the first when it is asked for this.
 my $own = 'SELECT pg_filenode_relation(0, 1259)';
@@ -46,7 +48,8 @@ my ($free) = grep {
 	$node->psql('postgres',
 		"$own; SELECT take_callbacks($_); SELECT take_callbacks(1)") != 0
 } 0 .. $slots;
-is($most, $free - 1, "of $free callbacks that are left, sno takes one");
+my $taken = $keys ? 2 : 1;
+is($most, $free - $taken, "of $free callbacks that are left, each library takes one");
 
 $node->stop;
 check_log($node);

@@ -13,6 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
+skip_without_seal();
+
 # All that could write a secret into the log does its best.
 my $logging = q{
 log_statement = all
@@ -36,7 +38,7 @@ foreach my $name ('publisher', 'subscriber')
 	$node->init(allows_streaming => 'logical');
 	$node->append_conf('postgresql.conf', $logging);
 	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	$node->safe_psql('postgres', 'CREATE EXTENSION sno_seal CASCADE');
 	$node{$name} = $node;
 }
 my ($publisher, $subscriber) = @node{qw(publisher subscriber)};
@@ -49,7 +51,7 @@ sub note_secret
 	my ($node, $name) = @_;
 	push @secrets,
 	  $node->safe_psql('postgres',
-		"SELECT encode(secret, 'hex') FROM sno_catalog.sno_key WHERE name = '$name'"
+		"SELECT encode(secret, 'hex') FROM sno_catalog.sno_seal_key WHERE name = '$name'"
 	  );
 	return;
 }
@@ -101,7 +103,7 @@ my $plan = $publisher->safe_psql(
 	'postgres', q{
 INSERT INTO t SELECT sno_make('2026-01-01', 0, partition => n), n FROM generate_series(1, 20000) AS n;
 ANALYZE t;
-ANALYZE sno_catalog.sno_key;
+ANALYZE sno_catalog.sno_seal_key;
 EXPLAIN (ANALYZE, VERBOSE, SETTINGS) SELECT sno_seal(id, 'stated') FROM t WHERE id = sno_unseal('2222222222222222', 'nested')}
 );
 like($plan, qr/sno_unseal/, 'a plan has the name of the function');
@@ -116,7 +118,7 @@ hides_secrets(
 $publisher->safe_psql('postgres',
 	'CREATE ROLE reader LOGIN IN ROLE pg_read_all_data');
 is( $publisher->safe_psql(
-		'postgres', 'SELECT * FROM sno_catalog.sno_key',
+		'postgres', 'SELECT * FROM sno_catalog.sno_seal_key',
 		extra_params => [ '-U', 'reader' ]),
 	'',
 	'a member of pg_read_all_data sees no key');
@@ -160,7 +162,7 @@ $publisher->wait_for_catchup('sub');
 is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM t'),
 	20001, 'the rows of a user\'s table arrive at the subscriber');
 is( $subscriber->safe_psql(
-		'postgres', 'SELECT name FROM sno_catalog.sno_key'),
+		'postgres', 'SELECT name FROM sno_catalog.sno_seal_key'),
 	'stated',
 	'no key arrives there, and none is dropped');
 is(sealed($subscriber, 'stated'),
@@ -169,7 +171,7 @@ is(sealed($subscriber, 'stated'),
 my $changes = $publisher->safe_psql('postgres',
 	"SELECT data FROM pg_logical_slot_get_changes('decoder', NULL, NULL)");
 like($changes, qr/table public\.t: INSERT/, 'rows of a user are decoded');
-unlike($changes, qr/sno_key: (INSERT|UPDATE)|stated|late/, 'no key is');
+unlike($changes, qr/sno_seal_key: (INSERT|UPDATE)|stated|late/, 'no key is');
 hides_secrets($changes, 'decoded changes');
 
 #

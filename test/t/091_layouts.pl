@@ -14,6 +14,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
+skip_without_seal();
+
 my $dir = PostgreSQL::Test::Utils::tempdir('layouts');
 my %node;
 foreach my $name (qw(source target))
@@ -161,7 +163,8 @@ is( $session->query_safe(
 
 # A key changes ids, but not what a state word stands for.
 $session->query_safe(
-	q{SELECT sno_seal_create_key('k', '\x2b7e151628aed2a6abf7158809cf4f3c');
+	q{CREATE EXTENSION sno_seal;
+SELECT sno_seal_create_key('k', '\x2b7e151628aed2a6abf7158809cf4f3c');
 CREATE TABLE sealed (id bigint)});
 foreach my $key ('NULL', q{'k'}, 'NULL', q{'k'})
 {

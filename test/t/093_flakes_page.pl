@@ -14,6 +14,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
+skip_without_seal();
+
 my $page = slurp_file("$FindBin::RealBin/../../doc/flakes.md");
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -23,7 +25,7 @@ $node->append_conf('postgresql.conf',
 $node->start;
 $node->safe_psql($_->[0], $_->[1])
   foreach [ 'postgres', 'CREATE EXTENSION sno' ],
-  [ 'postgres', 'CREATE DATABASE limits' ], [ 'limits', 'CREATE EXTENSION sno' ];
+  [ 'postgres', 'CREATE DATABASE limits' ], [ 'limits', 'CREATE EXTENSION sno_seal CASCADE' ];
 
 #
 # The table of layouts: bits, ids a node, and when a generator ends

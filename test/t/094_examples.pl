@@ -18,10 +18,14 @@ use Cwd qw(abs_path);
 use File::Basename qw(dirname);
 use File::Find qw(find);
 use FindBin;
+use lib $FindBin::RealBin;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TestHelpers;
+
+skip_without_seal();
 
 my $root = abs_path("$FindBin::RealBin/../..");
 

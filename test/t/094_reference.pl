@@ -7,10 +7,14 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib $FindBin::RealBin;
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use TestHelpers;
+
+skip_without_seal();
 
 my $page = slurp_file("$FindBin::RealBin/../../doc/reference.md");
 my ($server_calls) = $page =~ /^## Functions that PostgreSQL calls\n(.*)\z/ms;
@@ -19,9 +23,9 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', "TimeZone = 'UTC'\n");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE EXTENSION sno_registry');
+$node->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
 
-# The rows of a query.  In it, "member" are the objects of both extensions.
+# The rows of a query.  In it, "member" are the objects of all extensions.
 sub rows_of
 {
 	my ($query) = @_;

@@ -17,6 +17,8 @@ use SnoInstall;
 use Test::More;
 use TestHelpers;
 
+skip_without_seal();
+
 foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
 {
 	plan
@@ -175,6 +177,7 @@ my %before = (
 		query_on('server', $_) foreach (
 			q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('flake', 'snowflake', 1)},
 			q{SELECT sno_generate(1, 'orders'), sno_flake_generate('flake'), sno_generate_at('2020-01-01')},
+			q{CREATE EXTENSION sno_seal SCHEMA ids},
 			q{SELECT sno_seal_create_key('url')},
 			q{INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits) VALUES (100, 'ours', '2020-01-01', 1000, 30, 8)});
 	},

@@ -156,7 +156,7 @@ END $$;
 -- The extension, its members, and the objects that belong to these
 CREATE TEMP TABLE part AS
 WITH RECURSIVE part AS (
-	SELECT 'pg_extension'::regclass::oid AS classid, oid AS objid FROM pg_extension WHERE extname = 'sno'
+	SELECT 'pg_extension'::regclass::oid AS classid, oid AS objid FROM pg_extension WHERE extname = 'EXTENSION'
 	UNION
 	SELECT d.classid, d.objid FROM pg_depend AS d JOIN part AS p ON (d.refclassid, d.refobjid) = (p.classid, p.objid)
 	WHERE d.deptype = ANY (CASE p.classid WHEN 'pg_extension'::regclass THEN '{e}' ELSE '{a,i}' END::"char"[]))
@@ -181,12 +181,14 @@ WHERE w.value IS NOT NULL
 ORDER BY 1, 2, 3;
 };
 
-# The entries of the extension in the catalogs of a database.  Each line has an
-# object, a property and its value.
+# The entries of the extension, sno by default, in the catalogs of a database.  Each line
+# has an object, a property and its value.
 sub catalog_of
 {
-	my ($node, $dbname) = @_;
-	my $entries = $node->safe_psql($dbname, $query);
+	my ($node, $dbname, $extension) = @_;
+	$extension //= 'sno';
+	my $entries =
+	  $node->safe_psql($dbname, $query =~ s/EXTENSION/$extension/r);
 
 	# The name of a toast table has the OID of the table that it belongs to.
 	$entries =~ s/\bpg_toast_\d+/pg_toast_n/g;

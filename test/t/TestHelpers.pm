@@ -16,7 +16,16 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(decode_id partitions_of unit_of ids_of
   wait_until kill_postmaster start_again query_if_up crashes check_log configure
   restore_dump open_session close_session drop_session send_query has_answered
-  receive error_of take_errors);
+  receive error_of take_errors skip_without_seal);
+
+# Skip the test if the extension sno_seal was left out of the build.
+sub skip_without_seal
+{
+	chomp(my $folder = qx(pg_config --sharedir));
+	plan skip_all => 'extension sno_seal is not installed'
+	  unless -e "$folder/extension/sno_seal.control";
+	return;
+}
 
 # The fields of an id, by name.
 sub decode_id
