@@ -73,6 +73,29 @@ build_apart() {
     count_status
 }
 
+# Where OpenSSL's headers are missing, make builds all but sno_seal, and says so.  Here they
+# are hidden by a folder that the compiler looks into first.  The tests that are left must
+# pass without sno_seal.
+build_without_openssl() {
+    local bare=("$work/bare" -f "$work/tree/Makefile" COPT="-I$work/hidden")
+    local control=$pg_share/extension/sno_seal.control
+    as_user mkdir -p "$work/bare" "$work/hidden/openssl"
+    as_user tee "$work/hidden/openssl/evp.h" <<<'#error "hidden"'
+    extension_make -C "${bare[@]}" install DESTDIR="$work/from_bare" | tee "$work/bare.out" &&
+        grep -q '^Extension sno_seal is left out' "$work/bare.out" &&
+        diff <(cd "$work/from_apart" && find . | grep -v '/sno_seal[.-]' | sort) \
+            <(cd "$work/from_bare" && find . | sort)
+    count_status
+    as_user mv "$control" "$work" &&
+        extension_make -C "${bare[@]}" installcheck TAP_TESTS= \
+            EXTRA_REGRESS_OPTS="--temp-instance=$work/instance"
+    count_status
+    as_user mv "$work/sno_seal.control" "$control"
+}
+
+# needs_libcrypto LIBRARY: is the library that is installed linked to it?
+needs_libcrypto() { readelf -d "$pg_bin/../lib/$1" | grep 'NEEDED.*libcrypto'; }
+
 # What names the version must agree.  The archive of a release must have all files, as
 # PGXN's client unpacks it, which doesn't know links.
 check_release() {
@@ -114,7 +137,10 @@ suite_build() {
         count_status
     done
     extension_make install || count 0 1
+    needs_libcrypto sno_seal.so && ! needs_libcrypto sno.so
+    count_status
     build_apart
+    build_without_openssl
     as_user env PG_CONFIG="$pg_bin/pg_config" script/layers
     count_status
     as_user script/rules
