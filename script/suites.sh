@@ -96,6 +96,25 @@ build_without_openssl() {
 # needs_libcrypto LIBRARY: is the library that is installed linked to it?
 needs_libcrypto() { readelf -d "$pg_bin/../lib/$1" | grep 'NEEDED.*libcrypto'; }
 
+# META.json has each extension, with its version, its script and its page.
+check_provided() {
+    python3 - <<'END'
+import glob, json, os, re, sys
+
+provided = json.load(open('META.json'))['provides']
+controls = {path.removesuffix('.control'): open(path).read() for path in glob.glob('*.control')}
+wrong = set(provided) ^ set(controls)
+for name in set(provided) & set(controls):
+    entry = provided[name]
+    version = re.search(r"^default_version = '(.*)'", controls[name], re.M)[1]
+    if not (entry['version'].startswith(version + '.') and
+            os.path.basename(entry['file']).startswith(name + '--') and
+            os.path.exists(entry['file']) and os.path.exists(entry['docfile'])):
+        wrong.add(name)
+sys.exit(f'META.json disagrees on: {", ".join(sorted(wrong))}' if wrong else 0)
+END
+}
+
 # What names the version must agree.  The archive of a release must have all files, as
 # PGXN's client unpacks it, which doesn't know links.
 check_release() {
@@ -106,6 +125,8 @@ check_release() {
         [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
         ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
             clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml | grep .
+    count_status
+    check_provided
     count_status
 
     archive=$work/release/sno-$version
