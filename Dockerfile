@@ -2,8 +2,8 @@
 #
 #     docker build --build-arg PG_MAJOR=18 -t sno .
 #
-# Then CREATE EXTENSION sno in each database that uses it, and CREATE EXTENSION sno_seal
-# where ids are sealed.
+# Then CREATE EXTENSION sno in each database that uses it, CREATE EXTENSION sno_flakes for
+# ids of other systems, and CREATE EXTENSION sno_seal where ids are sealed.
 
 ARG PG_MAJOR=18
 

@@ -25,7 +25,7 @@ foreach my $part (split /^(?=#+ )/m, $page)
 }
 my ($by_column, $by_text, $by_layout, $by_bytes) =
   @{ $blocks{'The time of a row'} };
-my ($layout) = $by_layout =~ /^(.*?;\n)/s;
+my ($layout) = $by_layout =~ /\A(.*?)^CREATE FUNCTION/ms;
 
 # The kinds of keys: the columns, what tells the time, and how rows get keys of
 # their times, if they have them

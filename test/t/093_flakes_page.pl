@@ -24,8 +24,8 @@ $node->append_conf('postgresql.conf',
 	"TimeZone = 'UTC'\njit = off\nautovacuum = off\nlog_statement = none\n");
 $node->start;
 $node->safe_psql($_->[0], $_->[1])
-  foreach [ 'postgres', 'CREATE EXTENSION sno' ],
-  [ 'postgres', 'CREATE DATABASE limits' ], [ 'limits', 'CREATE EXTENSION sno_seal CASCADE' ];
+  foreach [ 'postgres', 'CREATE DATABASE limits' ],
+  [ 'limits', 'CREATE EXTENSION sno_flakes CASCADE; CREATE EXTENSION sno_seal' ];
 
 #
 # The table of layouts: bits, ids a node, and when a generator ends
@@ -44,13 +44,13 @@ while ($page =~
 		"SELECT sno_flake_create_generator('$layout', '$layout', 0, 1, $key), sno_flake_generate$suffix('$layout')"
 	);
 	is( $limits->query_safe(
-			"SELECT concat_ws('/', time_bits, node_bits, sequence_bits), node_last FROM sno_catalog.sno_layout WHERE name = '$layout'"
+			"SELECT concat_ws('/', time_bits, node_bits, sequence_bits), node_last FROM sno_catalog.sno_flake_layout WHERE name = '$layout'"
 		),
 		"$bits|" . ($last ? 't' : 'f'),
 		"$layout: bits");
 	my $shown = $limits->query_safe(
 		"SELECT (unit_issued + unit_spare) / CASE WHEN l.unit < 4 THEN 4 / l.unit ELSE 1 END, l.unit
-		FROM sno_generators() AS g JOIN sno_catalog.sno_layout AS l ON l.name = g.layout WHERE g.name = '$layout' AND l.unit > 0");
+		FROM sno_generators() AS g JOIN sno_catalog.sno_flake_layout AS l ON l.name = g.layout WHERE g.name = '$layout' AND l.unit > 0");
 	my %msec = (ms => 1, s => 1000, 10 => 10);
 	is($shown, $ids eq 'no' ? '' : "$ids|$msec{$unit}", "$layout: ids a node")
 	  if $layout ne 'counter' && $layout ne 'tickets';
@@ -58,10 +58,10 @@ while ($page =~
 		"SELECT detail FROM sno_check() WHERE item = 'layouts'") =~
 	  /at (\d{4}-\d\d-\d\d)/;
 	is($end // '2^56', $until, "$layout: its end");
-	$limits->query_safe("SELECT sno_drop_generator('$layout')");
+	$limits->query_safe("SELECT sno_flake_drop_generator('$layout')");
 	$rows++;
 }
-is($rows, $limits->query_safe('SELECT count(*) FROM sno_catalog.sno_layout'),
+is($rows, $limits->query_safe('SELECT count(*) FROM sno_catalog.sno_flake_layout'),
 	'the table has all layouts');
 close_session($limits);
 
@@ -140,6 +140,19 @@ SQL
 		fail("a block of kind $kind");
 	}
 }
+
+# What was issued is known after the extension is made anew.
+my $tickets = $node->safe_psql('postgres', q{SELECT sno_flake_generate('ticket')});
+my $photo = $node->safe_psql('postgres',
+	q{SELECT max(sno_flake_generate('photo')) FROM generate_series(1, 10000)});
+$node->safe_psql('postgres', $_) foreach
+  'DROP EXTENSION sno_flakes CASCADE',
+  'CREATE EXTENSION sno_flakes',
+  q{SELECT sno_flake_create_generator('ticket', 'tickets', 1), sno_flake_create_generator('another', 'instagram', 5)};
+is($node->safe_psql('postgres', q{SELECT sno_flake_generate('ticket')}),
+	$tickets + 2, 'a counter goes on');
+is($node->safe_psql('postgres', qq{SELECT sno_flake_generate('another') > $photo}),
+	't', 'a generator of another name goes on with its nodes');
 
 # The first line of a text
 sub line_of

@@ -23,7 +23,8 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', "TimeZone = 'UTC'\n");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
+$node->safe_psql('postgres',
+	'CREATE EXTENSION sno_flakes CASCADE; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
 
 # The rows of a query.  In it, "member" are the objects of all extensions.
 sub rows_of
@@ -33,7 +34,7 @@ sub rows_of
 		'postgres', qq{
 LOAD 'sno';
 WITH member AS (
-	SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON (d.refclassid, d.refobjid) = (e.tableoid, e.oid)
+	SELECT d.classid, d.objid, e.extname FROM pg_depend AS d JOIN pg_extension AS e ON (d.refclassid, d.refobjid) = (e.tableoid, e.oid)
 	WHERE d.deptype = 'e' AND e.extname LIKE 'sno%')
 $query});
 }
@@ -119,6 +120,25 @@ foreach my $name (sort keys %names)
 	like($index, qr/\[$name\]\(#$name\)/, "$name is in the index");
 }
 
+# The extension that an entry names, or else its part of the page
+sub extension_of
+{
+	my ($heading) = @_;
+	my ($part, $entry) = $page =~ /^(.*)^### \Q$heading\E\n(.*?)(?=^#|\z)/ms
+	  or die "no entry $heading";
+	$part =~ s/.*^(?=## )//ms;
+	$part =~ s/^###.*//ms;
+	my ($extension) = "$entry$part" =~ /^\*Extension `(\w+)`\*$/m;
+	return $extension // 'none';
+}
+agree(
+	[   rows_of(q{
+SELECT DISTINCT format('%s | %s', CASE WHEN extname = 'sno_flakes' THEN regexp_replace(proname, '_(uuid|bytea)$', '') ELSE proname END, extname)
+FROM member JOIN pg_proc AS p ON (classid, objid) = (p.tableoid, p.oid)
+WHERE proname IN (} . join(', ', map { "'$_', '${_}_uuid', '${_}_bytea'" } sort keys %names) . q{)}) ],
+	[ sort map { "$_ | " . extension_of($_) } keys %names ],
+	'extensions of functions');
+
 # Columns of what they return
 agree(
 	[   rows_of(q{
@@ -176,6 +196,12 @@ FROM member JOIN pg_class AS c ON (classid, objid) = (c.tableoid, c.oid) JOIN pg
 WHERE relkind IN ('r', 'v') AND attnum > 0 AND NOT attisdropped}) ],
 	[ sort map { columns_of($_) } $page =~ /^### (sno_(?:catalog|registry)\.\w+)$/mg ],
 	'columns of tables');
+agree(
+	[   rows_of(q{
+SELECT format('%s | %s', c.oid::regclass, extname)
+FROM member JOIN pg_class AS c ON (classid, objid) = (c.tableoid, c.oid) WHERE relkind IN ('r', 'v')}) ],
+	[ sort map { "$_ | " . extension_of($_) } $page =~ /^### (sno_(?:catalog|registry)\.\w+)$/mg ],
+	'extensions of tables');
 agree(
 	[ rows_of('SELECT item FROM sno_check()') ],
 	[ cells_of(section_of('sno_check') =~ /(^\| item \| not.*?)^$/ms, 1) ],

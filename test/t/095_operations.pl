@@ -47,6 +47,13 @@ sub install_next_version
 		  s/(default_version = )'[^']*'/$1'$next'/r);
 	append_to_file("$scripts/sno--$version--$next.sql",
 		'CREATE FUNCTION sno_next() RETURNS integer LANGUAGE sql RETURN 1;');
+	my $control = slurp_file("$top/sno_flakes.control");
+	my ($flakes) = $control =~ /default_version = '(\d+\.\d+)'/;
+	unlink "$scripts/sno_flakes.control";
+	append_to_file("$scripts/sno_flakes.control",
+		$control =~ s/(default_version = )'[^']*'/$1'$flakes.1'/r);
+	append_to_file("$scripts/sno_flakes--$flakes--$flakes.1.sql",
+		'CREATE FUNCTION sno_flake_next() RETURNS integer LANGUAGE sql RETURN 1;');
 	return;
 }
 
@@ -179,7 +186,8 @@ my %before = (
 			q{SELECT sno_generate(1, 'orders'), sno_flake_generate('flake'), sno_generate_at('2020-01-01')},
 			q{CREATE EXTENSION sno_seal SCHEMA ids},
 			q{SELECT sno_seal_create_key('url')},
-			q{INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits) VALUES (100, 'ours', '2020-01-01', 1000, 30, 8)});
+			q{SELECT sno_flake_create_layout('ours', '2020-01-01', 1000, 30, sequence_bits => 8)},
+			q{SELECT sno_flake_create_generator('own', 'ours'), sno_flake_generate('own')});
 	},
 	'pg_restore --create' => sub { start_new($_[0]) },
 	'pg_ctl promote' => sub { $promoted = query_on($_[0], 'SELECT now()') },
@@ -211,7 +219,7 @@ my %before = (
 				$database);
 		}
 	},
-	'DROP EXTENSION sno' => sub {
+	'DROP EXTENSION sno;' => sub {
 		query_on('server',
 			'INSERT INTO person (name) SELECT n FROM generate_series(1, 1000) AS n;
 			INSERT INTO message (person_id, body) SELECT id, n FROM person, generate_series(1, 2) AS n');
@@ -238,14 +246,20 @@ my %after = (
 	'INSERT INTO person' => sub { check_ids($_[0]) },
 	'DROP SUBSCRIPTION' => sub {
 		is( query_on($_[0],
-				q{SELECT (SELECT count(*) FROM person WHERE name = 'at the end'), (SELECT string_agg(name, ',' ORDER BY name) FROM sno_catalog.sno_generator), (SELECT count(*) FROM sno_catalog.sno_layout WHERE id >= 100)}
+				q{SELECT (SELECT count(*) FROM person WHERE name = 'at the end'), (SELECT string_agg(name, ',' ORDER BY name) FROM (SELECT name FROM sno_catalog.sno_generator UNION ALL SELECT name FROM sno_catalog.sno_flake_generator) AS g), (SELECT count(*) FROM sno_catalog.sno_flake_layout WHERE NOT built_in)}
 			),
-			'1|flake,orders|1',
+			'1|flake,orders,own|1',
 			'all rows, generators and layouts have moved');
+		check_flakes($_[0]);
 	},
 	'psql -q -f "$BACKUP/keys.sql"' => sub {
 		my $seal = q{SELECT sno_seal(bigint '1', 'url')};
 		is(query_on($_[0], $seal), query_on('server', $seal), 'the key is restored');
+		check_flakes($_[0]);
+	},
+	'createdb chosen' => sub {
+		is(query_on($_[0], 'SELECT name FROM sno_catalog.sno_flake_layout WHERE NOT built_in', 'chosen'),
+			'ours', 'layouts are in a dump of chosen schemas');
 	},
 
 	# Here the old primary lives on.  Other parts of the page are about it alone.
@@ -260,10 +274,11 @@ my %after = (
 	},
 	'pg_upgrade -d' => sub {
 		check_ids($_[0]);
+		check_flakes($_[0]);
 		control($_[0], 'stop');
 		control('server', 'start');
 	},
-	'DROP EXTENSION sno' => sub {
+	'DROP EXTENSION sno;' => sub {
 		is(query_on('server', $rows_in_order), $order, 'uuids have the order of the ids');
 		is(query_on('server', 'SELECT count(*) FROM pg_namespace WHERE nspname = $$sno_catalog$$'),
 			0, 'the extension is gone');
@@ -294,6 +309,18 @@ sub check_ids
 		));
 	is(query_on($name, 'SELECT item, detail FROM sno_check() WHERE NOT ok'),
 		'', "$name: sno_check() finds no fault");
+	return;
+}
+
+# The generators of flakes, and the layout, are there and go on.
+sub check_flakes
+{
+	my ($name) = @_;
+	is( query_on($name,
+			q{SELECT string_agg(name, ',' ORDER BY name) FROM sno_catalog.sno_flake_generator WHERE sno_flake_generate(name) > 0}
+		),
+		'flake,own',
+		"$name: generators of flakes go on");
 	return;
 }
 
