@@ -783,7 +783,7 @@ CREATE FUNCTION sno_borrow_partition(duration interval DEFAULT '1 hour',
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_borrow_partition(interval) IS
-    'lease a partition to an application that makes ids by itself';
+    'lend a partition to an application that makes ids by itself';
 
 CREATE FUNCTION sno_snapshot_generator() RETURNS jsonb
 AS 'MODULE_PATHNAME'

@@ -2,15 +2,15 @@
  * loan.c
  *		sno_borrow_partition(): a partition for an application that makes ids by itself.
  *
- * The partition is leased as a session leases one, but for longer, and nobody here uses
- * it.  The application gets it as a snapshot of a generator that exhausted the floor:
- * the last unit that earlier leases may have used.  So its first id is of a later unit.
- * A snapshot knows no ceiling.  The application must take the next lease before it makes
- * an id after the end of this one.
+ * A loan is a row of sno_lease, as the lease of a session is, but it lasts longer, and no
+ * session uses the partition.  The application gets the partition as a snapshot of a
+ * generator that exhausted the floor: the last unit that was used there, or may have
+ * been.  So the first id is of a later unit.  A snapshot knows no ceiling.  So the
+ * application must take the next loan before it makes an id after the end of this one.
  *
- * The ids of a session follow its lease in the WAL.  Those of an application don't: it
- * may bring them to a successor that never received the lease.  So the commit waits for
- * synchronous standbys.
+ * In the WAL, the lease of a session comes before the rows with its ids.  A loan needn't:
+ * the application may insert its ids on a successor that never received the loan.  So the
+ * commit waits for synchronous standbys.
  */
 #include "postgres.h"
 

@@ -263,7 +263,7 @@ move_on(SnoPurpose purpose, uint64 unit)
 	return obstacle;
 }
 
-/* Lease the session's partition, just reserved, up to `until`, and put it at rest. */
+/* Lend the partition that the session has just reserved, up to `until`, and put it at rest. */
 static SnoObstacle
 lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 {
@@ -290,10 +290,10 @@ lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 }
 
 /*
- * Lease a partition for somebody else, for a number of units from now on.  It rests
- * afterwards, as a partition does whose session has ended: nobody else has it before
- * the end of the lease, in this server or in one that goes on with its rows.  If an error
- * comes before it rests, it is the session's own.  Waits sno.max_wait at most.
+ * Lend a partition to an application, for a number of units from now on.  Afterwards the
+ * partition rests, as after the end of a session.  So nobody else has it before the loan
+ * is over, in this server or in one that goes on with its rows.  If there is an error
+ * before the partition rests, the session still owns it.  Waits sno.max_wait at most.
  */
 SnoLoan
 sno_session_lend(uint64 units)

@@ -1,5 +1,5 @@
-// The Go package under leases: many short ones, beside sessions of the database.
-// SNO_LEASE_IDS is the number of ids.
+// The Go package with loans: many short ones, beside sessions of the database.
+// SNO_LOAN_IDS is the number of ids.
 
 package main
 
@@ -25,11 +25,11 @@ func count(query string, args ...interface{}) (n int) {
 	return n
 }
 
-// A source that notes each lease in the database.
+// A source that notes each loan in the database.
 func noted(source Source) Source {
 	return func() (snapshot []byte, until time.Time, err error) {
 		if snapshot, until, err = source(); err == nil {
-			_, err = db.Exec(`INSERT INTO lease SELECT (s->'partition'->>0)::int << 8 | (s->'partition'->>1)::int,
+			_, err = db.Exec(`INSERT INTO loan SELECT (s->'partition'->>0)::int << 8 | (s->'partition'->>1)::int,
 				(s->'wallHi')::bigint, $2 FROM CAST($1 AS jsonb) AS s`, string(snapshot), until)
 		}
 		return
@@ -40,7 +40,7 @@ func noted(source Source) Source {
 func store(ids []sno.ID) {
 	transaction, err := db.Begin()
 	must(err)
-	rows, err := transaction.Prepare(pq.CopyIn("made", "id", "leased"))
+	rows, err := transaction.Prepare(pq.CopyIn("made", "id", "borrowed"))
 	must(err)
 	for _, id := range ids {
 		_, err = rows.Exec(id.String(), true)
@@ -66,7 +66,7 @@ func makeIds(ids *Generator, goroutines, number int) {
 				}
 				id, err := ids.New(byte(len(made)))
 				if isClockError(id, err) {
-					// The machine is so busy that the new lease is over already.
+					// The machine is so busy that the new loan is over already.
 					time.Sleep(10 * time.Millisecond)
 					continue
 				}
@@ -92,13 +92,13 @@ func generate(stop *int32, group *sync.WaitGroup) {
 }
 
 func meet() {
-	number, err := strconv.Atoi(os.Getenv("SNO_LEASE_IDS"))
+	number, err := strconv.Atoi(os.Getenv("SNO_LOAN_IDS"))
 	if err != nil {
 		number = 400000
 	}
 	_, err = db.Exec(`
-		CREATE TABLE lease (partition int, floor bigint, until timestamptz);
-		CREATE UNLOGGED TABLE made (id sno, leased boolean);
+		CREATE TABLE loan (partition int, floor bigint, until timestamptz);
+		CREATE UNLOGGED TABLE made (id sno, borrowed boolean);
 		ALTER DATABASE loans_go SET sno.partitions = '0-99'`)
 	must(err)
 
@@ -119,30 +119,30 @@ func meet() {
 	atomic.StoreInt32(&stop, 1)
 	sessions.Wait()
 
-	_, err = db.Exec("CREATE INDEX ON lease (partition, until); ANALYZE lease; ANALYZE made")
+	_, err = db.Exec("CREATE INDEX ON loan (partition, until); ANALYZE loan; ANALYZE made")
 	must(err)
-	leased := count("SELECT count(*) FROM made WHERE leased")
-	leases := count("SELECT count(*) FROM lease")
-	ok(leased == number/8*8 && leases > 4,
-		fmt.Sprintf("%d ids under %d leases in %.0f s", leased, leases, seconds))
-	ok(count("SELECT count(*) FROM made WHERE NOT leased") > 10000, "sessions made ids meanwhile")
+	borrowed := count("SELECT count(*) FROM made WHERE borrowed")
+	loans := count("SELECT count(*) FROM loan")
+	ok(borrowed == number/8*8 && loans > 4,
+		fmt.Sprintf("%d ids in %d loans in %.0f s", borrowed, loans, seconds))
+	ok(count("SELECT count(*) FROM made WHERE NOT borrowed") > 10000, "sessions made ids meanwhile")
 	same(count("SELECT count(*) - count(DISTINCT sno_with_meta(id, 0)) FROM made"), 0, "no id came twice")
 
-	// Leases of one partition don't overlap.
+	// Loans of one partition don't overlap.
 	_, err = db.Exec(`CREATE TABLE checked AS
-		SELECT leased, coalesce(sno_timestamp(id) > timestamptz '2010-01-01Z' + floor * interval '4 ms', false) AS within
+		SELECT borrowed, coalesce(sno_timestamp(id) > timestamptz '2010-01-01Z' + floor * interval '4 ms', false) AS within
 		FROM made LEFT JOIN LATERAL (
-			SELECT floor FROM lease
+			SELECT floor FROM loan
 			WHERE partition = sno_partition(id) AND until >= sno_timestamp(id)
 			ORDER BY until LIMIT 1) AS l ON true`)
 	must(err)
-	same(count("SELECT count(*) FROM checked WHERE leased AND NOT within"), 0,
-		"no id is outside of its lease")
-	same(count("SELECT count(*) FROM checked WHERE NOT leased AND within"), 0,
-		"no session issued within a lease")
+	same(count("SELECT count(*) FROM checked WHERE borrowed AND NOT within"), 0,
+		"no id is outside of its loan")
+	same(count("SELECT count(*) FROM checked WHERE NOT borrowed AND within"), 0,
+		"no session issued within a loan")
 }
 
-// A source that gives leases of the past and of the future, by units from now on.
+// A source that gives loans of the past and of the future, by units from now on.
 func crafted(calls *int, units ...[3]int64) Source {
 	return func() ([]byte, time.Time, error) {
 		u := units[*calls%len(units)]
@@ -154,7 +154,7 @@ func crafted(calls *int, units ...[3]int64) Source {
 }
 
 func isClockError(id sno.ID, err error) bool {
-	return id.IsZero() && err != nil && strings.Contains(err.Error(), "is not within a new lease")
+	return id.IsZero() && err != nil && strings.Contains(err.Error(), "is not within a new loan")
 }
 
 func clocks() {
@@ -162,13 +162,13 @@ func clocks() {
 	var calls int
 
 	ids := NewGenerator(crafted(&calls, [3]int64{-2 * hour, -2 * hour, -hour}))
-	ok(isClockError(ids.New(1)), "an error if the clock is ahead of a new lease")
-	ok(isClockError(ids.New(1)) && calls == 1, "the next call doesn't take a lease at once", calls)
+	ok(isClockError(ids.New(1)), "an error if the clock is ahead of a new loan")
+	ok(isClockError(ids.New(1)) && calls == 1, "the next call doesn't take a loan at once", calls)
 	ids.failedAt = ids.failedAt.Add(-time.Second)
 	ok(isClockError(ids.New(1)) && calls == 2, "a second later it does", calls)
 
 	ids = NewGenerator(crafted(&calls, [3]int64{hour, hour, 2 * hour}))
-	ok(isClockError(ids.New(1)), "an error if the clock is behind a new lease")
+	ok(isClockError(ids.New(1)), "an error if the clock is behind a new loan")
 
 	calls = 0
 	ids = NewGenerator(crafted(&calls, [3]int64{10, 10, hour}))
@@ -180,24 +180,24 @@ func clocks() {
 	// The package begins as if the clock had been set back by an hour.
 	calls = 0
 	ids = NewGenerator(crafted(&calls, [3]int64{hour, -hour, 2 * hour}))
-	ids.lease, err = ids.source.take()
+	ids.loan, err = ids.source.take()
 	must(err)
-	ids.setRenewal(unitOf(time.Now()))
+	ids.setSpareAt(unitOf(time.Now()))
 	id, err = ids.New(1)
 	ok(err == nil && calls == 1 && id[4]&1 == 1, "set back once: the other side", id[:], err)
 	second, err := ids.New(1)
 	ok(err == nil && calls == 1 && second.Compare(id) > 0 && second[4]&1 == 1, "it goes on there", calls, err)
 
 	// As if it had been set back behind what both sides issued.
-	ids.lease.last[1] = (unitOf(time.Now()) + hour/2) << 16
+	ids.loan.last[1] = (unitOf(time.Now()) + hour/2) << 16
 	ids.source = crafted(&calls, [3]int64{-hour, -hour, hour})
 	id, err = ids.New(1)
-	ok(err == nil && calls == 2 && id[4]&1 == 0, "set back twice: the next lease", calls, err)
+	ok(err == nil && calls == 2 && id[4]&1 == 0, "set back twice: the next loan", calls, err)
 
 	// An id that isn't after the one before is thrown away.
-	ids.lease.last[0] = (unitOf(time.Now())+hour/2)<<16 | 1
+	ids.loan.last[0] = (unitOf(time.Now())+hour/2)<<16 | 1
 	second, err = ids.New(1)
-	ok(err == nil && calls == 3 && second.Partition() != id.Partition(), "an id out of order: the next lease", calls, err)
+	ok(err == nil && calls == 3 && second.Partition() != id.Partition(), "an id out of order: the next loan", calls, err)
 }
 
 func absence() {
@@ -214,16 +214,16 @@ func absence() {
 	_, err := ids.New(1)
 	must(err)
 	atomic.StoreInt32(&away, 1)
-	until := timeOf(ids.lease.until)
+	until := timeOf(ids.loan.until)
 	for err == nil && time.Now().Before(until.Add(time.Minute)) {
 		var id sno.ID
 		if id, err = ids.New(1); err == nil && id.Time().After(until) {
 			break
 		}
 	}
-	ok(err == gone && !time.Now().Before(until), "without a database, ids until the end of the lease", err)
+	ok(err == gone && !time.Now().Before(until), "without a database, ids until the end of the loan", err)
 	attempts := atomic.LoadInt32(&away) - 1
-	ok(attempts > 1 && attempts < 15, "the next lease was asked for early, a few times", attempts)
+	ok(attempts > 1 && attempts < 15, "the next loan was asked for early, a few times", attempts)
 	atomic.StoreInt32(&away, 0)
 	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); {
 		_, err = ids.New(1)

@@ -1,5 +1,5 @@
-# A generator made from the reference in doc/loans.md: many short leases, beside
-# sessions of the database.  SNO_LEASE_IDS is the number of ids.
+# A generator made from the reference in doc/loans.md: many short loans, beside
+# sessions of the database.  SNO_LOAN_IDS is the number of ids.
 
 import os
 import threading
@@ -26,7 +26,7 @@ same(
     "example",
 )
 
-# The clock is a variable, and so is the next lease: floor and end.
+# The clock is a variable, and so is the next loan: floor and end.
 now = 1000 * HOUR
 recipe.clock = lambda: now
 following = now - 1, now + HOUR
@@ -62,12 +62,12 @@ now += 1
 same(parts(ids.new()), (now, 1, 0, 257, 0), "in later units, too")
 now -= 1
 following = now - 1, now + HOUR
-same(parts(ids.new()), (now, 0, 0, 258, 0), "set back twice: the next lease")
+same(parts(ids.new()), (now, 0, 0, 258, 0), "set back twice: the next loan")
 following = now - 1, now + 2 * HOUR
 now += HOUR
 same(parts(ids.new()), (now, 0, 0, 258, 0), "an id of the last unit")
 now += 1
-same(parts(ids.new()), (now, 0, 0, 259, 0), "after the end: the lease that was taken early")
+same(parts(ids.new()), (now, 0, 0, 259, 0), "after the end: the loan that was taken early")
 same(taken, 3, "no other one was taken")
 
 
@@ -96,13 +96,13 @@ same(new_meanwhile(), (now, 0, 0, 260, 0), "a clock at the floor, too")
 
 ids = Generator(source)
 following = now - 2 * HOUR, now - HOUR
-raises(RuntimeError, ids.new, "an error if the clock is ahead of a new lease")
+raises(RuntimeError, ids.new, "an error if the clock is ahead of a new loan")
 taken = 0
 raises(RuntimeError, ids.new, "the next call, too")
-same(taken, 0, "without a lease")
+same(taken, 0, "without a loan")
 ids.failed_at -= 1
 following = now + HOUR, now + 2 * HOUR
-raises(RuntimeError, ids.new, "an error if the clock is behind a new lease")
+raises(RuntimeError, ids.new, "an error if the clock is behind a new loan")
 ids.failed_at -= 1
 following = now - 1, now + HOUR
 same(parts(ids.new())[0], now, "it goes on when the clock is right")
@@ -114,29 +114,29 @@ def away():
 
 ids.source = away
 now += HOUR
-same(parts(ids.new())[0], now, "without a database, ids until the end of the lease")
+same(parts(ids.new())[0], now, "without a database, ids until the end of the loan")
 now += 1
 raises(psycopg.OperationalError, ids.new, "and then its error")
 
-# Many short leases.
+# Many short loans.
 recipe.clock = lambda: time.time_ns() // 4_000_000 - EPOCH
-number = int(os.environ.get("SNO_LEASE_IDS", 100_000)) // 4
-connection.execute("CREATE TABLE lease (partition int, floor bigint, until bigint)")
-connection.execute("CREATE UNLOGGED TABLE made (id sno, leased boolean)")
+number = int(os.environ.get("SNO_LOAN_IDS", 100_000)) // 4
+connection.execute("CREATE TABLE loan (partition int, floor bigint, until bigint)")
+connection.execute("CREATE UNLOGGED TABLE made (id sno, borrowed boolean)")
 connection.execute("ALTER DATABASE loans_python SET sno.partitions = '0-99'")
 
 
 def noted():
-    snapshot, until = lease()
+    snapshot, until = borrow()
     high, low = snapshot["partition"]
     with psycopg.connect(autocommit=True) as session:
         session.execute(
-            "INSERT INTO lease VALUES (%s, %s, %s)", [high << 8 | low, snapshot["wallHi"], until]
+            "INSERT INTO loan VALUES (%s, %s, %s)", [high << 8 | low, snapshot["wallHi"], until]
         )
     return snapshot, until
 
 
-lease = from_database("", "100 ms")
+borrow = from_database("", "100 ms")
 ids = Generator(noted)
 
 
@@ -146,7 +146,7 @@ def make():
         try:
             made.append(ids.new(len(made) % 256))
         except RuntimeError:
-            # The machine is so busy that the new lease is over already.
+            # The machine is so busy that the new loan is over already.
             time.sleep(0.01)
         if len(made) % 50 == 0:
             time.sleep(0.002)
@@ -176,26 +176,26 @@ seconds = time.monotonic() - begin
 stop.set()
 session.join()
 
-connection.execute("CREATE INDEX ON lease (partition, until)")
-connection.execute("ANALYZE lease")
-leased = value("SELECT count(*) FROM made WHERE leased")
-count = value("SELECT count(*) FROM lease")
-ok(leased == 4 * number and count > 4, f"{leased} ids under {count} leases in {seconds:.0f} s")
-ok(value("SELECT count(*) FROM made WHERE NOT leased") > 2000, "a session made ids meanwhile")
+connection.execute("CREATE INDEX ON loan (partition, until)")
+connection.execute("ANALYZE loan")
+borrowed = value("SELECT count(*) FROM made WHERE borrowed")
+count = value("SELECT count(*) FROM loan")
+ok(borrowed == 4 * number and count > 4, f"{borrowed} ids in {count} loans in {seconds:.0f} s")
+ok(value("SELECT count(*) FROM made WHERE NOT borrowed") > 2000, "a session made ids meanwhile")
 same(value("SELECT count(*) - count(DISTINCT sno_with_meta(id, 0)) FROM made"), 0, "no id came twice")
 
-# Leases of one partition don't overlap.
+# Loans of one partition don't overlap.
 connection.execute(
     f"""CREATE TABLE checked AS
-        SELECT leased, coalesce(unit > floor, false) AS within
+        SELECT borrowed, coalesce(unit > floor, false) AS within
         FROM made, LATERAL (SELECT (extract(epoch FROM sno_timestamp(id)) * 250)::bigint - {EPOCH}) AS u (unit)
         LEFT JOIN LATERAL (
-            SELECT floor FROM lease
+            SELECT floor FROM loan
             WHERE partition = sno_partition(id) AND until >= unit
             ORDER BY until LIMIT 1) AS l ON true"""
 )
-same(value("SELECT count(*) FROM checked WHERE leased AND NOT within"), 0, "no id is outside of its lease")
-same(value("SELECT count(*) FROM checked WHERE NOT leased AND within"), 0, "no session issued within a lease")
+same(value("SELECT count(*) FROM checked WHERE borrowed AND NOT within"), 0, "no id is outside of its loan")
+same(value("SELECT count(*) FROM checked WHERE NOT borrowed AND within"), 0, "no session issued within a loan")
 
 connection.close()
 done()

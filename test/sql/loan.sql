@@ -1,13 +1,13 @@
 --
--- Leases for applications: what they say, and that nobody else uses the partition
+-- Loans to applications: what they say, and that nobody else uses the partition
 --
 SET client_min_messages = warning;
-DROP DATABASE IF EXISTS regress_sno_lease;
-DROP ROLE IF EXISTS regress_sno_lessee, regress_sno_service;
+DROP DATABASE IF EXISTS regress_sno_loan;
+DROP ROLE IF EXISTS regress_sno_borrower, regress_sno_service;
 RESET client_min_messages;
 SELECT current_database() AS db \gset
-CREATE DATABASE regress_sno_lease;
-\c regress_sno_lease
+CREATE DATABASE regress_sno_loan;
+\c regress_sno_loan
 SET TimeZone = 'UTC';
 CREATE EXTENSION sno;
 
@@ -23,7 +23,7 @@ CREATE FUNCTION state_of(duration interval) RETURNS text LANGUAGE plpgsql AS
 CREATE TABLE lent (n serial, snapshot jsonb, until timestamptz);
 
 -- A snapshot of a generator that used up the floor, on both sides.  A partition that
--- nobody ever leased has the floor 0.
+-- nobody ever used has the floor 0.
 SELECT clock_timestamp() AS before \gset
 INSERT INTO lent (snapshot, until) SELECT * FROM sno_borrow_partition();
 SELECT snapshot - 'now' - 'partition' AS snapshot, jsonb_typeof(snapshot->'partition') AS partition,
@@ -46,8 +46,8 @@ SELECT bool_and(right_state) FROM (
     SELECT CASE WHEN current_setting('server_version_num')::int >= 170000 THEN state_of(duration::interval) = state ELSE true END
     FROM (VALUES ('infinity', '22008'), ('-infinity', '22023')) AS v (duration, state)) AS s (right_state);
 
--- Each call leases another partition.  ROLLBACK gives none back, and read-only
--- transactions may lease.
+-- Each call lends another partition.  ROLLBACK gives none back, and read-only
+-- transactions may borrow.
 BEGIN;
 SELECT partition_of(snapshot) AS rolled_back FROM sno_borrow_partition() \gset
 ROLLBACK;
@@ -87,7 +87,7 @@ SELECT sno_reseed();
 SELECT state_of('1 hour');
 SELECT system_identifier, tick_until = :'until' AND tock_until = :'until' AS kept FROM sno_catalog.sno_lease WHERE partition = :partition;
 
--- A named generator in the partition waits until the lease is over, whatever side the
+-- A named generator in the partition waits until the loan is over, whatever side the
 -- application is on.
 SELECT sno_create_generator('lent', :partition) = :partition AS created;
 SELECT sno_generate(1, 'lent');
@@ -96,12 +96,12 @@ SET sno.partitions = '2000-2000';
 SET sno.max_wait = '1 min';
 SELECT partition_of(snapshot) AS partition, until FROM sno_borrow_partition('100 ms') \gset
 SELECT sno_create_generator('soon', :partition) = :partition AS created;
-SELECT sno_timestamp(sno_generate(1, 'soon')) > :'until' AS after_the_lease;
+SELECT sno_timestamp(sno_generate(1, 'soon')) > :'until' AS after_the_loan;
 -- The partition of a named generator isn't lent.
 SET sno.partitions = '2000-2001';
 SELECT partition_of(snapshot) FROM sno_borrow_partition();
 
--- When a lease is over, the partition is leased again, and the floor is its end.
+-- When a loan is over, the partition is used again, and the floor is the end of the loan.
 SET sno.partitions = '3000-3000';
 SELECT until FROM sno_borrow_partition('4 ms') \gset
 CALL wait_until_after(:'until');
@@ -110,10 +110,10 @@ SELECT (snapshot->'wallHi')::bigint = unit_of(:'until') AS "wallHi", (snapshot->
 FROM sno_borrow_partition('20 ms') \gset floor_
 SELECT :'floor_wallHi' AS "wallHi", :'floor_wallSafe' AS "wallSafe", :floor_sequence AS sequence, :floor_drifts AS drifts;
 CALL wait_until_after(:'floor_until');
-SELECT sno_timestamp(sno_generate()) > :'floor_until' AS after_the_lease;
+SELECT sno_timestamp(sno_generate()) > :'floor_until' AS after_the_loan;
 SELECT sno_timestamp(sno_generate()) > :'floor_until' AS and_still;
 
--- While the server runs, memory knows the lease, too.
+-- While the server runs, memory knows the loan, too.
 SET sno.partitions = '5000-5001';
 SET sno.max_wait = 0;
 SELECT partition_of(snapshot) AS partition FROM sno_borrow_partition() \gset
@@ -123,27 +123,27 @@ SELECT sno_partition(sno_generate()) <> :partition AS truncated;
 SELECT state_of('1 hour');
 
 -- Privileges
-CREATE ROLE regress_sno_lessee;
+CREATE ROLE regress_sno_borrower;
 CREATE ROLE regress_sno_service;
-SET ROLE regress_sno_lessee;
+SET ROLE regress_sno_borrower;
 SELECT sno_borrow_partition();
 \echo :LAST_ERROR_SQLSTATE
 RESET ROLE;
-ALTER DATABASE regress_sno_lease OWNER TO regress_sno_lessee;
+ALTER DATABASE regress_sno_loan OWNER TO regress_sno_borrower;
 SET sno.partitions = '4000-4099';
-SET ROLE regress_sno_lessee;
-SELECT until > now() AS leased FROM sno_borrow_partition();
--- The owner lets others lease by a function.
-CREATE FUNCTION service_lease(duration interval, OUT snapshot jsonb, OUT until timestamptz)
+SET ROLE regress_sno_borrower;
+SELECT until > now() AS lent FROM sno_borrow_partition();
+-- The owner lets others borrow by a function.
+CREATE FUNCTION service_loan(duration interval, OUT snapshot jsonb, OUT until timestamptz)
 LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
     SELECT * FROM sno_borrow_partition(least(duration, '1 hour'));
 END;
-REVOKE EXECUTE ON FUNCTION service_lease(interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION service_lease(interval) TO regress_sno_service;
+REVOKE EXECUTE ON FUNCTION service_loan(interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION service_loan(interval) TO regress_sno_service;
 SET SESSION AUTHORIZATION regress_sno_service;
-SELECT until > now() AS leased, until <= now() + interval '1 hour 1 minute' AS bounded FROM service_lease('1 day');
+SELECT until > now() AS lent, until <= now() + interval '1 hour 1 minute' AS bounded FROM service_loan('1 day');
 RESET SESSION AUTHORIZATION;
 
 \c :db
-DROP DATABASE regress_sno_lease;
-DROP ROLE regress_sno_lessee, regress_sno_service;
+DROP DATABASE regress_sno_loan;
+DROP ROLE regress_sno_borrower, regress_sno_service;

@@ -1,7 +1,7 @@
 
-# Leases for applications outlive the server: after crashes and restarts, and on
-# a promoted standby, nobody issues in a partition that was lent before the
-# lease is over.  The commit of sno_borrow_partition() waits for synchronous standbys.
+# Loans to applications outlive the server: after crashes and restarts, and on a
+# promoted standby, nobody issues in a partition that was lent before the loan is
+# over.  The commit of sno_borrow_partition() waits for synchronous standbys.
 
 use strict;
 use warnings;
@@ -34,8 +34,8 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 
-# Lease partitions; returns their numbers.
-sub lease
+# Borrow partitions; returns their numbers.
+sub borrow
 {
 	my ($node, $count) = @_;
 	return split /\n/,
@@ -68,7 +68,7 @@ sub check_ids
 }
 
 # Check that of the partitions that are left, some are lent, and then no more.
-sub check_lease
+sub check_lending
 {
 	my ($node, $what) = @_;
 	my $session = open_session($node, 'postgres', 'sno.max_wait = 60000');
@@ -80,18 +80,18 @@ sub check_lease
 	return;
 }
 
-my ($first) = lease($primary, 1);
+my ($first) = borrow($primary, 1);
 $lent{$first}++;
 kill_postmaster($primary);
 start_again($primary);
 check_ids($primary, 'killed at once');
-check_lease($primary, 'killed at once');
+check_lending($primary, 'killed at once');
 
-$lent{$_}++ foreach lease($primary, 2);
+$lent{$_}++ foreach borrow($primary, 2);
 $primary->stop('immediate');
 $primary->start;
 check_ids($primary, 'stopped immediately');
-check_lease($primary, 'stopped immediately');
+check_lending($primary, 'stopped immediately');
 
 $primary->restart;
 check_ids($primary, 'restarted');
@@ -100,35 +100,35 @@ check_ids($primary, 'restarted');
 my $reader = open_session($standby, 'postgres');
 like(
 	error_of($reader, 'SELECT sno_borrow_partition()'),
-	qr/^ERROR:  25006: cannot execute sno_lease\(\) during recovery$/m,
+	qr/^ERROR:  25006: cannot execute sno_borrow_partition\(\) during recovery$/m,
 	'a standby lends nothing');
 close_session($reader);
 
-# The lease isn't there for the caller before a synchronous standby has it.
+# The loan isn't there for the caller before a synchronous standby has it.
 configure($primary, 'synchronous_standby_names', 'standby');
 my $waiter = open_session($primary, 'postgres');
 $standby->stop;
-send_query($waiter, 'SELECT until > now() AS leased FROM sno_borrow_partition()');
+send_query($waiter, 'SELECT until > now() AS lent FROM sno_borrow_partition()');
 ok( $primary->poll_query_until(
 		'postgres',
 		"SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $waiter->{pid}"
 	),
 	'the commit waits for a synchronous standby');
 $standby->start;
-my ($leased) = receive($waiter);
-like($leased, qr/^t$/m, 'it goes on when the standby has the lease');
+my ($result) = receive($waiter);
+like($result, qr/^t$/m, 'it goes on when the standby has the loan');
 close_session($waiter);
 configure($primary, 'synchronous_standby_names', '');
 $lent{$_}++ foreach split /\n/, $primary->safe_psql('postgres',
 	"SELECT partition FROM sno_catalog.sno_lease WHERE tick_until > now() + interval '10 min'");
 is(scalar keys %lent, 6, 'the partitions that are lent');
 
-# A successor takes the leases over.
+# A successor takes the loans over.
 $primary->wait_for_catchup($standby);
 $primary->stop;
 $standby->promote;
 check_ids($standby, 'promoted');
-check_lease($standby, 'promoted');
+check_lending($standby, 'promoted');
 $standby->restart;
 check_ids($standby, 'promoted and restarted');
 
