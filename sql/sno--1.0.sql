@@ -875,7 +875,7 @@ COMMENT ON FUNCTION sno_reset_watermark() IS
     'behind a watermark';
 
 --
--- partitions by time
+-- time partitions of tables
 --
 
 -- It looks up the schema of the extension, because ALTER SCHEMA can rename it.
@@ -1055,8 +1055,7 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz) IS
-    'create the partitions of a table by the time of its ids, and detach old '
-    'ones';
+    'create the time partitions of a table, and detach old ones';
 
 --
 -- prefixes of metabytes
