@@ -2,33 +2,33 @@
  * at.c
  *		sno_generate_at(): ids of given times, in any order.
  *
- * They come from partitions that are leased for this purpose, and never again for
- * anything else.  So neither live ids nor ids of given times of another lease are in
- * such a partition, whatever their times.  Within it core/backfill.c issues no id
- * twice.  While times ascend, one partition is enough.  When they don't, each
- * partition has 65,536 ids for those that come too late.
+ * These ids come from partitions that are leased for this purpose, and never again for
+ * anything else.  So such a partition has no live ids, and no ids of given times of
+ * another lease.  Within the partition core/backfill.c issues no id twice.  While times
+ * ascend, one partition is enough.  When they don't, each partition has 65,536 ids for
+ * times that come too late.
  *
- * That a partition is used for this purpose once rests on what its row says: both
- * bounds are the last unit of the epoch, which no clock passes.
+ * A partition is used for this purpose only once, because of its row: both bounds are
+ * the last unit of the epoch, which no clock passes.
  *
- *	- It was never leased before: no row names it, of whatever holder, and no
+ *	- The partition was never leased before: no row of any holder names it, and no
  *	  session of this database had it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
- *	- From then on each way to a new lease finds the row or its trace in memory, and
- *	  a floor that the clock is never past: in this server while it runs, after a
- *	  crash or a restart, on a promoted standby, and in a copy or a dump of the
- *	  database, where it is another holder's row.
- *	- The generator's state is in memory only.  Sessions hand it on.  What a restart
- *	  loses of it isn't needed, because nobody goes on there.
+ *	- From then on, whoever wants to lease the partition finds the row or its trace in
+ *	  memory, and so a floor that the clock never passes.  This is true in this server
+ *	  while it runs, after a crash or a restart, on a promoted standby, and in a copy or
+ *	  a dump of the database, where the row belongs to another holder.
+ *	- The generator's state is in memory only.  Sessions hand it on.  A restart loses it,
+ *	  but nobody needs it then, because nobody goes on in the partition.
  *
- * A successor that never received the row can't know, and may use the partition
- * again for the same times.  It is then unlikely to issue the same ids, because it
+ * A successor that never received the row can't know of it, and may use the partition
+ * again for the same times.  Then it is unlikely to issue the same ids, because it
  * draws side and first sequence at random.
  *
- * DROP EXTENSION drops the rows, and memory remembers until the server ends.  The
- * rows of other databases aren't looked at.  Databases are kept apart while
- * partitions are left that none of them uses, and after a restart as far as their
- * holders start in different places.
+ * DROP EXTENSION drops the rows, and memory remembers until the server ends.  Nobody
+ * looks at the rows of other databases.  Databases use different partitions while there
+ * are some that none of them uses.  After a restart, they do so as far as their holders
+ * start in different places.
  */
 #include "postgres.h"
 

@@ -3,9 +3,9 @@
  *		sno_generate_many(): any number of new ids from one call.
  *
  * The ids are those that `count` calls of sno_generate() would make, in the same order.
- * Other generators may be called between them.  It is faster because it reads the
- * clock less often, and makes each id in the memory of the one before.  A caller
- * copies what it wants to keep of a row before it asks for the next one.
+ * Other generators may be called between them.  The function is faster than these calls
+ * because it reads the clock less often, and makes each id in the memory of the one
+ * before.  A caller that wants to keep an id must copy it before it asks for the next one.
  */
 #include "postgres.h"
 

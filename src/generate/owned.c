@@ -2,8 +2,9 @@
  * owned.c
  *		The partitions that a session owns: at most one for each purpose.
  *
- * What the session can't use any more it leaves before it waits, because others may be
- * waiting for it: those that use a named generator, say.  At its end it parks the rest.
+ * Before a session waits, it leaves a partition that it can't use any more, because others
+ * may be waiting for it: those that use a named generator, say.  When the session ends, it
+ * parks the partitions that are left.
  */
 #include "postgres.h"
 

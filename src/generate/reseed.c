@@ -3,16 +3,14 @@
  *		sno_reseed(): makes this database another holder of leases.
  *
  * It is for a server that began as a copy of another one's files, and has all that
- * identifies that one.  After it has returned, no call that begins in this database
- * issues an id in a partition that any row of sno_lease named until then.  These are
- * partitions that the original leased before it was copied, and may go on in, and
- * those that the copy leased since, because the original would choose the same.
- * What the original leases from now on is its own choice, from another start than
- * ours.  That makes a meeting unlikely, no more.  Named generators stay where they
- * are defined.
+ * identifies the original.  After the function has returned, no call that begins in this
+ * database issues an id in a partition that any row of sno_lease named until then.  Some of
+ * these the original leased before it was copied, and may still use.  The others the copy
+ * leased since, and the original would choose the same.  From now on the original chooses
+ * partitions from another start than ours.  So the two are unlikely to meet, but they may.
+ * Named generators stay where they are defined.
  *
- * Like all that is done to the table, it takes effect at once, and ROLLBACK doesn't
- * undo it.
+ * As with all changes of the table, the effect comes at once, and ROLLBACK doesn't undo it.
  */
 #include "postgres.h"
 

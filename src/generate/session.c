@@ -2,13 +2,14 @@
  * session.c
  *		How a session leases partitions, and issues from them.
  *
- * A session owns at most one partition for each purpose (owned.c).  Each has a lease.  What sno_session_next() does next depends on the
- * lease, the clock and the table's file alone, see sno_lease_task(): write a row,
- * publish its ceiling, or issue an id.  If the partition can't issue one, the
- * session moves on to another: one that is parked, or one that it leases anew.
+ * A session owns at most one partition for each purpose (owned.c).  Each has a lease.  What
+ * sno_session_next() does next depends only on the lease, the clock and the table's file,
+ * see sno_lease_task().  It writes a row, publishes the row's ceiling, or issues an id.  If
+ * the partition can't issue an id, the session moves on to another: one that is parked, or
+ * one that it leases anew.
  *
- * A partition that the session reserved and then failed to lease remains its own,
- * with a ceiling that lets it issue nothing.  The next call goes on there.
+ * If a session reserved a partition and then failed to lease it, the session still owns
+ * it.  Its ceiling lets it issue nothing.  The next call goes on there.
  */
 #include "postgres.h"
 

@@ -1,12 +1,12 @@
 /*
  * watermark.c
- *		sno_watermark(): the id below which a feed is complete, and what belongs to it.
+ *		sno_watermark(): the id below which a feed is complete, and its other functions.
  *
- * shared/feed.c knows the unit.  Here it becomes the answer for a statement.  Each
- * statement gets one answer: if W rose while it reads rows, it could leave out a row and
- * return a later one.  Two statements may have equal snapshots and need different
- * answers, because time goes on.  So the answer is kept in the statement's own copy of
- * the snapshot.
+ * shared/feed.c knows the unit.  This file makes the answer for a statement from it.  Each
+ * statement gets one answer.  If W rose while the statement reads rows, it could leave out
+ * a row and return a later one.  Two statements may have equal snapshots and need different
+ * answers, because time goes on.  So the statement's own copy of the snapshot keeps the
+ * answer.
  */
 #include "postgres.h"
 

@@ -2,8 +2,8 @@
  * check.c
  *		sno_check(): what endangers generators, and what to do.
  *
- * It returns one row for each item.  What is wrong never makes it fail: it reads the
- * table of leases in a subtransaction.
+ * It returns one row for each item.  A fault that it reports never makes it fail: for
+ * example, it reads the table of leases in a subtransaction.
  */
 #include "postgres.h"
 

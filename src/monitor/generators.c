@@ -3,12 +3,13 @@
  *		sno_generators(): what each generator is doing.
  *
  * Slots and generators are copied while their owners change them (shared/activity.c).  So
- * the columns of a row may be of different moments, a unit apart.  A session whose
- * partition changed hands meanwhile shows none.  Spaces are held while something of theirs
- * is copied, and at no other time: catalogs are read for what is shown.
+ * the columns of a row may be of different moments, a unit apart.  If the partition of a
+ * session changes hands meanwhile, the session's row shows none.  Spaces are held only
+ * while something is copied from them.  They aren't held while catalogs are read for what
+ * is shown.
  *
- * Only members of pg_monitor see generators of other databases.  Definitions of this
- * database whose generators are not in use are listed, too.
+ * Only members of pg_monitor see generators of other databases.  Named generators of this
+ * database are listed even if nobody uses them.
  */
 #include "postgres.h"
 

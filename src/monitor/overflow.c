@@ -4,21 +4,21 @@
  *
  * A session that waits can't notify anybody before its transaction commits.  So it
  * marks its slot (shared/activity.c) and asks for a background worker, the notifier
- * (shared/worker.c).  That notifies when it starts, then once a second as long as
- * sessions had to wait in the second before, and a last time, with a count of zero,
- * after the first second in which none had to.  When that holds for all generators of
- * all databases, it ends.  If it finds itself switched off, it leaves a time behind
- * until which it is expected: a session that learns of the setting later would ask
- * at once.
+ * (shared/worker.c).  The notifier notifies when it starts, then once a second while
+ * sessions had to wait in the second before.  After the first second in which none had
+ * to, it notifies a last time, with a count of zero.  When it has done so for all
+ * generators of all databases, it ends.  If the notifier is switched off, it sets the time
+ * until which it is expected, and ends.  Else a session that doesn't know the new setting
+ * yet would ask for it again at once.
  *
  * There is one notifier for the server.  It is connected to no database, so it is
  * never in the way of DROP DATABASE, nor of CREATE DATABASE with a template.  A
- * notification belongs to the database that MyDatabaseId names when its transaction
+ * notification belongs to the database that MyDatabaseId names when the transaction
  * commits.  So the notifier makes one transaction for each database, and sets
- * MyDatabaseId for its commit alone.  In async.c of PostgreSQL 15 to 19, only
- * PreCommit_Notify() uses it, for the entries of the queue, and AtCommit_Notify(), to
- * find those who listen.  Nothing else in that commit needs the database or a
- * connection to it:
+ * MyDatabaseId for the commit alone.  In async.c of PostgreSQL 15 to 19, two functions
+ * use MyDatabaseId: PreCommit_Notify(), for the entries of the queue, and
+ * AtCommit_Notify(), to find those who listen.  Nothing else in that commit needs the
+ * database or a connection to it:
  *
  *	- The lock on the queue is on "database 0", the transaction's id has none.
  *	- The commit record names the database to logical decoding, which finds no change
@@ -45,9 +45,9 @@
  * The last two are named as in the Go package, which notifies in each unit and counts
  * ticks of a timer of about a millisecond.
  *
- * The notifier runs no SQL and opens no table, so nobody waits for one of its locks, and
- * nothing in a database can make it run anything.  Its commits aren't waited for, on
- * disk or on standbys: if a crash loses a notification, its listener is gone, too.
+ * The notifier runs no SQL and opens no table.  So nobody waits for one of its locks, and
+ * nothing in a database can make it run anything.  It doesn't wait until its commits are
+ * on disk or on standbys: if a crash loses a notification, its listener is gone, too.
  */
 #include "postgres.h"
 

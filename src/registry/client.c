@@ -2,28 +2,28 @@
  * client.c
  *		The registry client: the background worker that asks the registry.
  *
- * Sessions ask for it (shared/grant.c), and mark the space of their database.  It asks
- * the registry for all databases that are marked, and ends.  core/asker.h tells what a
- * request says, and why.  Here is the order in which things are done:
+ * Sessions start the worker (shared/grant.c), and mark the space of their database.  The
+ * worker asks the registry for all databases that are marked, and ends.  core/asker.h
+ * tells what a request says, and why.  This file does things in this order:
  *
  *		the next token is on disk < the request is sent
  *		the registry has committed < its answer is taken
  *		what is granted, or revoked, is on disk < it is in force in memory
  *
- * So after a crash at any point the file has what was in force, or more, if it was
- * granted, or less, if it was revoked.  A server that starts again in its place goes on
- * from the file at once, before it asks.
+ * So after a crash at any point, the file has what was in force.  If something was just
+ * granted, the file may have more.  If something was just revoked, it may have less.  A
+ * server that starts again in its place goes on from the file at once, before it asks.
  *
- * A server that can't write the file can't ask, so it isn't told if a copy of it goes on
- * as the holder.  So nothing is in force that the last attempt to write didn't put on
- * disk.  The first attempt is made before anything comes into force, and one that fails
- * revokes all.  If the file has what was given up, it is removed.
+ * A server that can't write the file can't ask.  So it doesn't learn if a copy of it has
+ * become the holder.  So nothing is in force unless the last attempt to write put it on
+ * disk.  The first attempt is made before anything comes into force, and an attempt that
+ * fails revokes all.  A file that has what was given up is removed.
  *
- * What fails for one database keeps no answer from another one: each answer is written
- * and published before the next request is sent.
+ * If something fails for one database, others still get their answers: each answer is
+ * written and published before the next request is sent.
  *
- * The worker is connected to no database, as the notifier (monitor/overflow.c), so it
- * is never in the way of DROP DATABASE.
+ * Like the notifier (monitor/overflow.c), the worker is connected to no database, so it is
+ * never in the way of DROP DATABASE.
  */
 #include "postgres.h"
 

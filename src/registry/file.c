@@ -4,10 +4,11 @@
  *
  * The file lies in the data folder, and not where CREATE DATABASE copies it.  It is
  * never in WAL.  It is replaced as a whole, by a durable rename.  It names the place and
- * the WAL timeline that it was written in.  In another one, in a copy or after a
- * promotion, all it says is the range of partitions that the registry grants.
+ * the WAL timeline that it was written in.  A copy is in another place, and a promoted
+ * server on another timeline.  There only the range of the registry's partitions is read
+ * from the file.
  *
- * The registry client alone reads and writes it.
+ * Only the registry client reads and writes the file.
  */
 #include "postgres.h"
 

@@ -2,23 +2,23 @@
  * libpq.c
  *		The connection to the registry.
  *
- * A child process has the connection.  It alone runs libpq, and the resolver of host
- * names.  These may block, without heed of signals, and what a registry sends decides
- * how long they compute and how much memory they take.  So:
+ * A child process has the connection.  Only the child runs libpq, and the resolver of host
+ * names.  These may block, and then ignore signals.  And what a registry sends decides how
+ * long they compute and how much memory they take.  So:
  *
  *	- The child is our fork.  It never uses shared memory, nor what PostgreSQL has for
  *	  errors, memory and exit.  It unmaps the main segment, calls libpq and the kernel,
  *	  and ends by _exit().  It has no handler of ours, but one that ends it.
  *	- It gives itself limits of memory and of processor time before it connects, and
  *	  ends if it is sent more than any answer has.
- *	- Nothing but packets of PACKET bytes passes from it to us.  What the registry sent
- *	  is in these as short, printable ASCII.  So no line of the log can be forged.  What
+ *	- The child sends us packets of PACKET bytes, and nothing else.  They hold what the
+ *	  registry sent as short, printable ASCII.  So no line of the log can be forged.  What
  *	  the registry sends beside the answer is dropped.
- *	- We never wait for it without heed of interrupts, and not beyond our patience.
- *	- We kill it and wait for it when the connection ends, at any exit of this process
- *	  too.  The postmaster must not inherit it: one that is process 1, in a container,
- *	  would take its end for the crash of a backend.  If we are killed, the kernel tells
- *	  it, and it ends with status 0.
+ *	- While we wait for the child, we handle interrupts, and we don't wait for ever.
+ *	- When the connection ends, and whenever this process exits, we kill the child and
+ *	  wait for its end.  The postmaster must not inherit the child: if the postmaster is
+ *	  process 1, in a container, it would take the end of the child for the crash of a
+ *	  backend.  If we are killed, the kernel tells the child, and it ends with status 0.
  *
  * This is a library of its own, so that no session loads libpq.
  */

@@ -10,8 +10,8 @@
  *
  * A server that crashes and starts again is in the same place.  A copied folder, a base
  * backup, a restored volume and a machine that booted again are other places.  Only one
- * server at a time runs in a place, because of its lock file.  A virtual machine that
- * is copied while it runs, with its memory, is in the same place as the copy.
+ * server at a time runs in a place, because of its lock file.  If a virtual machine is
+ * copied while it runs, with its memory, it and the copy are in the same place.
  */
 #include "postgres.h"
 

@@ -3,20 +3,21 @@
  *		What the server's generators are doing, for those who look.
  *
  * The journal, and a slot for each process that the server can have, are in shared
- * memory beside the spaces.  Only the session writes its slot, and what it waits for
- * under the journal's lock.  Those who look read slots without any lock, or hold the
- * journal's, which a session takes only when something rare happens: when it begins, when
- * it begins to wait for another generator, or when there is something to note in it.
+ * memory beside the spaces.  Only the session writes its slot.  When it writes what it
+ * waits for, it holds the journal's lock.  Others read slots without any lock, or hold the
+ * journal's lock.  A session takes that lock only when something rare happens: when it
+ * begins, when it begins to wait for another generator, or when it notes something in the
+ * journal.
  *
  * Ids aren't counted one by one.  The state word of a generator counts them within a
  * unit.  `base` is changed at the first id of the next unit, so that the ids issued so
- * far are always base + the word's next sequence.  Whoever reads one of the two before
- * that change, and the other one after it, is wrong by the ids of a unit, and right
- * again at the next look.
+ * far are always base + the word's next sequence.  If somebody reads one of the two before
+ * that change, and the other one after it, the sum is wrong by the ids of a unit.  It is
+ * right again at the next look.
  *
  * Sessions share the counters of a named generator, so they change them by atomic
- * additions.  A reset writes beside them what they are, under the journal's lock.  Readers
- * subtract it.
+ * additions.  A reset writes the present values beside the counters, under the journal's
+ * lock.  Readers subtract these values.
  */
 #include "postgres.h"
 

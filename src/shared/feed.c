@@ -8,22 +8,25 @@
  * session ends, because a reader may have an older snapshot.
  *
  * A parallel worker issues for its leader's transaction, so it uses the leader's issuer.
- * The leader ends that with the transaction, even if it issued nothing itself.  At the
- * end of a transaction that failed, it can't attach any more, because that may raise an
- * error.  So a worker issues nothing unless its leader has attached before.  The leader
- * does so when it plans a query that calls a function that issues (sno_feed_attach()).
+ * The leader ends the issuer with the transaction, even if the leader issued nothing
+ * itself.  At the end of a failed transaction the leader can't attach any more, because
+ * that may raise an error.  So a worker issues nothing unless its leader has attached
+ * before.  The leader attaches when it plans a query that calls a function that issues
+ * (sno_feed_attach()).
  *
- * A prepared transaction issues no more, but what it inserted isn't shown yet.  It is
- * listed from before it leaves its issuer until all snapshots show it (prepared.c).
+ * A prepared transaction issues no more, but snapshots don't show its rows yet.  It enters
+ * the list before it leaves its issuer, and stays there until all snapshots show it
+ * (prepared.c).
  *
- * No watermark is above a unit that a row of the table of leases says.  The first id or
- * watermark since the server started reads it, and promises that unit again.  So a
- * promise outlives the server.  The row is written a second ahead of the clock.
+ * A row of the table of leases names a unit, and no watermark is above that unit.  The
+ * first id or watermark since the server started reads the row, and promises its unit
+ * again.  So a promise outlives the server.  The row is written a second ahead of the
+ * clock.
  *
  * Locking: issuers and promise are atomic.  The feed's lock protects the list.  Readers
- * hold it, shared, while they look at issuers and list, so that a transaction that goes
- * over from one to the other is seen, and that no promise is forgotten meanwhile.
- * Whoever writes the row holds another lock, because that takes some time.
+ * hold the lock, shared, while they look at issuers and list.  So they see a transaction
+ * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Whoever
+ * writes the row holds another lock, because the writing takes some time.
  */
 #include "postgres.h"
 

@@ -2,15 +2,15 @@
  * grant.c
  *		What the registry granted to a database, as its sessions see it.
  *
- * No session talks to the registry.  The registry client does, a background worker
- * (registry/client.c), and publishes in the space of each database what is granted to it.
- * Sessions ask for the worker when they have no grant that serves, and, while ids are
- * made, when it is time to renew.
+ * No session talks to the registry.  A background worker, the registry client
+ * (registry/client.c), does.  It publishes the grants of each database in the space of the
+ * database.  Sessions start the worker when they have no grant that serves.  While ids are
+ * made, they also start it when it is time to renew.
  *
- * A grant ends in two ways.  When the clock passes its ceiling, no more ids are
- * issued, because no lease goes beyond that.  And all grants of a database are revoked
- * when another holder comes into force, or none: a partition remembers the holder that it
- * was reserved under, and is used no more.
+ * A grant ends in two ways.  When the clock passes the grant's ceiling, no more ids are
+ * issued, because no lease goes beyond that.  And when another holder comes into force, or
+ * none, all grants of the database are revoked.  A partition remembers the holder that it
+ * was reserved under.  If that isn't the present one, the partition isn't used any more.
  *
  * Locking: the space's lock protects grants, blocks_wanted and renew_at.  The holder
  * may be read without it.

@@ -2,29 +2,28 @@
  * partition.c
  *		The partitions of a database, in shared memory, and who owns which.
  *
- * Each database has a space (shmem.c).  It has the partitions, in blocks that are
- * made when a session first uses one of theirs.  Which ones are those of named
- * generators is known without a block, too.  src/README.md draws the states of a
- * partition, and what leads from one to another.
+ * Each database has a space (shmem.c), which has the partitions.  They are in blocks.  A
+ * block is made when a session first uses one of its partitions.  Even without the block,
+ * it is known which partitions belong to named generators.  src/README.md draws the states
+ * of a partition, and what leads from one to another.
  *
  * Parked partitions are in two lists, for the clock and for backfill.  The
  * partition that was parked last comes first, so that few partitions serve many
  * short sessions.  A partition for backfill has the end of the epoch as its
  * ceiling, so the clock is never past it.
  *
- * What was parked in a former life of the space is taken with its state.  But its
- * lease may not be on disk any more: it is cleared.
+ * If a partition was parked in a former life of the space, it is taken with its state.
+ * But its lease may not be on disk any more, so the lease is cleared.
  *
  * Locking: the space's lock protects the lists, and the owner, next, life and named
  * of each partition.  Without the lock, a session may look whether a partition that
- * it owns was revoked or became one of named generators.  Generator, backfill and
+ * it owns was revoked, or now belongs to named generators.  Generator, backfill and
  * lease belong to the owner, who changes them without any lock.  Meanwhile nobody else
  * relies on them: others load the state word atomically, and sno_generators() shows
- * the rest as it finds it.  A partition changes hands only under the
- * lock, in exclusive mode, whose release and acquisition order the stores of one
- * owner before the loads of the next.  While the lock is held, only a lack of
- * memory raises an error, for a block or for this process's view of it.  That is
- * found out before the change that needs it is begun.
+ * the rest as it finds it.  A partition changes hands only under the lock, in exclusive
+ * mode.  So the stores of one owner come before the loads of the next.  While the lock
+ * is held, only a lack of memory raises an error: for a block, or for this process's
+ * view of it.  If a change needs memory, it gets the memory before it begins.
  */
 #include "postgres.h"
 

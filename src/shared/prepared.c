@@ -2,11 +2,11 @@
  * prepared.c
  *		Prepared transactions that issued ids, for readers of feeds.
  *
- * A list tells of them, from before they are prepared until all snapshots show them.
- * A lock tells of them after a crash or a promotion.  No one waits for that lock:
- * PREPARE writes it to disk with the transaction, and COMMIT PREPARED releases it.  The
- * lock's tag is an advisory one of the database, with the xid and the unit.  Its last
- * field marks it; the functions for advisory locks set that to 1 or 2.
+ * A transaction enters a list before it is prepared, and stays there until all snapshots
+ * show it.  After a crash or a promotion, a lock tells of it.  PREPARE writes that lock to
+ * disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for it.  It is
+ * an advisory lock of the database, whose tag has the xid and the unit.  The last field of
+ * the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.
  *
  * Locking: the caller holds the feed's lock, in exclusive mode to change the list.
  */

@@ -2,10 +2,11 @@
  * reserve.c
  *		Which partition a session leases anew, and its reservation.
  *
- * A session may use what of sno.partitions was granted, or all of it.  Memory, the rows of
- * all leases and the definitions of named generators tell which of these partitions are
- * free, and which one is the best choice.  Whoever reserves one holds the space's lock from
- * the look at memory until it owns the partition.
+ * A session may use the partitions of sno.partitions, with a registry only those that were
+ * granted.  Memory, the rows of all leases and the definitions of named generators tell
+ * which of these are free, and which one is the best choice.  A session that reserves one
+ * takes the space's lock before it looks at memory, and holds it until it owns the
+ * partition.
  */
 #include "postgres.h"
 

@@ -9,42 +9,42 @@
  * reaches all of it the same way, parallel workers included.  A restart of the
  * server makes it anew.
  *
- * Nothing that is done in one space is seen in another one, so no owner of a database
- * can stop or slow others.  One thing only looks across: a map of the partitions that
- * some database used since the server started.  Others avoid them while they can.
+ * No space sees what is done in another one, so no owner of a database can stop or slow
+ * others.  There is one exception: a map of the partitions that any database used since
+ * the server started.  Other databases avoid these partitions while they can.
  *
- * Spaces are found by the OID of the database.  But a database that is dropped and
- * made again with that OID is another one.  So a space also remembers the incarnation
- * of its database: the transaction that wrote the database's row of pg_database.
- * ALTER DATABASE changes that, too.  But a database that has a session can't be
- * dropped.  So:
+ * Spaces are found by the OID of the database.  But if a database is dropped and made
+ * again with the same OID, it is another database.  So a space also remembers the
+ * incarnation of its database: the transaction that wrote the database's row of
+ * pg_database.  ALTER DATABASE changes that, too.  But a database that has a session
+ * can't be dropped.  So:
  *
- *	- While a space has users, it is that of their database, whatever the incarnation
+ *	- While a space has users, it belongs to their database, whatever the incarnation
  *	  says.
- *	- A session that enters a space without users, and finds another incarnation,
- *	  begins a new life of the space.  No lease that memory knows from a former life
- *	  is relied on: partitions are leased anew before they are used, and named
+ *	- If a session enters a space without users, and finds another incarnation, it
+ *	  begins a new life of the space.  Then nobody relies on leases that memory knows
+ *	  from a former life: partitions are leased anew before they are used, and named
  *	  generators read the rows again.  What was issued stays known.
  *
  * The home of a database (catalog/home.c) is looked up anew when a space without users is
  * entered.
  *
- * A session that finds no space of its database gives back what the spaces of databases
- * that are gone have: blocks of partitions, groups and states of named generators.  Such
- * a space itself stays in the list, with its feed, and is used again for another
+ * A session may find no space of its database.  Then it takes the spaces of databases that
+ * are gone, and frees what they have: blocks of partitions, groups and states of named
+ * generators.  Such a space stays in the list, with its feed.  It is used again for another
  * database, in a new life in which nothing is known.  The feed follows when a session
  * attaches to it (feed.c).
  *
- * Locking: the header's lock protects its own fields, the list of spaces, and each
+ * Locking: the header's lock protects the header's fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
- * users.  The space's lock protects all else of it, but for what is atomic.  Spaces are
- * only ever added to the list, so it can be read without a lock.  So can the map, which
- * is changed atomically.
+ * users.  The space's lock protects all else of the space, except what is atomic.  Spaces
+ * are only ever added to the list, so it can be read without a lock.  The map can, too,
+ * because it is changed atomically.
  *
- * What a space has is given back under the header's lock, in exclusive mode, and only
+ * What a space has is freed only under the header's lock, in exclusive mode, and only
  * while the space has no users.  A session is a user of its own space as long as it
- * uses anything there.  Whoever looks at what other spaces have (monitor/generators.c)
- * holds the header's lock, shared, and copies what it needs (sno_spaces_hold()).
+ * uses anything there.  To look at what other spaces have (monitor/generators.c), a
+ * session holds the header's lock, shared, and copies what it needs (sno_spaces_hold()).
  */
 #include "postgres.h"
 

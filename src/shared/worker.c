@@ -3,10 +3,10 @@
  *		Asking for the extension's background workers.
  *
  * There is at most one of each kind, and only while there is something to do for it.
- * The journal tells whether it runs.  The session that asks for it notes there, under
- * the journal's lock, until when it is expected.  Until then nobody else asks.  If it
- * doesn't come, because it could not be started or died before it was ready, it is
- * asked for again.
+ * The journal tells whether a worker runs.  The session that asks for one notes in the
+ * journal, under its lock, until when the worker is expected.  Until then nobody else
+ * asks.  If the worker doesn't come, because it could not be started or died before it was
+ * ready, the next session asks again.
  */
 #include "postgres.h"
 

@@ -2,9 +2,8 @@
  * avx512vbmi.c
  *		Encode for x86-64 with the byte permutations of AVX-512 (VBMI).
  *
- * What takes other processors several steps is one instruction here: to copy
- * any eight adjacent bits of 64 into each byte of these, and to look bytes up
- * in a table of 32.
+ * One instruction copies any eight adjacent bits of 64 into each byte of these.
+ * One looks bytes up in a table of 32.  Other processors need several steps for each.
  *
  * An id is two halves of five bytes, each of them eight characters, A to H:
  *

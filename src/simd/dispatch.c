@@ -2,18 +2,18 @@
  * dispatch.c
  *		Which codec is in use.
  *
- * Those compiled in are the rows of a table.  What the processor has, and the
- * operating system lets us use of it, is known to the compiler's run-time
- * library; every arm64 has NEON.
+ * The codecs that are compiled in are the rows of a table.  The compiler's run-time
+ * library knows what the processor has, and what of that the operating system lets us
+ * use.  Every arm64 has NEON.
  *
  * bench/copy.sh shows that COPY is faster with each codec of x86-64 than with
  * the one below it in the table.  A single id fits into a register of SSSE3, so
  * AVX2 would gain nothing.  AVX-512 has better instructions to encode an id,
  * but none to decode one.  NEON does what SSSE3 does, for arm64.
  *
- * There is none that takes bits apart with pdep and pext.  Each half of an id
- * has to go through them alone, and is then still to be mapped to characters,
- * so that it comes out slower than shuffles of a whole id.
+ * No codec takes bits apart with pdep and pext.  Each half of an id would have to
+ * go through them alone, and its characters would still have to be looked up.  That
+ * is slower than shuffles of a whole id.
  */
 #include "simd/kernel.h"
 

@@ -3,16 +3,17 @@
  *		How many rows the planner expects of <, <=, > and >=.
  *
  * The server's estimators for these operators place a value within a bucket of the
- * histogram only if they know its type, and they know no sno.  So for the time of an
- * estimate an id gets the label of a macaddr: the server reads six bytes of that as a
- * number, and the first six bytes of an id are its time, tick-tock and metabyte.  All else
- * is done by the server's estimators: common values, nulls, the ends of an index, rights.
+ * histogram only if they know its type, and they don't know sno.  So during an estimate
+ * an id is labelled as a macaddr.  The server reads six bytes of a macaddr as a number, and
+ * the first six bytes of an id are its time, tick-tock and metabyte.  The server's
+ * estimators do all else: common values, nulls, the ends of an index, rights.
  *
  * Two bounds of a range depend on each other, but the planner multiplies their
  * selectivities, except for operators with the server's estimators.  So the lower bound
- * returns its own selectivity, and the upper one the factor that gives the range's.  Of
- * several bounds on one side the tightest one counts, and the others return 1.  The
- * formula is that of the planner's clauselist_selectivity().
+ * returns its own selectivity, and the upper bound returns the factor that makes the
+ * product the selectivity of the range.  If there are several bounds on one side, the
+ * tightest one counts, and the others return 1.  The formula is that of the planner's
+ * clauselist_selectivity().
  */
 #include "postgres.h"
 
