@@ -131,7 +131,7 @@ give_up(const SnoWait *wait)
 		case SNO_DEFINITIONS_LOCKED:
 			refuse_lock(wait, wait->definitions->table.extension, wait->definitions->table.name, "ACCESS SHARE");
 		case SNO_LAYOUTS_LOCKED:
-			refuse_lock(wait, sno_layouts.extension, sno_layouts.name, "ACCESS SHARE");
+			refuse_lock(wait, "sno_flakes", SNO_LAYOUT_TABLE, "ACCESS SHARE");
 		case SNO_NO_GRANT:
 			refuse_grant();
 		case SNO_NO_PARTITION:

@@ -72,9 +72,9 @@ time_of(uint64 unit)
 	return pstrdup(timestamptz_to_str(sno_unit_to_timestamptz(unit)));
 }
 
-/* Version of the extension, as the catalog has it. */
+/* Version of an extension, as the catalog has it; NULL if it isn't there. */
 static char *
-catalog_version(void)
+catalog_version(const char *extension)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	char	   *version = NULL;
@@ -83,7 +83,7 @@ catalog_version(void)
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(get_extension_oid("sno", true)));
+				ObjectIdGetDatum(get_extension_oid(extension, true)));
 	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -96,18 +96,24 @@ catalog_version(void)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return version != NULL ? version : "none";
+	return version;
 }
 
+/* Both extensions of this library must be of its version. */
 static void
 check_version(const Check *c)
 {
-	char	   *version = catalog_version();
+	char	   *sno = catalog_version("sno");
+	char	   *flakes = catalog_version("sno_flakes");
+	bool		older = flakes != NULL && strcmp(flakes, SNO_VERSION) != 0;
+	const char *extension = older ? "sno_flakes" : "sno";
+	const char *version = older ? flakes : sno != NULL ? sno : "none";
 
 	report(c, "version", strcmp(version, SNO_VERSION) == 0,
-		   psprintf("The library is of version %s, the extension in this database of version %s.",
-					SNO_VERSION, version),
-		   "Run ALTER EXTENSION sno UPDATE in this database. If the extension is the newer one, install its library and restart the server.");
+		   psprintf("The library is of version %s, extension \"%s\" in this database of version %s.",
+					SNO_VERSION, extension, version),
+		   psprintf("Run ALTER EXTENSION %s UPDATE in this database. If the extension is the newer one, install its library and restart the server.",
+					extension));
 }
 
 static void

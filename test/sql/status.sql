@@ -159,6 +159,9 @@ BEGIN;
 UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
 FROM sno_check() WHERE item = 'version';
+UPDATE pg_extension SET extversion = CASE extname WHEN 'sno_flakes' THEN '0.8' ELSE '1.0' END WHERE extname LIKE 'sno%';
+SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
+FROM sno_check() WHERE item = 'version';
 ROLLBACK;
 
 -- The table of leases is not as it should be.
