@@ -72,7 +72,6 @@ SnoDefinitions sno_definitions = {
 	.table = {.extension = "sno",.name = "sno_generator",.types = column_types,.columns = lengthof(column_types),.version = 1},
 	.create = "sno_create_generator()",
 	.restrict_to = "sno_restrict_generator()",
-	.drop = "sno_drop_generator()",
 	.read = read_own,
 	.write = write_own,
 	.insert = "INSERT INTO sno_catalog.sno_generator "

@@ -64,8 +64,7 @@ typedef struct SnoDefinitions
 	/* Its version also changes whenever the rights of roles may have: see named/use.c. */
 	SnoTable	table;
 	const char *create;			/* the functions that add a row, */
-	const char *restrict_to;	/* change the role, */
-	const char *drop;			/* and delete it */
+	const char *restrict_to;	/* and change the role */
 
 	/*
 	 * What a row's own columns say, and what they are for a definition.  Both arrays

@@ -107,7 +107,6 @@ SnoDefinitions sno_flake_definitions = {
 	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),.version = 1},
 	.create = "sno_flake_create_generator()",
 	.restrict_to = "sno_flake_restrict_generator()",
-	.drop = "sno_flake_drop_generator()",
 	.read = read_own,
 	.write = write_own,
 	.insert = "INSERT INTO sno_catalog.sno_flake_generator "

@@ -220,10 +220,40 @@ count_is_right(void)
 		!word_of(&nodes, (SnoFlakeParts) {.time = SNO_UNIT_MAX * SNO_COUNTER_BLOCK + 1}, &back);
 }
 
+/* Its bytes are the layout, and one bit of them more or less is another one. */
+static bool
+bytes_are_right(const SnoLayout *layout)
+{
+	uint8_t		bytes[SNO_LAYOUT_SIZE];
+	SnoLayout	back;
+
+	sno_layout_write(layout, bytes);
+	back = sno_layout_read(bytes);
+	if (!sno_layouts_equal(&back, layout))
+		return false;
+	/* The last byte is a bool. */
+	bytes[next_random() % (SNO_LAYOUT_SIZE - 1)] ^= 1 << next_random() % 8;
+	back = sno_layout_read(bytes);
+	return !sno_layouts_equal(&back, layout);
+}
+
+/* The bytes are the same on all machines: those of Sonyflake. */
+static bool
+bytes_are_known(void)
+{
+	static const uint8_t known[SNO_LAYOUT_SIZE] =
+	{0, 0, 0x01, 0x48, 0x2E, 0x82, 0xD8, 0x00, 0, 0, 0, 10, 39, 16, 8, 1};
+	SnoLayout	back = sno_layout_read(known);
+
+	return back.epoch == INT64_C(1409529600000) && back.unit == 10 && back.time_bits == 39 &&
+		back.node_bits == 16 && back.sequence_bits == 8 && back.node_last && bytes_are_right(&back);
+}
+
 int
 main(void)
 {
 	bool		packs = true,
+				bytes = bytes_are_known(),
 				sizes = true,
 				words = true,
 				ids = true,
@@ -236,6 +266,7 @@ main(void)
 		for (int j = 0; j < TRIES; j++)
 		{
 			packs = packs && pack_is_right(&nodes.layout);
+			bytes = bytes && bytes_are_right(&nodes.layout);
 			sizes = sizes && size_is_right(&nodes.layout);
 			words = words && word_is_right(&nodes);
 			ids = ids && id_is_right(&nodes);
@@ -243,6 +274,7 @@ main(void)
 		}
 	}
 	report(packs, "an id has the bits of its parts, and the parts of its bits");
+	report(bytes, "a layout and its bytes determine each other");
 	report(sizes, "a generator uses all sequences of its nodes that the state word can tell apart");
 	report(words, "a state word of any time is one id, of that time, and that id is no other word");
 	report(ids, "an id that has a state word is that of the word");
