@@ -125,13 +125,6 @@ sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definit
 	/* If it isn't locked, but missing or altered, this raises an error. */
 	if (look == SNO_DEFINITION_LAYOUT_LOCKED)
 		(void) sno_table_read(&sno_layouts, false);
-	if (look == SNO_DEFINITION_WITHOUT_LAYOUT)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("generator \"%s\" has no valid layout", name),
-				 errdetail("Layout \"%s\" does not exist, or does not have the nodes of the generator.",
-						   definition->layout),
-				 errhint("Create the layout again, or drop the generator.")));
 	return look;
 }
 
@@ -256,6 +249,17 @@ sno_definition_missing(const SnoDefinitions *in, const char *name)
 }
 
 void
+sno_definition_without_layout(const char *name, const SnoDefinition *d)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("generator \"%s\" has no valid layout", name),
+			 errdetail("Layout \"%s\" does not exist, or does not have the nodes of the generator.",
+					   d->layout),
+			 errhint("Create the layout again, or drop the generator.")));
+}
+
+void
 sno_definition_check_name(const char *name)
 {
 	Size		length = strlen(name);
@@ -273,8 +277,10 @@ refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
 	Overlap		o = {.wanted = &d->subject};
 	SnoDefinition same;
+	SnoDefinitionLook look;
 
-	if (sno_definition_find(in, name, &same) == SNO_DEFINITION_FOUND)
+	look = sno_definition_find(in, name, &same);
+	if (look != SNO_DEFINITION_NONE && look != SNO_DEFINITION_LOCKED)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("generator \"%s\" already exists", name)));

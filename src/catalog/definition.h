@@ -89,6 +89,7 @@ typedef void (*SnoDefinitionVisit) (const char *name, const SnoDefinition *d, vo
 extern SnoDefinitionLook sno_definition_find(SnoDefinitions *in, const char *name,
 											 SnoDefinition *definition);
 pg_noreturn extern void sno_definition_missing(const SnoDefinitions *in, const char *name);
+pg_noreturn extern void sno_definition_without_layout(const char *name, const SnoDefinition *d);
 extern void sno_definition_check_name(const char *name);
 extern void sno_definition_insert(SnoDefinitions *in, const char *name,
 								  const SnoDefinition *definition);

@@ -64,12 +64,16 @@ static void
 relation_changed(Datum arg, Oid relid)
 {
 	for (int i = 0; i < watched_count; i++)
-		if (relid == InvalidOid || relid == watched[i]->oid)
-		{
-			watched[i]->version++;
-			if (watched[i]->changed != NULL)
-				watched[i]->changed();
-		}
+	{
+		SnoTable   *t = watched[i];
+
+		if (relid != InvalidOid && relid != t->oid &&
+			(t->source == NULL || relid != t->source->oid))
+			continue;
+		t->version++;
+		if (t->changed != NULL)
+			t->changed();
+	}
 }
 
 /*

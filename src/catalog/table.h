@@ -27,6 +27,9 @@ typedef struct SnoTable
 	void	   *(*begin) (void);
 	void		(*add) (void *all, Relation rel, HeapTuple tuple);
 
+	/* A change of this other table counts as a change of this one; NULL for none. */
+	const struct SnoTable *source;
+
 	/* What else is to be done when it may have changed; NULL for nothing. */
 	void		(*changed) (void);
 

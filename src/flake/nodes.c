@@ -104,7 +104,8 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 }
 
 SnoDefinitions sno_flake_definitions = {
-	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),.version = 1},
+	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),
+	.source = &sno_layouts,.version = 1},
 	.create = "sno_flake_create_generator()",
 	.restrict_to = "sno_flake_restrict_generator()",
 	.read = read_own,

@@ -154,6 +154,8 @@ sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
 	begin_uses();
 	while ((obstacle = obstacle_to(look = sno_definition_find(in, name, d))) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
+	if (look == SNO_DEFINITION_WITHOUT_LAYOUT)
+		sno_definition_without_layout(name, d);
 	return look == SNO_DEFINITION_FOUND;
 }
 
@@ -263,7 +265,7 @@ leave_stale_states(SnoDefinitions *in)
 		if (use->in != in || use->state == NULL || use->version == seen)
 			continue;
 		look = sno_definition_find(use->in, use->name, &d);
-		if (look == SNO_DEFINITION_NONE ||
+		if (look == SNO_DEFINITION_NONE || look == SNO_DEFINITION_WITHOUT_LAYOUT ||
 			(look == SNO_DEFINITION_FOUND && !sno_subjects_equal(&d.subject, &use->definition.subject)))
 			leave_state(use);
 	}
@@ -302,6 +304,8 @@ refresh_use(SnoUse *use)
 		return obstacle;
 	if (look == SNO_DEFINITION_NONE)
 		sno_definition_missing(use->in, use->name);
+	if (look == SNO_DEFINITION_WITHOUT_LAYOUT)
+		sno_definition_without_layout(use->name, &d);
 	sno_use_check(use->in, use->name, &d);
 	if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
 		leave_state(use);

@@ -896,6 +896,7 @@ void		sno_clock_watch(void) {}
 int64		sno_clock_monotonic(void) { return 0; }
 Bitmapset  *sno_definition_partitions(void) { return NULL; }
 void		sno_definition_missing(const SnoDefinitions *in, const char *name) { abort(); }
+void		sno_definition_without_layout(const char *name, const SnoDefinition *d) { abort(); }
 
 /* Which partitions are used is seen by the partitions themselves. */
 bool
