@@ -22,6 +22,7 @@ set -euo pipefail
 throw_away_server "shared_buffers = 512MB" "max_wal_size = 8GB" "autovacuum = off"
 
 sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${ROUNDS:-9}" -v bursts="${BURSTS:-100}" <<'SQL'
+CREATE EXTENSION sno_flakes;
 CREATE SEQUENCE bench;
 CREATE TABLE measured (n serial, name text, nodes integer, call text);
 INSERT INTO measured (call) VALUES ('g'), ('nextval(''bench'')'), ('sno_generate(0, ''bench'')');
@@ -32,7 +33,7 @@ FROM (SELECT name,
                        WHEN 'json4' THEN 16 WHEN 'json5' THEN 32 WHEN 'json6' THEN 64
                        WHEN 'json7' THEN 32 WHEN 'json8' THEN 64 WHEN 'randflake' THEN 16
                        WHEN 'sonyflake' THEN 64 WHEN 'instagram' THEN 4 ELSE 1 END AS nodes
-      FROM sno_catalog.sno_layout ORDER BY id) AS layout;
+      FROM sno_catalog.sno_flake_layout ORDER BY name) AS layout;
 SELECT sno_create_generator('bench', 65535) \g /dev/null
 SELECT sno_flake_create_generator(name, name, nodes => nodes) FROM measured WHERE nodes > 0 \g /dev/null
 CREATE EXTENSION sno_seal;
@@ -85,7 +86,7 @@ GROUP BY measured.n, call, nodes ORDER BY measured.n;
 SQL
 
 sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${LOADS:-5}" -v rows="${ROWS:-1000000}" <<'SQL'
-SELECT sno_drop_generator(name) FROM sno_generators() WHERE node_first IS NOT NULL \g /dev/null
+SELECT sno_flake_drop_generator(name) FROM sno_generators() WHERE node_first IS NOT NULL \g /dev/null
 CREATE TABLE load (key text, round integer, seconds float8, ids bigint, waits bigint);
 CREATE TABLE load_settings AS SELECT :rounds AS rounds, :rows AS rows;
 SELECT sno_flake_create_generator(name, name) FROM unnest('{counter, snowflake, instagram, json1}'::text[]) AS name \g /dev/null

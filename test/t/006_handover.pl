@@ -69,7 +69,7 @@ for (1 .. 20)
 }
 is( $node->safe_psql(
 		'postgres', q{
-SELECT count(*) FILTER (WHERE sequence <= sequence_max) FROM sno_catalog.sno_lease}
+SELECT count(*) FILTER (WHERE sequence <= shard_max) FROM sno_catalog.sno_lease}
 	),
 	0,
 	'no lease is written again before half of it is over');

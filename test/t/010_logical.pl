@@ -219,7 +219,7 @@ my $session   = open_session($subscriber, 'postgres');
 my $id        = $session->query_safe('SELECT sno_generate()');
 my $partition = decode_id($id)->{partition};
 $publisher->safe_psql('postgres',
-	"INSERT INTO sno_catalog.sno_lease VALUES (1, 1, 1, 1, $partition, 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now())"
+	"INSERT INTO sno_catalog.sno_lease VALUES (1, 1, 1, 1, 's', $partition, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, now(), 0, '2079-01-01', '2079-01-01', now(), 0)"
 );
 $publisher->wait_for_catchup('sub');
 is(leases($subscriber, 'holder = 1', 'partition'),

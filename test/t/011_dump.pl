@@ -110,7 +110,7 @@ my $expected = $source->safe_psql('app',
 	"$content; SELECT * FROM sno_catalog.sno_lease ORDER BY partition");
 my %leased = map { $_ => 1 } split /\n/,
   $source->safe_psql('app',
-	'SELECT partition FROM sno_catalog.sno_lease WHERE NOT named');
+	'SELECT partition FROM sno_catalog.sno_lease WHERE kind = \'s\'');
 is(scalar keys %leased, 8, 'eight partitions are leased');
 
 #

@@ -22,7 +22,9 @@ $node->start;
 my @of_everybody = (
 	'sno_generate()',       q{sno_generate(0, 'shared')},
 	'sno_generate_many(1)', q{sno_generate_many(1, 0, 'shared')},
-	'sno_snapshot_generator()');
+	'sno_snapshot_generator()',
+	q{sno_flake_generate('shared')},
+	q{sno_flake_timestamp(1, 'snowflake')});
 my @of_owner = (
 	'sno_generate_at(now())',
 	'sno_reseed()',
@@ -31,10 +33,16 @@ my @of_owner = (
 	q{sno_restore_generator('more', '{"partition": [0, 1]}')},
 	q{sno_restrict_generator('more')},
 	q{sno_drop_generator('more')},
+	q{sno_flake_create_generator('more', 'snowflake', 1)},
+	q{sno_flake_restrict_generator('more')},
+	q{sno_flake_advance('more', 1)},
+	q{sno_flake_drop_generator('more')},
 	'count(*) FROM sno_generators()',
 	'count(*) FROM sno_check()',
 	'count(*) FROM sno_catalog.sno_lease',
-	'count(*) FROM sno_catalog.sno_generator');
+	'count(*) FROM sno_catalog.sno_generator',
+	'count(*) FROM sno_catalog.sno_flake_layout',
+	'count(*) FROM sno_catalog.sno_flake_generator');
 
 sub connection
 {
@@ -62,24 +70,31 @@ sub errors_of
 	return [ $err =~ /ERROR:  (\w+)/g ];
 }
 
-# Each check has a named generator in another partition.  In the same partition,
-# it would have to wait after sno_reseed() was called twice.
+# Each check has a named generator in another partition, and another layout.  In the
+# same partition, it would have to wait after sno_reseed() was called twice.
 my $partition = 800;
 
 sub check_rights
 {
 	my ($dbname, $owner, $other) = @_;
+	my @calls_of_owner = (@of_owner,
+		"sno_flake_create_layout('more $partition', '2020-01-01Z', $partition, 30, 10, 12)"
+	);
 	sql_as($owner, $dbname,
-		"SELECT sno_create_generator('shared', " . $partition++ . ')');
-	is_deeply(errors_of($owner, $dbname, @of_everybody, @of_owner),
+		"SELECT sno_create_generator('shared', $partition), sno_flake_create_generator('shared', 'snowflake', $partition)"
+	);
+	$partition++;
+	is_deeply(errors_of($owner, $dbname, @of_everybody, @calls_of_owner),
 		[], "$dbname: $owner, the owner, may call everything");
 	is_deeply(errors_of($other, $dbname, @of_everybody),
 		[], "$dbname: $other may generate");
 	is_deeply(
-		errors_of($other, $dbname, @of_owner),
-		[ ('42501') x @of_owner ],
+		errors_of($other, $dbname, @calls_of_owner),
+		[ ('42501') x @calls_of_owner ],
 		"$dbname: $other may call nothing that is for the owner");
-	sql_as($owner, $dbname, q{SELECT sno_drop_generator('shared')});
+	sql_as($owner, $dbname,
+		q{SELECT sno_drop_generator('shared'), sno_flake_drop_generator('shared')}
+	);
 	return;
 }
 
@@ -96,7 +111,9 @@ CREATE DATABASE app OWNER old_owner});
 sql_as(
 	'old_owner', 'app', q{
 CREATE EXTENSION sno;
-SELECT sno_create_generator('orders', 700);
+CREATE EXTENSION sno_flakes;
+SELECT sno_create_generator('orders', 700), sno_flake_create_layout('ours', '2020-01-01Z', 700, 30, 10, 12);
+SELECT sno_flake_create_generator('photos', 'ours', 7), sno_flake_generate('photos');
 CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n;
 CREATE FUNCTION made_at(timestamptz) RETURNS sno LANGUAGE sql SECURITY DEFINER RETURN sno_generate_at($1)}
 );
@@ -117,7 +134,9 @@ is_deeply(errors_of('guest', 'app', 'made_at(now())'),
 # Dumps by the new owner and by a superuser
 #
 my $content = q{SELECT md5(string_agg(id::text, ',' ORDER BY id)) FROM t;
-SELECT * FROM sno_catalog.sno_generator; SELECT count(*) FROM sno_catalog.sno_lease WHERE named};
+SELECT * FROM sno_catalog.sno_generator;
+SELECT * FROM sno_catalog.sno_flake_generator; SELECT * FROM sno_catalog.sno_flake_layout WHERE NOT built_in;
+SELECT count(*) FROM sno_catalog.sno_lease WHERE kind IN ('g', 'n')};
 
 sub check_dump
 {
@@ -154,7 +173,8 @@ $node->safe_psql(
 CREATE ROLE installer LOGIN;
 CREATE DATABASE installed OWNER new_owner;
 GRANT CREATE ON DATABASE installed TO installer});
-sql_as('installer', 'installed', 'CREATE EXTENSION sno');
+sql_as('installer', 'installed',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes');
 check_rights('installed', 'new_owner', 'installer');
 
 # Only a superuser can make a table that would be taken for one of the
@@ -175,13 +195,16 @@ DROP SCHEMA sno_catalog CASCADE},
 		"$user can't change the schema of the tables");
 }
 sql_as('installer', 'installed',
-	'ALTER EXTENSION sno UPDATE; DROP EXTENSION sno');
+	'ALTER EXTENSION sno UPDATE; ALTER EXTENSION sno_flakes UPDATE; DROP EXTENSION sno_flakes; DROP EXTENSION sno'
+);
 
 # All that the role owns is given to another one, and the role is dropped.
-sql_as('installer', 'installed', 'CREATE EXTENSION sno');
+sql_as('installer', 'installed',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes');
 sql_as(
 	'new_owner', 'installed', q{
-SELECT sno_create_generator('orders', 700);
+SELECT sno_create_generator('orders', 700), sno_flake_create_layout('ours', '2020-01-01Z', 700, 30, 10, 12);
+SELECT sno_flake_create_generator('photos', 'ours', 7), sno_flake_generate('photos');
 CREATE TABLE t AS SELECT sno_generate(n, 'orders') AS id FROM generate_series(0, 99) AS n}
 );
 $node->safe_psql(
@@ -199,14 +222,16 @@ $node->safe_psql(
 CREATE ROLE installer LOGIN;
 CREATE DATABASE dropped OWNER new_owner;
 GRANT CREATE ON DATABASE dropped TO installer});
-sql_as('installer', 'dropped', 'CREATE EXTENSION sno; SELECT sno_generate()');
+sql_as('installer', 'dropped',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; SELECT sno_generate()');
 is( $node->safe_psql(
 		'dropped', q{
 DROP OWNED BY installer;
 SELECT count(*) FROM pg_namespace WHERE nspname = 'sno_catalog'}),
 	0,
 	'the schema of the tables is dropped with the extension');
-sql_as('new_owner', 'dropped', 'CREATE EXTENSION sno');
+sql_as('new_owner', 'dropped',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes');
 check_rights('dropped', 'new_owner', 'guest');
 
 $node->stop;

@@ -111,14 +111,14 @@ sub write_lines
 }
 
 my $text = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
-  sort glob("$scripts/sno--*.sql $scripts/sno_seal--*.sql $scripts/sno_registry--*.sql");
+  sort map { glob("$scripts/$_--*.sql") } 'sno', 'sno_flakes', 'sno_seal', 'sno_registry';
 my %words   = map { $_ => 1 } $text =~ /\b([a-z_]\w*)\b/g;
 my %symbols = map { $_ => 1 } $text =~ /([-+*\/<>=~!@#%^&|`?]+)/g, '~~', '/';
 write_lines('words',     sort keys %words);
 write_lines('operators', map { s/\\/\\\\/gr } sort keys %symbols);
 
 $node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry'
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry'
 );
 $node->safe_psql(
 	'postgres', qq{
@@ -144,6 +144,7 @@ cmp_ok($overloads, '>', 10_000, 'and more than 10,000 functions');
 
 plant('installed');
 as_owner('installed', 'CREATE EXTENSION sno SCHEMA planted');
+as_owner('installed', 'CREATE EXTENSION sno_flakes SCHEMA planted');
 as_owner('installed', 'CREATE EXTENSION sno_seal SCHEMA planted');
 in_a_trap('installed',
 	'CREATE EXTENSION sno_registry SCHEMA planted');
@@ -152,10 +153,13 @@ check_clean('installed', 'CREATE EXTENSION');
 my $use_sno = q{
 	SELECT planted.sno_create_generator('shared'::pg_catalog.text, 1), planted.sno_create_generator('other'::pg_catalog.text, 2);
 	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
-	INSERT INTO sno_catalog.sno_layout VALUES (100, 'own', '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789');
+	SELECT planted.sno_flake_create_layout('own'::pg_catalog.text, TIMESTAMP WITH TIME ZONE '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789'::pg_catalog.text);
 	SELECT planted.sno_flake_create_generator('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
 	SELECT planted.sno_restrict_generator('other'::pg_catalog.text, 'mallory'::pg_catalog.name);
 	SELECT planted.sno_drop_generator('other'::pg_catalog.text);
+	SELECT planted.sno_flake_create_generator('others'::pg_catalog.text, 'snowflake'::pg_catalog.text, 5);
+	SELECT planted.sno_flake_restrict_generator('others'::pg_catalog.text, 'mallory'::pg_catalog.name);
+	SELECT planted.sno_flake_drop_generator('others'::pg_catalog.text);
 	SELECT planted.sno_flake_generate('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
 	INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user');
 	CREATE TABLE public.item (id planted.sno DEFAULT planted.sno_generate(1), n integer) PARTITION BY RANGE (id);
@@ -168,11 +172,16 @@ my $use_sno = q{
 	INSERT INTO public.by_uuid DEFAULT VALUES;
 	SELECT * FROM planted.sno_generators();
 	SELECT * FROM planted.sno_check();
-	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_layout, sno_catalog.sno_prefix, sno_catalog.sno_seal_key;
+	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_flake_layout,
+		sno_catalog.sno_flake_generator, sno_catalog.sno_prefix, sno_catalog.sno_seal_key;
 	REINDEX TABLE sno_catalog.sno_generator;
 	COPY sno_catalog.sno_generator TO 'FILE';
 	DELETE FROM sno_catalog.sno_generator;
-	COPY sno_catalog.sno_generator FROM 'FILE'} =~ s/FILE/$dir\/generators/gr;
+	COPY sno_catalog.sno_generator FROM 'FILE';
+	REINDEX TABLE sno_catalog.sno_flake_generator;
+	COPY sno_catalog.sno_flake_generator TO 'FILE.flakes';
+	DELETE FROM sno_catalog.sno_flake_generator;
+	COPY sno_catalog.sno_flake_generator FROM 'FILE.flakes'} =~ s/FILE/$dir\/generators/gr;
 my $use_registry = q{
 	SELECT planted.sno_registry_create(1024, 65535, 64, interval '25 hours', false, TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00Z');
 	SELECT sno_registry.unit_of(pg_catalog.now()) AS now \gset
@@ -206,14 +215,15 @@ as_owner(
 	CREATE EXTENSION sno SCHEMA ids;
 	CREATE DOMAIN planted.sno AS text CHECK (planted.is_checked());
 	CREATE TEMP TABLE sno (planted integer);
+	CREATE EXTENSION sno_flakes SCHEMA planted;
 	CREATE EXTENSION sno_seal SCHEMA planted});
-check_clean('apart', 'CREATE EXTENSION sno_seal');
+check_clean('apart', 'CREATE EXTENSION sno_flakes and sno_seal');
 is( in_a_trap(
 		'apart', q{
 	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea) \g /dev/null
 	SELECT planted.sno_unseal(planted.sno_seal(ids.sno_zero(), 'key'::pg_catalog.text), 'key'::pg_catalog.text);
-	SELECT ids.sno_flake_create_generator('sealed'::pg_catalog.text, 'randflake'::pg_catalog.text, 1::bigint, 1, 'key'::pg_catalog.text);
-	SELECT planted.sno_unseal(ids.sno_flake_generate('sealed'::pg_catalog.text), 'key'::pg_catalog.text) \g /dev/null
+	SELECT planted.sno_flake_create_generator('sealed'::pg_catalog.text, 'randflake'::pg_catalog.text, 1::bigint, 1, 'key'::pg_catalog.text);
+	SELECT planted.sno_unseal(planted.sno_flake_generate('sealed'::pg_catalog.text), 'key'::pg_catalog.text) \g /dev/null
 	VACUUM ANALYZE sno_catalog.sno_seal_key}),
 	"2222222222222222\n1",
 	'ids of the true type are sealed');
@@ -241,7 +251,7 @@ check_clean('by_psql', 'psql -f');
 
 my $default = as_superuser('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
-foreach my $extension ('sno', 'sno_seal', 'sno_registry')
+foreach my $extension ('sno', 'sno_flakes', 'sno_seal', 'sno_registry')
 {
 	foreach my $old (
 		split /\n/,

@@ -168,7 +168,7 @@ sql('CREATE TABLE filler (line text) TABLESPACE small');
 $leased = busy_session();
 sql(q{
 INSERT INTO sno_catalog.sno_lease
-SELECT 1, 1, 1, 1, 30000, 0, 65535, 0, '2020-01-01', 0, '2020-01-01', '2020-01-01', '2020-01-01'
+SELECT 1, 1, 1, 1, 's', 30000, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, '2020-01-01', 0, '2020-01-01', '2020-01-01', '2020-01-01', 0
 FROM generate_series(1, 100)});
 sql('DELETE FROM sno_catalog.sno_lease WHERE ctid >= \'(1,1)\'; VACUUM sno_catalog.sno_lease'
 );

@@ -22,6 +22,7 @@ $node->start;
 $node->safe_psql(
 	'postgres', qq{
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 CREATE FUNCTION take_callbacks(integer) RETURNS void LANGUAGE c AS '$other';
 SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1);
 INSERT INTO sno_catalog.sno_prefix VALUES (7, 'user')});

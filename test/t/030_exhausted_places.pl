@@ -55,6 +55,7 @@ start();
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SELECT sno_create_generator('named', 1), sno_create_generator('other', 2),
 	sno_flake_create_generator('flake', 'snowflake', 1), sno_flake_create_generator('count', 'counter');
 CREATE TABLE feed (id sno DEFAULT sno_generate());
@@ -236,9 +237,8 @@ try_places(
 # What ends a transaction, and a session that used no named generator, asks for nothing.
 my $everything = q{BEGIN;
 SELECT sno_create_generator('new'), sno_flake_create_generator('newer', 'snowflake', 9);
-INSERT INTO sno_catalog.sno_layout
-	SELECT 1000, 'ours', epoch + '1 s', unit, time_bits, node_bits, sequence_bits, node_last
-	FROM sno_catalog.sno_layout WHERE name = 'snowflake';
+SELECT sno_flake_create_layout('ours', epoch + '1 s', unit, time_bits, node_bits, sequence_bits, node_last)
+	FROM sno_catalog.sno_flake_layout WHERE name = 'snowflake';
 SELECT sno_generate(1, 'new');
 INSERT INTO feed DEFAULT VALUES;
 SAVEPOINT s;

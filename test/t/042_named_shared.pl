@@ -94,7 +94,7 @@ $notes->add(
 		q{SELECT sno_generate(1, 'p' || n % 200) FROM generate_series(0, 3999) AS n}
 	));
 is( $session->query_safe(
-		'SELECT count(*) FROM sno_catalog.sno_lease WHERE named'),
+		'SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = \'g\''),
 	202,
 	'each named generator has its own row');
 close_session($session);

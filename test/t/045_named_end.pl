@@ -64,7 +64,7 @@ sub exact_after_session
 	my ($what) = @_;
 	end_after($what // sub { });
 	return $node->safe_psql('postgres',
-		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE named'
+		'SELECT wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease WHERE kind = \'g\''
 	);
 }
 is(exact_after_session(), 't', 'the last session writes the exact state');

@@ -39,7 +39,8 @@ $clock->start_server($node);
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
-INSERT INTO sno_catalog.sno_layout VALUES (100, 'minutes', '2020-01-01Z', 60000, 30, 10, 20, false, NULL);
+CREATE EXTENSION sno_flakes;
+SELECT sno_flake_create_layout('minutes', '2020-01-01Z', 60000, 30, 10, 20);
 SELECT sno_flake_create_generator('m' || n, 'minutes', n) FROM generate_series(0, 13) AS n;
 CREATE TABLE flake (id bigint, at serial);
 CREATE TABLE id (id sno, at serial)});

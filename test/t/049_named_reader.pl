@@ -21,8 +21,8 @@ $node->start;
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION sno;
-	INSERT INTO sno_catalog.sno_layout
-	VALUES (100, 'slow', '2020-01-01 00:00:00Z', 200, 39, 8, 1, false);
+	CREATE EXTENSION sno_flakes;
+	SELECT sno_flake_create_layout('slow', '2020-01-01 00:00:00Z', 200, 39, 8, 1);
 	CREATE TABLE page AS SELECT generate_series(1, 10000) AS i;
 	CREATE FUNCTION loud(leader integer) RETURNS boolean LANGUAGE plpgsql PARALLEL SAFE AS $$
 	BEGIN

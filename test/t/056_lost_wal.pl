@@ -84,13 +84,13 @@ $session->query_safe(q{SELECT sno_generate(), sno_generate(1, 'closed')});
 close_session($session);
 
 my $rows =
-  'SELECT named, partition, wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease ORDER BY named';
+  'SELECT kind, partition, wall_hi = (ARRAY[tick_until, tock_until])[drifts % 2 + 1] FROM sno_catalog.sno_lease ORDER BY kind DESC';
 wait_until('the row of the generator is exact',
-	sub { $primary->safe_psql('postgres', $rows) =~ /^t\|1\|t$/m });
+	sub { $primary->safe_psql('postgres', $rows) =~ /^g\|1\|t$/m });
 $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->wait_for_catchup($standby);
 like($standby->safe_psql('postgres', $rows),
-	qr/^f\|10[01]\|f\nt\|1\|t$/,
+	qr/^s\|10[01]\|f\ng\|1\|t$/,
 	'the standby has the rows of both generators');
 $standby->stop;
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';

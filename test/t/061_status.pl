@@ -24,7 +24,8 @@ autovacuum = off
 max_connections = 50
 });
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+$node->safe_psql('postgres',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes');
 
 # Columns of sno_generators(), of the rows that meet a condition.
 sub show
@@ -152,12 +153,20 @@ wait_until(
 	sub {
 		$session->query_safe("SELECT sno_flake_generate('flake')");
 		slurp_file($node->logfile) =~
-		  /LOG:  could not renew the lease of layout 1 yet/;
+		  /LOG:  could not renew the lease of generator "flake" yet/;
 	});
 like(
 	$node->safe_psql('other', "SELECT detail FROM sno_check() WHERE item = 'leases'"),
-	qr/, that of layout 1 in database "postgres"\.$/,
-	'sno_check() names the layout');
+	qr/^A lease could not be renewed early, last at [^"]* in database "postgres"\.$/,
+	'sno_check() of another database does not name the generator');
+$node->safe_psql('postgres',
+	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
+like(
+	check_of('leases'),
+	qr/^f\|A lease could not be renewed early, last at .* in database "postgres": generator "flake": table "sno_lease" of extension "sno" was altered$/,
+	'sno_check() names the generator');
+$node->safe_psql('postgres',
+	'ALTER TABLE sno_catalog.sno_lease ADD COLUMN n integer');
 wait_until(
 	'an early renewal fails',
 	sub {
@@ -173,12 +182,12 @@ $node->safe_psql('postgres',
 	'ALTER TABLE sno_catalog.sno_lease DROP COLUMN n');
 like(
 	check_of('leases'),
-	qr/^f\|A lease could not be renewed early, last at .*, that of partition 1\d\d\d in database "postgres": table "sno_lease" of extension "sno" was altered$/,
+	qr/^f\|A lease could not be renewed early, last at .* in database "postgres": partition 1\d\d\d: table "sno_lease" of extension "sno" was altered$/,
 	'sno_check() tells what was wrong at the last renewal that failed');
 like(
 	$node->safe_psql(
 		'other', "SELECT ok, detail FROM sno_check() WHERE item = 'leases'"),
-	qr/^f\|A lease could not be renewed early, last at .*, that of partition 1\d\d\d in database "postgres"\.$/,
+	qr/^f\|A lease could not be renewed early, last at [^"]* in database "postgres"\.$/,
 	'sno_check() of another database does not tell the cause');
 $node->safe_psql('postgres', 'SELECT sno_reset_statistics()');
 like(check_of('leases'), qr/^t\|/,
@@ -191,7 +200,7 @@ is( check_of('leases'),
 	'sno_check() tells that the table is locked');
 $session->query_safe('COMMIT');
 $session->query_safe(
-	"BEGIN; LOCK TABLE sno_catalog.sno_layout"
+	"BEGIN; LOCK TABLE sno_catalog.sno_flake_layout"
 );
 like(
 	check_of('layouts'),
@@ -199,7 +208,7 @@ like(
 	'sno_check() tells that layouts are locked');
 is(show('layout, node_first', "name = 'flake'"),
 	'|7', 'sno_generators() does not wait for them');
-$session->query_safe("COMMIT; SELECT sno_drop_generator('flake')");
+$session->query_safe("COMMIT; SELECT sno_flake_drop_generator('flake')");
 
 # A lease that the standby will see
 wait_until(

@@ -98,8 +98,8 @@ is(show('issued'), 5, 'after a reset, the generator counts from zero');
 # A generator of a layout has no partition.
 $node->safe_psql(
 	'postgres', q{
-INSERT INTO sno_catalog.sno_layout (id, name, epoch, unit, time_bits, sequence_bits)
-VALUES (100, 'slow', '2020-01-01', 100, 40, 3);
+CREATE EXTENSION sno_flakes;
+SELECT sno_flake_create_layout('slow', '2020-01-01', 100, 40, sequence_bits => 3);
 SELECT sno_flake_create_generator('slow', 'slow')});
 my $slow = open_session($node, 'postgres');
 $slow->query_safe("SELECT sno_flake_generate('slow') FROM generate_series(1, 12)");
@@ -116,7 +116,7 @@ is( $node->safe_psql(
 	),
 	'|slow|4|12|t',
 	'its waits are counted');
-$slow->query_safe("SELECT sno_drop_generator('slow')");
+$slow->query_safe("SELECT sno_flake_drop_generator('slow')");
 close_session($slow);
 wait_until('it is not in use any more', sub { show('count(*)') == 1 });
 

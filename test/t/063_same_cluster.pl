@@ -71,6 +71,7 @@ sub replace
 	$node->safe_psql(
 		'app', q{
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1),
 	sno_flake_create_generator('counter', 'counter');
 CREATE TABLE outbox (id sno PRIMARY KEY DEFAULT sno_generate(), message text);
@@ -150,7 +151,7 @@ my %copy = (
 	'dump, into the same database' => sub {
 		dump_to("$dir/app.sql");
 		return sub {
-			$node->safe_psql('app', 'DROP TABLE outbox; DROP EXTENSION sno');
+			$node->safe_psql('app', 'DROP TABLE outbox; DROP EXTENSION sno_flakes; DROP EXTENSION sno');
 			return sub {
 				restore_from("$dir/app.sql");
 				$node->safe_psql('app', 'VACUUM FREEZE sno_catalog.sno_lease');
@@ -205,6 +206,7 @@ foreach my $how (sort keys %copy)
 	$node->safe_psql(
 		'app', q{
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 SELECT sno_create_generator('named', 1), sno_flake_create_generator('counter', 'counter')});
 	my $file = $node->data_dir . '/base/'
 	  . $node->safe_psql('app',
@@ -228,7 +230,7 @@ SELECT sno_create_generator('named', 1), sno_flake_create_generator('counter', '
 		is($session[ $i % 3 ]->query_safe($both), 'false ' . ($i + 4), "turn $i");
 	}
 	close_session($_) foreach @session;
-	is($node->safe_psql('app', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = 1'),
+	is($node->safe_psql('app', 'SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = \'g\' AND partition = 1'),
 		1, 'one row is written of a generator');
 	$node->safe_psql('postgres', 'DROP DATABASE app');
 }
@@ -281,9 +283,9 @@ $node->promote;
 $node->safe_psql(
 	'app', q{
 INSERT INTO sno_catalog.sno_lease
-SELECT holder, system_identifier, timeline + 1, database, partition, sequence_min, sequence_max,
-	sequence, wall_hi, drifts, tick_until, tock_until, taken_at, named, home
-FROM sno_catalog.sno_lease WHERE named});
+SELECT holder, system_identifier, timeline + 1, database, kind, partition, layout, shard_min, shard_max,
+	sequence, wall_hi, drifts, tick_until, tock_until, taken_at, home
+FROM sno_catalog.sno_lease WHERE kind = 'g'});
 is( decode_id($node->safe_psql('app', "SELECT $call{named}"))->{tick_tock},
 	1, 'a successor enters the other side, whatever rows were inserted');
 $node->stop;

@@ -86,7 +86,7 @@ $clock->set_offset(-3000);
 $clock->start_server($node);
 go_on('after TRUNCATE');
 is $node->safe_psql('session',
-	'SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1'),
+	'SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = \'f\''),
   '1', 'there is one row';
 
 # A database is made again, with the same OID and the same files.  The row that was written
@@ -102,7 +102,7 @@ foreach my $times ('once', 'twice')
 {
 	my $watermark = $node->safe_psql('again', 'SELECT sno_watermark()');
 	is $node->safe_psql('again',
-		"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition = -1 AND database = $oid AND sno_min(tick_until) >= '$watermark'"
+		"SELECT count(*) FROM sno_catalog.sno_lease WHERE kind = 'f' AND database = $oid AND sno_min(tick_until) >= '$watermark'"
 	  ),
 	  '1', "a database that is made $times: its row covers the watermark";
 	$node->safe_psql('postgres', 'DROP DATABASE again');

@@ -56,10 +56,10 @@ sub make_database
 	$node->safe_psql(
 		$dbname, q{
 CREATE EXTENSION sno;
-INSERT INTO sno_catalog.sno_layout VALUES
-	(100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL),
-	(101, 'odd', '2020-01-01 00:00:00.001Z', 5, 40, 10, 12, false, NULL);
-SELECT sno_flake_create_generator(name, name) FROM sno_catalog.sno_layout});
+CREATE EXTENSION sno_flakes;
+SELECT sno_flake_create_layout('pgedge', '2023-01-01Z', 1, 41, 10, 12, true),
+	sno_flake_create_layout('odd', '2020-01-01 00:00:00.001Z', 5, 40, 10, 12);
+SELECT sno_flake_create_generator(name, name) FROM sno_catalog.sno_flake_layout});
 	return;
 }
 make_database('flakes');
@@ -72,7 +72,7 @@ my %layouts = map {
 SELECT name, 'epoch', floor(extract(epoch FROM coalesce(epoch, 'epoch')) * 1000), 'unit', unit, 'time_bits', time_bits,
 	'node_bits', node_bits, 'sequence_bits', sequence_bits, 'node_last', node_last::integer, 'bits', bits,
 	'function', CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END
-FROM sno_catalog.sno_layout, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b}
+FROM sno_catalog.sno_flake_layout, LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b}
 );
 my @all      = sort keys %layouts;
 my @counters = grep { !$layouts{$_}{unit} } @all;
@@ -450,7 +450,7 @@ subtest 'dropped, and created anew' => sub {
 	my $before  = generate($session, $count, @all);
 
 	$session->query_safe(
-		"SELECT sno_drop_generator('$_'), sno_flake_create_generator('$_', '$_', 0)")
+		"SELECT sno_flake_drop_generator('$_'), sno_flake_create_generator('$_', '$_', 0)")
 	  foreach (@all);
 	my $after = generate($session, $count, @all);
 	is(strays($after, 0, $noon), '', "$scenario: on the same side");
@@ -459,7 +459,7 @@ subtest 'dropped, and created anew' => sub {
 
 	# A generator with other nodes begins with the next unit.
 	$session->query_safe(
-		"SELECT sno_drop_generator('snowflake'), sno_flake_create_generator('snowflake', 'snowflake', 0, 2)"
+		"SELECT sno_flake_drop_generator('snowflake'), sno_flake_create_generator('snowflake', 'snowflake', 0, 2)"
 	);
 	like(
 		error_of($session, q{SELECT sno_flake_generate('snowflake')}),
@@ -564,25 +564,25 @@ subtest 'locks on the tables' => sub {
 		q{BEGIN; DECLARE c CURSOR FOR SELECT sno_flake_generate('pgedge') FROM generate_series(1, 100); FETCH 1 FROM c}
 	);
 	$locker->query_safe(
-		'BEGIN; LOCK sno_catalog.sno_lease, sno_catalog.sno_layout');
+		'BEGIN; LOCK sno_catalog.sno_lease, sno_catalog.sno_flake_layout');
 	generate($session, $count, @all);
 	like(
 		error_of(
 			$other,
 			q{SET sno.max_wait = 50; SELECT sno_flake_generate('snowflake'); SET sno.max_wait = 0}
 		),
-		qr/^ERROR:  55P03: could not lock table "sno_layout" of extension "sno" within 50 ms/,
+		qr/^ERROR:  55P03: could not lock table "sno_flake_layout" of extension "sno_flakes" within 50 ms/,
 		"$scenario: a session that knows no layouts is refused");
-	$locker->query_safe('LOCK sno_catalog.sno_generator IN EXCLUSIVE MODE');
+	$locker->query_safe('LOCK sno_catalog.sno_flake_generator IN EXCLUSIVE MODE');
 	generate($session, $count, @all);
-	$locker->query_safe('ROLLBACK; BEGIN; LOCK sno_catalog.sno_generator');
+	$locker->query_safe('ROLLBACK; BEGIN; LOCK sno_catalog.sno_flake_generator');
 	is(error_of($session, 'FETCH 10 FROM c; COMMIT'),
 		'', "$scenario: a statement goes on");
 	is(error_of($session, "SELECT sno_flake_generate('snowflake')"),
 		'', "$scenario: a session that knows the generator goes on, too");
 	like(
 		error_of($other, "SELECT sno_flake_generate('snowflake')"),
-		qr/^ERROR:  55P03: could not lock table "sno_generator"/,
+		qr/^ERROR:  55P03: could not lock table "sno_flake_generator"/,
 		"$scenario: another one is refused");
 	$locker->query_safe(
 		'ROLLBACK; BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
@@ -674,7 +674,7 @@ subtest 'tickets of two servers' => sub {
 		$servers[$n]->init;
 		$servers[$n]->start;
 		$servers[$n]->safe_psql('postgres',
-			"CREATE EXTENSION sno; SELECT sno_flake_create_generator('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
+			"CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
 		);
 	}
 	my $take = sub {

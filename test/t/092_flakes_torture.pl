@@ -39,20 +39,21 @@ $torture->start_server($server);
 $server->safe_psql(
 	'postgres', q{
 CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
 CREATE TABLE t (id sno NOT NULL);
-INSERT INTO sno_catalog.sno_layout VALUES (100, 'pgedge', '2023-01-01Z', 1, 41, 10, 12, true, NULL);
+SELECT sno_flake_create_layout('pgedge', '2023-01-01Z', 1, 41, 10, 12, true);
 SELECT sno_flake_create_generator(name, name, nodes => CASE WHEN unit = 0 THEN 1
-	ELSE ceil(100000 / (2 ^ (sequence_bits - 1) * 1000 / unit)) END::integer) FROM sno_catalog.sno_layout;
+	ELSE ceil(100000 / (2 ^ (sequence_bits - 1) * 1000 / unit)) END::integer) FROM sno_catalog.sno_flake_layout;
 });
 my @generators = map { [ split /\|/ ] } split /\n/, $server->safe_psql(
 	'postgres',
 	q{SELECT g.name, CASE WHEN bits <= 64 THEN 'sno_flake_generate' WHEN bits = 128 THEN 'sno_flake_generate_uuid' ELSE 'sno_flake_generate_bytea' END,
 		floor(extract(epoch FROM coalesce(epoch, 'epoch')) * 1000), unit,
-		time_bits, node_bits, sequence_bits, node_last::integer,
-		sequence_min & ~(-1::bigint << node_bits), sequence_max & ~(-1::bigint << node_bits)
-	FROM sno_catalog.sno_generator AS g JOIN sno_catalog.sno_layout AS l ON g.partition = 65535 + l.id,
+		time_bits, node_bits, sequence_bits, l.node_last::integer,
+		node_first, g.node_last
+	FROM sno_catalog.sno_flake_generator AS g JOIN sno_catalog.sno_flake_layout AS l ON l.name = g.layout,
 		LATERAL (SELECT time_bits + node_bits + sequence_bits AS bits) AS b
-	ORDER BY l.id});
+	ORDER BY g.name});
 
 my @plan = (
 	ends(),
@@ -76,7 +77,7 @@ my @plan = (
 		for (1 .. 5)
 		{
 			$torture->sql("VACUUM FULL sno_catalog.$_")
-			  foreach qw(sno_lease sno_generator);
+			  foreach qw(sno_lease sno_flake_generator sno_flake_layout);
 		}
 	},
 	'generators dropped and created anew' => sub {
@@ -85,7 +86,7 @@ my @plan = (
 			my ($name, $first, $last) = @$_[ 0, 8, 9 ];
 			my $nodes = $last - $first + 1;
 			$torture->sql(
-				"SELECT sno_drop_generator('$name'), sno_flake_create_generator('$name', '$name', $first, $nodes)"
+				"SELECT sno_flake_drop_generator('$name'), sno_flake_create_generator('$name', '$name', $first, $nodes)"
 			);
 		}
 	},

@@ -286,7 +286,7 @@ sub check_leases
 	  $node->safe_psql($dbname,
 			'SELECT partition, max('
 		  . unit_of('greatest(tick_until, tock_until)')
-		  . ') FROM sno_catalog.sno_lease GROUP BY partition');
+		  . ') FROM sno_catalog.sno_lease WHERE kind IN (\'s\', \'g\') GROUP BY partition');
 	my ($noted, $outside) = (0, 0);
 
 	foreach my $note (@{ $self->{notes} })

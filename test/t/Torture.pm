@@ -228,7 +228,7 @@ sub leases_query
 	return
 		'SELECT '
 	  . join(', ', 'partition', @until)
-	  . ' FROM sno_catalog.sno_lease GROUP BY partition';
+	  . ' FROM sno_catalog.sno_lease WHERE kind IN (\'s\', \'g\') GROUP BY partition';
 }
 
 # Note the leases of a life, as that query returns them: in the file "bounds"

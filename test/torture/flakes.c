@@ -5,7 +5,7 @@
  *
  * flakes EPOCH UNIT TIME_BITS NODE_BITS SEQUENCE_BITS NODE_LAST FIRST LAST NOTES ...
  *
- * The first arguments are the layout as in table sno_layout, with EPOCH in ms since
+ * The first arguments are the layout as in table sno_flake_layout, with EPOCH in ms since
  * 1970; then the generator's first and last node.  It takes ids apart by itself, and
  * counts
  *
