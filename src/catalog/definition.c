@@ -70,6 +70,7 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 
 SnoDefinitions sno_definitions = {
 	.table = {.extension = "sno",.name = "sno_generator",.types = column_types,.columns = lengthof(column_types),.version = 1},
+	.kind = SNO_OF_GENERATOR,
 	.create = "sno_create_generator()",
 	.restrict_to = "sno_restrict_generator()",
 	.read = read_own,

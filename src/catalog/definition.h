@@ -63,6 +63,7 @@ typedef struct SnoDefinitions
 {
 	/* Its version also changes whenever the rights of roles may have: see named/use.c. */
 	SnoTable	table;
+	char		kind;			/* of the subjects that its rows have, a SnoKind */
 	const char *create;			/* the functions that add a row, */
 	const char *restrict_to;	/* and change the role */
 

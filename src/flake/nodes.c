@@ -106,6 +106,7 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 SnoDefinitions sno_flake_definitions = {
 	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),
 	.source = &sno_layouts,.version = 1},
+	.kind = SNO_OF_NODES,
 	.create = "sno_flake_create_generator()",
 	.restrict_to = "sno_flake_restrict_generator()",
 	.read = read_own,

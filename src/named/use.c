@@ -45,10 +45,10 @@
 typedef struct UseKey
 {
 	char		name[NAMEDATALEN];
-	const SnoDefinitions *in;
+	char		kind;
 } UseKey;
 
-StaticAssertDecl(offsetof(SnoUse, in) == offsetof(UseKey, in), "a use does not begin with its key");
+StaticAssertDecl(offsetof(SnoUse, kind) == offsetof(UseKey, kind), "a use does not begin with its key");
 
 static HTAB *uses;
 
@@ -522,7 +522,7 @@ known_use(const UseKey *key)
 SnoUse *
 sno_use_of(SnoDefinitions *in, const text *name)
 {
-	UseKey		key = {.in = in};
+	UseKey		key = {.kind = in->kind};
 	int			length = VARSIZE_ANY_EXHDR(name);
 	SnoDefinition d;
 	bool		found;
@@ -541,6 +541,7 @@ sno_use_of(SnoDefinitions *in, const text *name)
 	if (!found)
 	{
 		use->length = length;
+		use->in = in;
 		use->state = NULL;
 	}
 	else if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))

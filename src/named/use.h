@@ -18,8 +18,9 @@
 typedef struct SnoUse
 {
 	char		name[NAMEDATALEN];
-	SnoDefinitions *in;			/* where it is defined */
+	char		kind;			/* that of the definitions */
 	int			length;
+	SnoDefinitions *in;			/* where it is defined */
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
