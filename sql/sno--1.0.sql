@@ -850,14 +850,14 @@ COMMENT ON FUNCTION sno_watermark() IS
     'bound for reading a feed: rows that this statement does not see yet have '
     'this id or higher ones';
 
-CREATE FUNCTION sno_watermark_holders(
+CREATE FUNCTION sno_watermark_blockers(
     OUT pid         integer,
     OUT transaction xid,
     OUT since       timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION sno_watermark_holders() IS
+COMMENT ON FUNCTION sno_watermark_blockers() IS
     'transactions of this database that made ids, have not ended, and hold '
     'sno_watermark() back';
 
@@ -1336,7 +1336,7 @@ TO pg_database_owner;
 -- What generators do.  Only members of pg_monitor see those of other databases.
 -- Only superusers may reset the counters, and roles to which they grant that.
 REVOKE EXECUTE ON FUNCTION
-    sno_generators(), sno_reset_statistics(), sno_check(), sno_watermark_holders()
+    sno_generators(), sno_reset_statistics(), sno_check(), sno_watermark_blockers()
 FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sno_generators(), sno_check(), sno_watermark_holders()
+GRANT EXECUTE ON FUNCTION sno_generators(), sno_check(), sno_watermark_blockers()
 TO pg_database_owner, pg_monitor;

@@ -115,26 +115,26 @@ sno_reset_watermark(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-PG_FUNCTION_INFO_V1(sno_watermark_holders);
+PG_FUNCTION_INFO_V1(sno_watermark_blockers);
 Datum
-sno_watermark_holders(PG_FUNCTION_ARGS)
+sno_watermark_blockers(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	SnoHolder  *holders;
+	SnoBlocker *blockers;
 	int			count;
 
-	PreventCommandDuringRecovery("sno_watermark_holders()");
+	PreventCommandDuringRecovery("sno_watermark_blockers()");
 	InitMaterializedSRF(fcinfo, 0);
-	holders = sno_feed_holders(&count);
+	blockers = sno_feed_blockers(&count);
 	for (int i = 0; i < count; i++)
 	{
-		const SnoHolder *h = &holders[i];
+		const SnoBlocker *b = &blockers[i];
 		Datum		values[3] = {
-			Int32GetDatum(h->pid),
-			TransactionIdGetDatum(h->xid),
-			TimestampTzGetDatum(sno_unit_to_timestamptz(h->since))
+			Int32GetDatum(b->pid),
+			TransactionIdGetDatum(b->xid),
+			TimestampTzGetDatum(sno_unit_to_timestamptz(b->since))
 		};
-		bool		nulls[3] = {h->pid == 0, !TransactionIdIsValid(h->xid), false};
+		bool		nulls[3] = {b->pid == 0, !TransactionIdIsValid(b->xid), false};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}

@@ -350,10 +350,10 @@ sno_feed_lowest(Snapshot snapshot)
 }
 
 /* The sessions and prepared transactions that keep watermarks from rising. */
-SnoHolder *
-sno_feed_holders(int *count)
+SnoBlocker *
+sno_feed_blockers(int *count)
 {
-	SnoHolder  *holders;
+	SnoBlocker *blockers;
 	int			size = ProcGlobal->allProcCount;
 
 	attach_to_read();
@@ -361,20 +361,20 @@ sno_feed_holders(int *count)
 	LWLockAcquire(&feed->lock, LW_SHARED);
 	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		size++;
-	holders = palloc(size * sizeof(SnoHolder));
+	blockers = palloc(size * sizeof(SnoBlocker));
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)
 	{
 		const PGPROC *proc = GetPGProcByNumber(i);
-		SnoHolder	holder = {proc->pid, proc->xid, sno_issuer_since(&feed->issuer[i])};
+		SnoBlocker	blocker = {proc->pid, proc->xid, sno_issuer_since(&feed->issuer[i])};
 
-		if (holder.since != SNO_NO_UNIT)
-			holders[(*count)++] = holder;
+		if (blocker.since != SNO_NO_UNIT)
+			blockers[(*count)++] = blocker;
 	}
 	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		if (TransactionIdIsInProgress((TransactionId) p->xid))
-			holders[(*count)++] = (SnoHolder) {0, (TransactionId) p->xid, p->since};
+			blockers[(*count)++] = (SnoBlocker) {0, (TransactionId) p->xid, p->since};
 	LWLockRelease(&feed->lock);
-	return holders;
+	return blockers;
 }
 
 /*

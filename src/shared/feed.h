@@ -19,12 +19,12 @@
 extern uint64 sno_feed_bound;
 
 /* Who keeps a watermark from rising. */
-typedef struct SnoHolder
+typedef struct SnoBlocker
 {
 	int32		pid;			/* of a session, 0 for a prepared transaction */
 	TransactionId xid;			/* InvalidTransactionId if it has none yet */
 	uint64		since;			/* it issues from this unit on */
-} SnoHolder;
+} SnoBlocker;
 
 extern void sno_feed_init(void);
 extern void sno_feed_attach(void);
@@ -37,7 +37,7 @@ extern bool sno_feed_is_covered(uint64 unit, RelFileNumber file);
 extern void sno_feed_cover(uint64 unit, RelFileNumber file,
 						   void (*write) (uint64 until, void *arg), void *arg);
 extern uint64 sno_feed_lowest(Snapshot snapshot);
-extern SnoHolder *sno_feed_holders(int *count);
+extern SnoBlocker *sno_feed_blockers(int *count);
 extern void sno_feed_reset(void (*forget) (void *arg), void *arg);
 
 #endif							/* SNO_FEED_H */

@@ -45,12 +45,12 @@ SELECT sno_generate() AS id \gset
 SELECT pg_sleep(0.005);
 SELECT sno_watermark() <= :'id' AS held;
 SELECT count(*), min(pid) = pg_backend_pid() AS pid, bool_and(transaction IS NULL) AS no_xid,
-    bool_and(since <= sno_timestamp(:'id')) AS since FROM sno_watermark_holders();
+    bool_and(since <= sno_timestamp(:'id')) AS since FROM sno_watermark_blockers();
 SELECT pg_current_xact_id() IS NOT NULL AS xid;
-SELECT transaction = pg_current_xact_id()::xid AS xid FROM sno_watermark_holders();
+SELECT transaction = pg_current_xact_id()::xid AS xid FROM sno_watermark_blockers();
 COMMIT;
 SELECT sno_watermark() > :'id' AS later;
-SELECT * FROM sno_watermark_holders();
+SELECT * FROM sno_watermark_blockers();
 BEGIN;
 SAVEPOINT a;
 SELECT sno_generate() AS id \gset
@@ -68,7 +68,7 @@ SELECT sno_watermark() > :'id' AS later;
 BEGIN;
 SELECT sno_watermark() AS w \gset
 SELECT pg_sleep(0.005);
-SELECT sno_watermark() > :'w' AS later, (SELECT count(*) FROM sno_watermark_holders()) AS holders;
+SELECT sno_watermark() > :'w' AS later, (SELECT count(*) FROM sno_watermark_blockers()) AS holders;
 COMMIT;
 
 -- Transactions that may not write may ask.
@@ -391,15 +391,15 @@ CREATE TABLE own (id sno);
 CREATE TRIGGER guard BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
 INSERT INTO own VALUES (sno_generate());
 INSERT INTO own VALUES (:'id');
-SELECT * FROM sno_watermark_holders();
+SELECT * FROM sno_watermark_blockers();
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_reset_watermark();
 \echo :LAST_ERROR_SQLSTATE
 SET SESSION AUTHORIZATION regress_sno_monitor;
-SELECT count(*) FROM sno_watermark_holders();
+SELECT count(*) FROM sno_watermark_blockers();
 SELECT sno_reset_watermark();
 SET SESSION AUTHORIZATION regress_sno_owner;
-SELECT count(*) FROM sno_watermark_holders();
+SELECT count(*) FROM sno_watermark_blockers();
 SELECT sno_reset_watermark();
 SELECT sno_watermark() IS NOT NULL;
 RESET SESSION AUTHORIZATION;

@@ -19,10 +19,10 @@ EXPLAIN (COSTS OFF) SELECT min(issue(n)) FROM source;
 SELECT min(issue(n)) AS first FROM source \gset
 -- Other workers take the places of these.
 SELECT count(issue(n)) FROM source;
-SELECT pid = pg_backend_pid() AS leader FROM sno_watermark_holders();
+SELECT pid = pg_backend_pid() AS leader FROM sno_watermark_blockers();
 SELECT sno_watermark() <= :'first' AS held;
 COMMIT;
-SELECT count(*) AS holders FROM sno_watermark_holders();
+SELECT count(*) AS holders FROM sno_watermark_blockers();
 
 DROP TABLE source;
 DROP FUNCTION issue;

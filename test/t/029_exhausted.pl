@@ -102,7 +102,7 @@ foreach my $resource (sort keys %enough)
 		close_session($session);
 	}
 }
-is($primary->safe_psql('postgres', 'SELECT count(*) FROM sno_watermark_holders()'),
+is($primary->safe_psql('postgres', 'SELECT count(*) FROM sno_watermark_blockers()'),
 	'0', 'nobody holds watermarks back');
 
 $_->stop foreach $standby, $primary;

@@ -95,7 +95,7 @@ SELECT 'count ' || sno_flake_generate('count');
 };
 my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE pid = pg_backend_pid()) = 0;
 SELECT count(*) FROM sno_check();
-SELECT 'insane: held' FROM sno_watermark_holders();
+SELECT 'insane: held' FROM sno_watermark_blockers();
 };
 my %ids;
 my $bystander;

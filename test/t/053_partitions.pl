@@ -193,7 +193,7 @@ foreach my $given ('0-65535', '7-8', 'nonsense')
 	# Outside of the database's range; the session can't issue, so its feed is attached by
 	# something else.
 	like(
-		as_owner("SELECT count(*) FROM sno_watermark_holders(); $by_workers"),
+		as_owner("SELECT count(*) FROM sno_watermark_blockers(); $by_workers"),
 		qr/ERROR:  parameter "sno.partitions" cannot be set to what the session was given$/m,
 		"nor do workers issue, $given");
 	like(

@@ -112,7 +112,7 @@ sub holders
 {
 	my ($session) = @_;
 	return $session->query_safe(
-		'SELECT count(*) FROM sno_watermark_holders()');
+		'SELECT count(*) FROM sno_watermark_blockers()');
 }
 
 sub wait_for_event
@@ -188,7 +188,7 @@ subtest 'transactions that are not committed yet' => sub {
 	my $id = begin_insert($writer);
 	is_held($reader, $id, 'a row is not committed');
 	is( $reader->query_safe(
-			"SELECT pid = $writer->{pid}, transaction IN (SELECT backend_xid FROM pg_stat_activity), since <= sno_timestamp('$id') FROM sno_watermark_holders()"
+			"SELECT pid = $writer->{pid}, transaction IN (SELECT backend_xid FROM pg_stat_activity), since <= sno_timestamp('$id') FROM sno_watermark_blockers()"
 		),
 		't|t|t',
 		'it is shown who holds it back, and since when');
@@ -203,7 +203,7 @@ subtest 'transactions that are not committed yet' => sub {
 		$id = $writer->query_safe("SELECT $source");
 		is_held($reader, $id, "an id of $source is not inserted");
 		is( $reader->query_safe(
-				'SELECT pid, transaction FROM sno_watermark_holders()'),
+				'SELECT pid, transaction FROM sno_watermark_blockers()'),
 			"$writer->{pid}|",
 			"an id of $source is not inserted: the transaction has no xid");
 		$writer->query_safe("INSERT INTO feed VALUES ('$id')");
@@ -362,7 +362,7 @@ subtest 'ids of parallel workers' => sub {
 			$id = $first if !$own;
 			is_held($reader, $id, "ids of $what, before $end");
 			is( $reader->query_safe(
-					'SELECT pid FROM sno_watermark_holders()'),
+					'SELECT pid FROM sno_watermark_blockers()'),
 				$leader->{pid},
 				"ids of $what, before $end: the leader holds it back");
 			$leader->query_safe("INSERT INTO feed VALUES ('$first')");
@@ -433,7 +433,7 @@ subtest 'prepared transactions' => sub {
 		my $id = prepare('one');
 		is_held($reader, $id, "before $end");
 		is( $reader->query_safe(
-				"SELECT h.pid, h.since <= sno_timestamp('$id'), p.gid FROM sno_watermark_holders() AS h LEFT JOIN pg_prepared_xacts AS p USING (transaction)"
+				"SELECT h.pid, h.since <= sno_timestamp('$id'), p.gid FROM sno_watermark_blockers() AS h LEFT JOIN pg_prepared_xacts AS p USING (transaction)"
 			),
 			'|t|one',
 			"before $end: it is shown who holds it back");
@@ -480,7 +480,7 @@ subtest 'prepared transactions through crashes and a promotion' => sub {
 		reconnect(sub { $node->stop($crash); start(); });
 		is_held($reader, $first, "after a stop (mode $crash)");
 		is( $reader->query_safe(
-				'SELECT string_agg(gid, \' \' ORDER BY gid) FROM sno_watermark_holders() JOIN pg_prepared_xacts USING (transaction) WHERE pid IS NULL'
+				'SELECT string_agg(gid, \' \' ORDER BY gid) FROM sno_watermark_blockers() JOIN pg_prepared_xacts USING (transaction) WHERE pid IS NULL'
 			),
 			'first second',
 			"after a stop (mode $crash): it is shown who holds it back");
@@ -490,7 +490,7 @@ subtest 'prepared transactions through crashes and a promotion' => sub {
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 	foreach my $function (
 		'sno_watermark', 'sno_reset_watermark',
-		'sno_watermark_holders')
+		'sno_watermark_blockers')
 	{
 		my (undef, undef, $error) = $standby->psql(
 			'postgres',

@@ -22,7 +22,7 @@ my $page = slurp_file("$FindBin::RealBin/../../doc/feeds.md");
 my %block;
 push @{ $block{$1} }, $2 while $page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg;
 my ($query, @definitions) = @{ $block{sql} };
-my ($who) = grep { /sno_watermark_holders/ } @definitions;
+my ($who) = grep { /sno_watermark_blockers/ } @definitions;
 my ($mail, $script, $on_standby, $again) =
   map { $block{$_}[0] } 'sql mail', 'psql', 'sql standby', 'sql again';
 is_deeply(

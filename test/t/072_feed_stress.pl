@@ -361,7 +361,7 @@ $node->poll_query_until('postgres',
 $node->safe_psql('postgres', "COMMIT PREPARED '$_'")
   foreach split /\n/,
   $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
-is($node->safe_psql('postgres', 'SELECT * FROM sno_watermark_holders()'),
+is($node->safe_psql('postgres', 'SELECT * FROM sno_watermark_blockers()'),
 	'', 'nobody holds the watermark back')
   or die 'readers would wait forever';
 

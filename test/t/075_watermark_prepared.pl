@@ -1,5 +1,5 @@
 
-# sno_watermark_holders() names each prepared transaction once, also one that was
+# sno_watermark_blockers() names each prepared transaction once, also one that was
 # prepared before the first watermark since the server started.
 
 use strict;
@@ -20,7 +20,7 @@ CREATE TABLE event (id sno DEFAULT sno_generate());
 BEGIN;
 INSERT INTO event DEFAULT VALUES;
 PREPARE TRANSACTION 'one'});
-my $holders = 'SELECT count(*) FROM sno_watermark_holders() WHERE pid IS NULL';
+my $holders = 'SELECT count(*) FROM sno_watermark_blockers() WHERE pid IS NULL';
 is $node->safe_psql('postgres', $holders), '1', 'prepared before the first look';
 $node->restart;
 is $node->safe_psql('postgres', $holders), '1', 'prepared before the server started';
