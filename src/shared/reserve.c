@@ -197,9 +197,19 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 }
 
 /*
- * May one more partition go to a purpose that it never comes back from?  The others are
- * for the clock.
+ * Did a partition go to a purpose that it never comes back from?  Until its row is written,
+ * and as long as others don't see that, only memory tells.
  */
+static bool
+is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
+{
+	const SnoPartition *p = sno_partition_at(number);
+
+	return known_floor(number, bounds) == SNO_UNIT_MAX ||
+		(p->purpose == purpose && !is_at_rest(p));
+}
+
+/* May one more partition go to such a purpose?  The others are for the clock. */
 static bool
 has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 {
@@ -211,9 +221,7 @@ has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 	{
 		count += count_of(&usable->grant[i]);
 		for (int n = usable->grant[i].first; n <= usable->grant[i].last; n++)
-			if (sno_bound(bounds, n) != 0 &&
-				SNO_BOUND_CEILING(sno_bound(bounds, n)) == SNO_UNIT_MAX)
-				gone++;
+			gone += is_gone(n, purpose, bounds);
 	}
 	return share == 1 || gone <= count / share;
 }
