@@ -23,6 +23,10 @@
  * before it publishes.  All else that it does concerns only what it owns, or is done
  * under a lock.
  *
+ * Ids of given times come from calls like a session generator's.  Each round is a call,
+ * of any unit, because there might have been an error between two.  The random bits that
+ * such a partition begins with may be any, in one scope.
+ *
  * A named generator stops before each addition to a word, swap and exchange, and
  * where a lock is asked for that makes a difference.  Whoever holds a group's lock
  * is alone with the rows, and what others do meanwhile to a word that isn't closed
@@ -42,7 +46,10 @@
  * that remembers it, if it remembers none yet, and one that doesn't.  An id is
  * issued twice in some run if and only if it is in one that remembers it from its
  * first time on.  Of named generators, it is checked whether rows on disk bound
- * that id (N2 of src/README.md), and whether a state that is open is alone (N1).
+ * that id (N2 of src/README.md), and whether a state that is open is alone (N1).  Of given
+ * times, it is checked whether B1 and B2 hold, whether nothing else issues in the id's
+ * partition, nor anybody at all after a crash, whether its row is to the end of the epoch,
+ * and whether at most half of the range is used in this way.
  *
  * A named generator may be one of a layout of another system (core/flake.h).  Then a
  * clock reads ms, or a count reads none, and what is remembered and compared is the id
@@ -59,7 +66,8 @@
  *
  * A standby that never received the end of the WAL goes on from what was on disk
  * before.  Ids that were issued since may come again if its clock is behind: the
- * scope of session generators shows that they don't otherwise.  Ids of a named
+ * scope of session generators shows that they don't otherwise.  Ids of given times may
+ * come again, and may be ids that were issued since.  Ids of a named
  * generator come again only if both sides were used in the WAL that is lost, or the
  * successor itself steps back below what it took to be leased.  What was issued
  * before the table was truncated may come again if a crash follows before its row
@@ -68,9 +76,8 @@
  * A database may also be dropped, and made again of another one with the same OID
  * and the same files, while the server runs: its space begins another life.
  *
- * Not modelled: partitions for given times, sno_reseed(), tables that are locked,
- * rows that are forged, and the order of WAL: a flush here brings just its
- * own row to disk, not the earlier ones.
+ * Not modelled: sno_reseed(), tables that are locked, rows that are forged, and the
+ * order of WAL: a flush here brings just its own row to disk, not the earlier ones.
  *
  * Each rule has its mutants, decisions made wrong.  All are to be caught, and
  * nothing is to be found without one.
@@ -154,6 +161,9 @@ static uint64 lease_end(uint64 now);
 static uint64 half(void);
 static void start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
 static SnoStep step_own(SnoGenerator *g, uint64 now, uint64 *got);
+static void start_given(SnoGenerator *g, SnoBackfill *b, uint16_t max, uint32_t random);
+static SnoStep step_given(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *got);
+static void start_backfilled(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
 static SnoLeaseTask lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit,
 							   uint32 file);
 static void merge_row(SnoGenerator *g, const SnoGenerator *other);
@@ -188,10 +198,14 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 
 #define sno_generator_start start_few
 #define sno_generator_step step_own
+#define sno_backfill_start start_given
+#define sno_backfill_step step_given
 #include "../../src/shared/partition.c"
 #include "../../src/shared/reserve.c"
 #undef sno_generator_start
 #undef sno_generator_step
+#undef sno_backfill_start
+#undef sno_backfill_step
 
 #define sno_generator_merge merge_row
 #define sno_generator_switch switch_side
@@ -259,7 +273,9 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_group_lock lock_group
 #define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
+#define sno_generator_start start_backfilled
 #include "../../src/named/open.c"
+#undef sno_generator_start
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
@@ -286,7 +302,7 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 
 #define LINES		2			/* the most there can be of each */
 #define SESSIONS	2
-#define PARTITIONS	2
+#define PARTITIONS	4
 #define STATES		2
 #define ROWS		4
 #define FILE_NOW	2			/* the file of a table, and what it was before */
@@ -309,7 +325,8 @@ typedef struct Scope
 	unsigned	sessions[LINES];
 	Lines		lines;
 	unsigned	partitions,
-				sequences;		/* of a session generator, 0 if there is none */
+				sequences,		/* of a session generator, 0 if there is none */
+				draws;			/* of random bits, for ids of given times; 0 if there are none */
 	bool		named;			/* is there a named generator? */
 	int			first,			/* bounds of its sequence, or its nodes, */
 				last,
@@ -351,6 +368,8 @@ typedef enum ScopeNumber
 {
 	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
+	GIVEN, GIVEN_TWO, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
+	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
 	NAMED_PROMOTION_LAGS, BOTH, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
 	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN,
@@ -374,6 +393,25 @@ static const Scope scopes[] = {
 	.disjoint = true,.plain = true},
 	[DATABASES_LONGER] = {"two databases, more units", 3, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),
 	.plain = true,.large = true},
+
+	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
+	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
+	[GIVEN_FOUR] = {"given times, four partitions", 2, 1, {1}, OWN(1, 4),.draws = 1,
+	.plain = true},
+	[GIVEN_REWRITTEN] = {"given times: a table rewritten", 2, 1, {1}, OWN(1, 2),.draws = 1,
+	.rewrites = true},
+	[GIVEN_RESTORED] = {"given times: rows restored", 2, 1, {1}, OWN(1, 2),.draws = 1,
+	.restores = true},
+	[GIVEN_PROMOTION] = {"given times: a promotion", 3, 1, {1}, OWN(1, 2),.draws = 1,
+	.promotions = true},
+	[GIVEN_PROMOTION_LAGS] = {"given times: a promotion without the end of the WAL", 3, 1, {1},
+	OWN(1, 2),.draws = 1,.promotions = true,.lags = true,.plain = true},
+	[GIVEN_SERVERS] = {"given times: two servers", 2, 1, {1, 1}, TWO_SERVERS, OWN(1, 2),
+	.draws = 1,.plain = true,.large = true},
+	[GIVEN_NAMED_ONE] = {"given times and a named generator, one unit", 1, 0, {1},.sequences = 1,
+	.partitions = 2,.named = true,.draws = 1},
+	[GIVEN_NAMED] = {"given times and a named generator", 2, 0, {1},.sequences = 1,
+	.partitions = 2,.named = true,.draws = 1,.plain = true},
 
 	[NAMED_ONE] = {"named: one session", 3, 0, {1}, NAMED(0, 1)},
 	[NAMED_LONGER] = {"named: one session, longer leases", 4, 2, {1}, NAMED(0, 0)},
@@ -445,6 +483,17 @@ static const Scope scopes[] = {
 	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
 	M(HOLDER_WITHOUT_TIMELINE, "a promoted server remains the same holder", PROMOTION, false) \
 	M(HOLDER_WITHOUT_DATABASE, "all databases are one holder", DATABASES_LONGER, false) \
+	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
+	M(OTHERS_GIVEN_IGNORED, "a successor doesn't look at rows of given times", GIVEN_PROMOTION, true) \
+	M(LEASED_GIVEN, "a partition that was leased is taken for given times", GIVEN, true) \
+	M(HALF_IGNORED, "all of the range may be for given times", GIVEN, false) \
+	M(HALF_BY_ROWS, "a partition for given times whose row isn't written yet isn't counted", GIVEN_TWO, false) \
+	M(ONE_LIST, "the clock and given times share what is parked", GIVEN, true) \
+	M(SPARE_NOT_CARRIED, "a parked partition forgets its spare count", GIVEN, true) \
+	M(SPARE_NOT_RAISED, "a later unit doesn't raise the spare count", GIVEN, true) \
+	M(SPARE_PER_UNIT, "an earlier unit begins with the first sequence", GIVEN, true) \
+	M(GIVEN_GOES_BACK, "an earlier unit is entered as a later one is", GIVEN, true) \
+	M(GIVEN_ANYWHERE_FORGOTTEN, "a named generator forgets that given times are in any unit", GIVEN_NAMED, false) \
 	M(OPENED_BEFORE_FLUSHED, "a state is opened before its row is flushed", NAMED_ONE, false) \
 	M(PENDING_BEFORE_WRITTEN, "a renewal that fails counts as written", NAMED_ONE, false) \
 	M(DRIFT_NOT_WRITTEN, "a step back's row says nothing of the side that is left", NAMED_ONE, false) \
@@ -504,6 +553,11 @@ static const struct
 	/* These two are of both kinds of generators. */
 	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
 	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE},
+	/* These of given times, too. */
+	{PUBLISHED_BEFORE_FLUSHED, "given times: a ceiling is published before it is flushed", GIVEN, true},
+	{OTHERS_GIVEN_IGNORED, "a copy doesn't look at rows of given times", GIVEN_SERVERS, true},
+	{CLASH_IGNORED, "given times: another holder's lease of the partition is ignored", GIVEN_RESTORED, true},
+	{SEQUENCE_NOT_CARRIED, "given times: a parked partition forgets its sequence", GIVEN, true},
 	/* These of layouts, too. */
 	{CRASH_STAYS_ON_SIDE, "short units: after a crash it goes on on the same side", SHORT, true},
 	{SWAP_GOES_BACK, "long units: a step back swaps the word", LONG, true},
@@ -532,14 +586,15 @@ typedef struct Session
 				reading,		/* and the table? */
 				late;			/* was the table truncated since its call began? */
 	uint8		clock;			/* what it read, where times are checked */
-	SnoPartition *own;
+	SnoPartition *own,
+			   *given;			/* for given times */
 	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
 	SnoUse		use;
 } Session;
 
 typedef struct Line
 {
-	int32		parked;			/* of the space */
+	int32		parked[SNO_PURPOSES];	/* of the space */
 	dsa_pointer group;
 	SnoPartition partition[PARTITIONS];
 } Line;
@@ -551,8 +606,11 @@ typedef struct Id
 				everywhere,		/* other lines are to keep off as well, for now */
 				restored,		/* it came from another holder */
 				excused,		/* the row that bounded it is gone */
-				lost;			/* the row that bounded it was in WAL that is lost */
-	uint8		lines,			/* a bit for each that has it in its past */
+				lost,			/* the row that bounded it was in WAL that is lost; */
+				unheard,		/* and it is of a session generator */
+				given;			/* it is of a given time */
+	uint8		lines,			/* a bit for each that has it in its past, */
+				over,			/* and for each whose memory doesn't go back to it */
 				partition;
 	uint32		drifts;			/* if lost, what the row that there was said */
 	uint64		word,
@@ -585,7 +643,8 @@ typedef enum Event
 {
 	ISSUE,
 	ISSUE_SLOWLY,
-	ISSUE_RENEWING,				/* the last one of a session generator */
+	ISSUE_RENEWING,
+	ISSUE_GIVEN,				/* the last one that concerns only what a session owns */
 	ISSUE_NAMED,
 	ISSUE_NAMED_SLOWLY,
 	RESTORE,
@@ -605,7 +664,7 @@ typedef enum Event
 } Event;
 
 static const char *const events[] = {
-	"generate", "generate, slowly", "generate, renew early", "generate named",
+	"generate", "generate, slowly", "generate, renew early", "generate of a time", "generate named",
 	"generate named, slowly", "restore", "end", "go on", "renew early", "error",
 	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
 	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored"
@@ -627,6 +686,7 @@ static Event call;
 static unsigned clock_readings[2];
 static int	read_count;
 static unsigned holder_choice;
+static unsigned random_choice;
 static bool chose_holder;
 static int	error_in;			/* places where an error may be, to pass before one is */
 static bool looked;				/* has it loaded the word? */
@@ -661,11 +721,11 @@ pause_at(Place place)
 	beginning = false;
 }
 
-/* Is it a session generator's? */
+/* Is it for a partition that the session owns? */
 static bool
 is_own_call(void)
 {
-	return call <= ISSUE_RENEWING;
+	return call <= ISSUE_GIVEN;
 }
 
 /* A place where there may be an error. */
@@ -718,7 +778,7 @@ read_clock(void)
 		stop(WAITING);
 	if (read_count == lengthof(clock_readings))
 		stop(AT_CLOCK);
-	if (scope->lags && is_own_call())
+	if (scope->lags && is_own_call() && call != ISSUE_GIVEN)
 		w.rest.latest = Max(w.rest.latest, (uint8) clock_readings[0]);
 	return clock_readings[read_count++];
 }
@@ -851,7 +911,7 @@ void		CacheRegisterSyscacheCallback(SysCacheIdentifier cache, SyscacheCallbackFu
 Oid			GetUserId(void) { return 10; }
 Oid			get_role_oid(const char *role, bool missing_ok) { abort(); }
 bool		has_privs_of_role(Oid member, Oid role) { abort(); }
-uint32		pg_prng_uint32(pg_prng_state *state) { return 0; }
+uint32		pg_prng_uint32(pg_prng_state *state) { return random_choice; }
 TimestampTz GetCurrentTimestamp(void) { return 0; }
 const char *timestamptz_to_str(TimestampTz at) { return ""; }
 char	   *pstrdup(const char *text) { abort(); }
@@ -918,9 +978,10 @@ sno_attempt(void (*work) (void *), void *arg)
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 {
-	if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
+	if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
+		sno_owned_leave_unusable();
+	else if (call != ISSUE_GIVEN)
 		return;
-	sno_owned_leave_unusable();
 	stop(WAITING);
 }
 
@@ -1005,6 +1066,13 @@ is_there(const SnoRow *row)
 	return row->system_identifier != 0;
 }
 
+/* Is it a row of a partition for given times? */
+static bool
+is_given(const SnoRow *row)
+{
+	return is_there(row) && row->kind == SNO_OF_SESSION && ceiling_of(row) == SNO_UNIT_MAX;
+}
+
 BlockNumber
 sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 {
@@ -1014,7 +1082,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 		SnoRowPlace place = {.is_clean = true};
 
 		if (!is_there(&row) || (hiding_others && !is_written_here(&row)) ||
-			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_written_here(&row)))
+			(mutant == FLOOR_IGNORES_OTHERS && surveying && !is_written_here(&row)) ||
+			(mutant == OTHERS_GIVEN_IGNORED && is_given(&row) && !is_written_here(&row)))
 			continue;
 		if (mutant == LOWEST_BY_NODE && row.sequence < row.shard_min)
 			row.wall_hi--;
@@ -1111,6 +1180,38 @@ step_own(SnoGenerator *g, uint64 now, uint64 *got)
 	return result;
 }
 
+/* A partition for given times: its random bits are the search's choice. */
+static void
+start_given(SnoGenerator *g, SnoBackfill *b, uint16_t max, uint32_t random)
+{
+	sno_backfill_start(g, b, scope->sequences - 1, random);
+}
+
+static SnoStep
+step_given(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *got)
+{
+	SnoBackfill before = *b;
+	uint64		word = g->word;
+	SnoStep		result;
+
+	if (mutant == SPARE_PER_UNIT && unit < SNO_WORD_UNIT(word))
+		b->spare = 0;
+	result = sno_backfill_step(g, b, unit, got);
+	if (mutant == SPARE_NOT_RAISED && unit >= SNO_WORD_UNIT(word))
+		*b = before;
+	if (mutant == GIVEN_GOES_BACK && result == SNO_ISSUED && unit < SNO_WORD_UNIT(word))
+		g->word = SNO_WORD(unit, g->drifts & 1, b->spare);
+	return result;
+}
+
+/* What a partition of given times was used for, to a named generator. */
+static void
+start_backfilled(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
+{
+	if (mutant != GIVEN_ANYWHERE_FORGOTTEN)
+		sno_generator_start(g, floor, min, max);
+}
+
 static SnoLeaseTask
 lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit, uint32 file)
 {
@@ -1148,6 +1249,11 @@ write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRe
 	SnoGenerator row = *g;
 	SnoNamedState *s = sno_subject_is_named(subject) ? use.state : NULL;
 
+	/* It is flushed in the same call. */
+	if (call == ISSUE_GIVEN)
+		beginning = false;
+	if (mutant == GIVEN_ROW_ENDS && call == ISSUE_GIVEN)
+		row.ceiling = clock_readings[0];
 	if (mutant == PENDING_BEFORE_WRITTEN && s->open)
 		sno_lease_note_written(&s->lease, g->ceiling, 0, FILE_NOW);
 	risk(AT_WRITE);
@@ -1202,6 +1308,8 @@ lose(SnoPartition *p)
 		g->wall_safe = g->lease_floor;
 	if (mutant == DRIFTS_NOT_CARRIED)
 		g->drifts = 0;
+	if (mutant == SPARE_NOT_CARRIED)
+		p->backfill.spare = 0;
 }
 
 static void
@@ -1234,6 +1342,11 @@ exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 	SnoPartition *p;
 
 	memcpy(before, blocks[0], sizeof(before));
+	if (mutant == ONE_LIST && sno_space->parked[purpose] == SNO_LAST_PARKED)
+	{
+		sno_space->parked[purpose] = sno_space->parked[!purpose];
+		sno_space->parked[!purpose] = SNO_LAST_PARKED;
+	}
 	p = session->place == SURVEYED ? NULL : sno_partition_exchange(old, unit, purpose);
 	if (p == NULL)
 		return NULL;
@@ -1303,27 +1416,43 @@ reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 hold
 		free_choice = free_choice || (is_untouched(i) && !is_other_ones(i));
 		if (mutant == FLOOR_IGNORES_MEMORY)
 			it->generator.ceiling = 0;
+		if (mutant == LEASED_GIVEN && purpose == SNO_FOR_BACKFILL && is_at_rest(it))
+		{
+			*it = (SnoPartition) {.number = i};
+			bounds_block[i] = 0;
+		}
+		if (mutant == HALF_IGNORED && bounds_block[i] == SNO_BOUND(SNO_UNIT_MAX, true))
+			bounds_block[i] = SNO_BOUND(SNO_UNIT_MAX - 1, true);
+		if (mutant == HALF_IGNORED || (mutant == HALF_BY_ROWS && it != old))
+		{
+			it->generator.ceiling = Min(it->generator.ceiling, SNO_UNIT_MAX - 1);
+			it->purpose = SNO_FOR_CLOCK;
+		}
 		if (mutant == RESERVED_BY_ROW_ALONE && sno_partition_owner(it) != 0 && !sno_partition_owned(it) &&
 			it->lease.file == InvalidOid)
 			*it = (SnoPartition) {.number = i};
 	}
-	p = sno_partition_reserve(old, now, bounds, holder, purpose);
+	/* Its purpose tells where it is parked, so that comes last. */
+	p = sno_partition_reserve(mutant == HALF_IGNORED ? NULL : old, now, bounds, holder, purpose);
 	for (int i = 0; i < (int) scope->partitions; i++)
 		if (&blocks[0][i] != p)
 		{
 			blocks[0][i].generator.ceiling = before[i].generator.ceiling;
+			blocks[0][i].purpose = before[i].purpose;
 			if (mutant == RESERVED_BY_ROW_ALONE && !sno_partition_owned(&before[i]))
 				blocks[0][i] = before[i];
 		}
 	if (p == NULL)
 		return NULL;
 
+	if (mutant == HALF_IGNORED && old != NULL)
+		sno_partition_park(old);
 	lose(old);
 	keep_pending(p, old);
 	number = sno_partition_number(p);
 	if (free_choice && is_other_ones(number) && sno_bound(bounds, number) == 0)
 		amiss("another database's partition was taken while one was free");
-	if (choice && !has_row(number, true) && has_row(number, false))
+	if (choice && !scope->restores && !has_row(number, true) && has_row(number, false))
 		amiss("another holder's partition was taken while one was free");
 	return p;
 }
@@ -1508,8 +1637,7 @@ enter(int l, int s)
 	line = l;
 	session = &w.session[l][s];
 	sno_space = &space[l];
-	sno_space->parked[false] = w.line[l].parked;
-	sno_space->parked[true] = SNO_LAST_PARKED;
+	memcpy(sno_space->parked, w.line[l].parked, sizeof(sno_space->parked));
 	sno_space->life = life_of(l);
 	sno_space->groups[0] = w.line[l].group;
 	blocks[0] = w.line[l].partition;
@@ -1519,6 +1647,7 @@ enter(int l, int s)
 	sno_partition_range.first = scope->disjoint ? l : 0;
 	sno_partition_range.last = scope->disjoint ? l : (int) scope->partitions - 1;
 	sno_owned[SNO_FOR_CLOCK] = session->own;
+	sno_owned[SNO_FOR_BACKFILL] = session->given;
 	drawn_holder = 0;
 	use = session->use;
 	use.in = &sno_definitions;
@@ -1530,9 +1659,10 @@ enter(int l, int s)
 static void
 leave(void)
 {
-	w.line[line].parked = sno_space->parked[false];
+	memcpy(w.line[line].parked, sno_space->parked, sizeof(sno_space->parked));
 	w.line[line].group = sno_space->groups[0];
 	session->own = sno_owned[SNO_FOR_CLOCK];
+	session->given = sno_owned[SNO_FOR_BACKFILL];
 	session->use = use;
 }
 
@@ -1606,6 +1736,10 @@ serve(void)
 				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
 				issued = true;
 				break;
+			case ISSUE_GIVEN:
+				issued_word = sno_session_next(SNO_FOR_BACKFILL, read_clock());
+				issued = true;
+				break;
 			case ISSUE_NAMED:
 				issued_word = is_flake() ? sno_use_next_flake(&use) : sno_use_next(&use);
 				issued = true;
@@ -1643,8 +1777,9 @@ end_call(void)
 	memset(session->bound, 0, sizeof(session->bound));
 	if (over)
 	{
-		if (session->own != NULL)
-			bail_out("a session ends with a partition");
+		/* An error while states are closed: what a session owns is parked all the same. */
+		end_session(0, (Datum) 0);
+		leave();
 		memset(session, 0, sizeof(*session));
 	}
 }
@@ -1658,7 +1793,8 @@ run(unsigned a, unsigned b, unsigned error)
 
 	clock_readings[0] = a + scope->named;
 	clock_readings[1] = b + scope->named;
-	holder_choice = b;
+	holder_choice = b % scope->partitions;
+	random_choice = b / scope->partitions;
 	error_in = (int) error - 1;
 	read_count = 0;
 	chose_holder = false;
@@ -1677,7 +1813,7 @@ run(unsigned a, unsigned b, unsigned error)
 		bring_back(&c, p->size - offsetof(Continuation, stack));
 	}
 	leave();
-	session->call = (uint8) (is_own_call() ? ISSUE_SLOWLY : call);
+	session->call = (uint8) (call <= ISSUE_RENEWING ? ISSUE_SLOWLY : call);
 	if (stopped_at == BROKEN)
 		w.rest.next = 0;
 	if (stopped_at == NOWHERE || stopped_at == WAITING || stopped_at == BROKEN)
@@ -1685,7 +1821,7 @@ run(unsigned a, unsigned b, unsigned error)
 	else if (stopped_at == SURVEYED)
 	{
 		session->place = SURVEYED;
-		session->call = 0;
+		session->call = call == ISSUE_GIVEN ? ISSUE_GIVEN : 0;
 	}
 	else
 	{
@@ -1713,7 +1849,7 @@ own_ceiling(int number, bool durable)
 	return ceiling;
 }
 
-/* A session generator issued an id: may it? */
+/* A session issued an id in a partition that it owns: may it? */
 static void
 check_own_id(void)
 {
@@ -1722,6 +1858,12 @@ check_own_id(void)
 
 	if (SNO_WORD_UNIT(issued_word) != now)
 		amiss("an id isn't of its time");
+	if (call == ISSUE_GIVEN)
+	{
+		if (own_ceiling(sno_partition_number(session->given), true) != SNO_UNIT_MAX)
+			amiss("a row of given times isn't to the end of the epoch");
+		return;
+	}
 	if (now > own_ceiling(sno_partition_number(p), true))
 		amiss("an id is beyond the ceiling on disk");
 	if (now <= p->generator.lease_floor)
@@ -1734,7 +1876,9 @@ check_own_id(void)
 static bool
 may_begin(void)
 {
-	if (session->place != NOWHERE && !(session->place == SURVEYED && call == ISSUE_SLOWLY))
+	Event		surveyed = session->call == ISSUE_GIVEN ? ISSUE_GIVEN : ISSUE_SLOWLY;
+
+	if (session->place != NOWHERE && !(session->place == SURVEYED && call == surveyed))
 		return false;
 	switch (call)
 	{
@@ -1745,6 +1889,8 @@ may_begin(void)
 			return scope->sequences > 0;
 		case ISSUE_RENEWING:
 			return scope->sequences > 0 && !scope->plain && session->own != NULL;
+		case ISSUE_GIVEN:
+			return scope->draws > 0;
 		case ISSUE_NAMED:
 			return scope->named && (scope->fine || scope->rewrites || is_flake()) &&
 				session->use.version != 0;
@@ -1753,7 +1899,7 @@ may_begin(void)
 		case RESTORE:
 			return scope->named && scope->restores;
 		case END:
-			return session->use.state != NULL || session->own != NULL;
+			return session->use.state != NULL || session->own != NULL || session->given != NULL;
 		default:
 			return true;
 	}
@@ -1806,7 +1952,9 @@ crash(int l)
 		if (scope->lines != TWO_SERVERS || i == l)
 		{
 			memset(&w.line[i], 0, sizeof(Line));
-			w.line[i].parked = SNO_LAST_PARKED;
+			w.line[i].parked[SNO_FOR_CLOCK] = w.line[i].parked[SNO_FOR_BACKFILL] = SNO_LAST_PARKED;
+			if (r->id.given)
+				r->id.over |= r->id.lines & (uint8) (1 << i);
 			for (int p = 0; p < PARTITIONS; p++)
 				w.line[i].partition[p].number = p;
 			memset(w.session[i], 0, sizeof(w.session[i]));
@@ -1894,7 +2042,8 @@ is_bounded(const Id *id, bool left)
 		uint64		until = unit_of(row->until[tick_tock]);
 		int			sequence;
 
-		if (!is_there(row) || (left && tick_tock == (row->drifts & 1)))
+		if (!is_there(row) || (left && tick_tock == (row->drifts & 1)) ||
+			(!is_flake() && row->partition != id->partition))
 			continue;
 		sequence = sequence_in((SnoShard) {row->shard_min, row->shard_max}, id);
 		if (sequence < 0)
@@ -1928,6 +2077,23 @@ note_lost(void)
 		memset(id, 0, sizeof(*id));
 }
 
+/*
+ * Of a session: did the row that bounds the id never get here?  Then an id of a given time
+ * may come again, or be that id.
+ */
+static void
+note_unheard(void)
+{
+	Id		   *id = &w.rest.id;
+
+	if (!id->is_set || is_bounded(id, false))
+		return;
+	if (id->given)
+		memset(id, 0, sizeof(*id));
+	else
+		id->unheard = true;
+}
+
 /* A standby is promoted.  If it lags, it lacks rows; its clock isn't behind. */
 static void
 promote(void)
@@ -1940,6 +2106,8 @@ promote(void)
 		w.rest.earliest = w.rest.latest + 1;
 		if (scope->named)
 			note_lost();
+		else if (scope->draws > 0)
+			note_unheard();
 	}
 	crash(0);
 	w.rest.next = 0;
@@ -1973,7 +2141,11 @@ copy(void)
 		w.row[1][i].written = w.row[1][i].durable = w.row[0][i].durable;
 	}
 	if (w.rest.id.lines & 1)
+	{
 		w.rest.id.lines = 3;
+		if (w.rest.id.given)
+			w.rest.id.over |= 2;
+	}
 	else
 		memset(&w.rest.id, 0, sizeof(Id));
 }
@@ -1983,7 +2155,7 @@ has_sessions(int l)
 {
 	for (int s = 0; s < SESSIONS; s++)
 		if (w.session[l][s].place != NOWHERE || w.session[l][s].own != NULL ||
-			w.session[l][s].use.state != NULL)
+			w.session[l][s].given != NULL || w.session[l][s].use.state != NULL)
 			return true;
 	return false;
 }
@@ -2063,7 +2235,22 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 	}
 }
 
-/* generator.h's I1 to I4, of a partition that is owned or parked. */
+/* B1 and B2, of a partition for given times that is owned or parked. */
+static void
+check_given(const SnoPartition *p, const Id *id)
+{
+	uint64		word = p->generator.word;
+	uint32		n = p->generator.sequence_max + 1;
+	uint32		count = (SNO_WORD_SEQUENCE(id->word) + n - p->backfill.start % n) % n;
+
+	if (SNO_WORD_UNIT(id->word) > SNO_WORD_UNIT(word) ||
+		(SNO_WORD_UNIT(id->word) == SNO_WORD_UNIT(word) && count >= SNO_WORD_SEQUENCE(word)))
+		amiss("B1 does not hold");
+	if (count >= p->backfill.spare)
+		amiss("B2 does not hold");
+}
+
+/* I1 to I4, or B1 and B2, of a partition that is owned or parked. */
 static void
 check_invariants(int l, int number)
 {
@@ -2071,13 +2258,20 @@ check_invariants(int l, int number)
 	const Id   *id = &w.rest.id;
 	uint64		word = g->word;
 	bool		same_side = SNO_WORD_TICK_TOCK(id->word) == SNO_WORD_TICK_TOCK(word);
+	bool		here = id->is_set && !id->restored && id->partition == number &&
+		(id->everywhere || id->lines & 1 << l);
 
+	if (w.line[l].partition[number].purpose == SNO_FOR_BACKFILL)
+	{
+		if (here)
+			check_given(&w.line[l].partition[number], id);
+		return;
+	}
 	if (g->lease_floor > g->wall_safe || g->lease_floor > SNO_WORD_UNIT(word))
 		amiss("I3 does not hold");
 	if (SNO_WORD_UNIT(word) > g->ceiling)
 		amiss("I4 does not hold");
-	if (!id->is_set || id->restored || id->partition != number ||
-		!(id->everywhere || id->lines & 1 << l))
+	if (!here)
 		return;
 	if (same_side && id->word >= word)
 		amiss("I1 does not hold");
@@ -2092,16 +2286,38 @@ is_of_former_life(int l, const SnoPartition *p)
 	return life_of(l) > 1 && (p->life != life_of(l) || p->lease.file == InvalidOid);
 }
 
+/* At most half of the range is for given times. */
+static void
+check_half(int l)
+{
+	int			given = 0;
+
+	for (int i = 0; i < (int) scope->partitions; i++)
+	{
+		const SnoPartition *p = &w.line[l].partition[i];
+		bool		is = p->purpose == SNO_FOR_BACKFILL &&
+			(sno_partition_owner(p) != 0 || p->next != 0);
+
+		for (int row = 0; row < count_rows(); row++)
+			is = is || (w.row[l][row].written.partition == i && is_given(&w.row[l][row].written));
+		given += is;
+	}
+	if (given > (int) scope->partitions / 2)
+		amiss("more than half of the range is for given times");
+}
+
 static void
 check_partitions(int l)
 {
+	if (scope->draws > 0)
+		check_half(l);
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
 		SnoPartition *p = &w.line[l].partition[i];
 		int			owners = 0;
 
 		for (int s = 0; s < SESSIONS; s++)
-			owners += w.session[l][s].own == p;
+			owners += (w.session[l][s].own == p) + (w.session[l][s].given == p);
 		if (owners > 1)
 			amiss("two sessions own one partition");
 		if (!scope->named && !is_at_rest(p) && (!scope->lags || w.rest.turned == 0) &&
@@ -2131,6 +2347,24 @@ check_states(void)
 		amiss("an id is not bounded by the rows on disk");
 }
 
+/*
+ * An id was issued in the partition of the one that is remembered.  If either is of a given
+ * time, both are, and no memory was lost in between.
+ */
+static void
+check_alone(void)
+{
+	const Id   *id = &w.rest.id;
+	bool		given = call == ISSUE_GIVEN;
+
+	if (!(id->everywhere || id->lines & 1 << line) || (id->unheard && given))
+		return;
+	if (id->given != given)
+		amiss("a partition of given times is used for others");
+	if (id->over & 1 << line)
+		amiss("a partition of given times is used again");
+}
+
 /* An id was issued in a partition: is it the one that is remembered? */
 static void
 compare(int number)
@@ -2139,11 +2373,13 @@ compare(int number)
 
 	if (!id->is_set || id->partition != number)
 		return;
+	check_alone();
 	if (is_count() && id->flake > issued_flake)
 		amiss("a count goes back");
 	if (id->flake != issued_flake ||
 	/* A second step back may lead to what was lost. */
-		(id->lost && !is_count() && session->use.state->shared.drifts > id->drifts))
+		(id->lost && !is_count() && session->use.state->shared.drifts > id->drifts) ||
+		(id->unheard && call == ISSUE_GIVEN))
 		return;
 	if (id->everywhere || id->lines & 1 << line)
 		wrong("an id is issued twice");
@@ -2192,6 +2428,7 @@ remember(int number, uint64 word)
 		.flake = is_flake() ? issued_flake : word,
 		.lines = (uint8) (1 << line),
 		.everywhere = scope->disjoint,
+		.given = issued && call == ISSUE_GIVEN,
 		/* The table's file is looked up before, and not within a unit. */
 		.excused = issued && !is_own_call() && s->lease.file != FILE_NOW &&
 			(was_late || SNO_WORD_SEQUENCE(word) > s->shared.sequence_min)
@@ -2303,6 +2540,8 @@ transfer(void)
 			transfer_part(it, sizeof(Session));
 			if (!key_wanted && it->own != NULL && sno_partition_owner(it->own) != 0)
 				pg_atomic_write_u32(&it->own->owner, l * SESSIONS + (int) s + 1);
+			if (!key_wanted && it->given != NULL && sno_partition_owner(it->given) != 0)
+				pg_atomic_write_u32(&it->given->owner, l * SESSIONS + (int) s + 1);
 		}
 	}
 	if (scope->lags)
@@ -2335,7 +2574,7 @@ visit_all(Step step)
 		issue_count++;
 		if (is_own_call())
 		{
-			number = sno_partition_number(session->own);
+			number = sno_partition_number(call == ISSUE_GIVEN ? session->given : session->own);
 			check_own_id();
 		}
 		issued_flake = id_of(session->use.definition.nodes, issued_word);
@@ -2353,9 +2592,9 @@ visit_all(Step step)
 		after = w;
 		if (step.event == RESTORE_ROW)
 		{
-			unsigned	leased = (unsigned) own_ceiling(0, false);
+			uint64		leased = own_ceiling(0, false);
 
-			for (unsigned time = 2 * (leased + 1); time < 2 * (step.a + 1U); time++)
+			for (uint64 time = 2 * (leased + 1); time < 2 * (step.a + 1U); time++)
 			{
 				remember(0, SNO_WORD(time / 2, time % 2, 0));
 				w.rest.id.restored = true;
@@ -2377,7 +2616,7 @@ visit_all(Step step)
 static void
 count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *errors)
 {
-	bool		own = event == GO_ON ? s->call <= ISSUE_RENEWING : event <= ISSUE_RENEWING;
+	bool		own = (event == GO_ON ? s->call : event) <= ISSUE_GIVEN;
 
 	*a = *b = *errors = 1;
 	if (event <= RENEW_EARLY || event == RESTORE_ROW)
@@ -2387,6 +2626,8 @@ count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *
 	if (event > GO_ON)
 		return;
 	*b = !own ? scope->units : scope->partitions > 1 && !scope->disjoint ? 2 : 1;
+	if (event == ISSUE_GIVEN)
+		*b = scope->partitions * scope->draws;
 	if (!own && !scope->fine && !scope->plain)
 		*errors = 4;
 }
@@ -2417,7 +2658,8 @@ try_event(const World *before, Event event, int l, int s, Step step)
 					break;
 				else if (b > 0)
 					b = count_b;
-				else if (event <= GO_ON)
+				/* A given time may not need the rows that were seen, and another one may. */
+				else if (event <= GO_ON && event != ISSUE_GIVEN)
 					return;
 				if (violation != NULL)
 					return;
