@@ -91,6 +91,9 @@ add_layout(void *arg, Relation rel, HeapTuple tuple)
 {
 	Layouts    *all = arg;
 
+	/* Without the constraints of the table, a row may have no name. */
+	if (heap_attisnull(tuple, NAME, RelationGetDescr(rel)))
+		return;
 	if (all->count == all->size)
 		all->layout = repalloc(all->layout, (all->size *= 2) * sizeof(SnoNamedLayout));
 	all->layout[all->count++] = layout_of(rel, tuple);

@@ -77,7 +77,9 @@ read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *nu
 	SnoShard	nodes = {DatumGetInt64(values[NODE_FIRST]), DatumGetInt64(values[NODE_LAST])};
 	const SnoNamedLayout *layout;
 
-	strlcpy(d->layout, TextDatumGetCString(values[LAYOUT]), NAMEDATALEN);
+	/* Without the constraints of the table, a row may have no layout. */
+	if (!null[LAYOUT])
+		strlcpy(d->layout, TextDatumGetCString(values[LAYOUT]), NAMEDATALEN);
 	if (!null[KEY])
 		strlcpy(d->key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
 	d->subject.kind = SNO_OF_NODES;

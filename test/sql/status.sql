@@ -154,6 +154,18 @@ SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
 SELECT sno_flake_drop_generator('counter');
 SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
 
+-- A superuser has dropped constraints, and rows have nulls.
+BEGIN;
+ALTER TABLE sno_catalog.sno_flake_layout DROP CONSTRAINT sno_flake_layout_pkey, ALTER name DROP NOT NULL;
+ALTER TABLE sno_catalog.sno_flake_generator DROP CONSTRAINT sno_flake_generator_overlap, ALTER layout DROP NOT NULL;
+INSERT INTO sno_catalog.sno_flake_layout VALUES (NULL, '2020-01-01Z', 1, 41, 5, 17);
+INSERT INTO sno_catalog.sno_flake_generator VALUES ('lost', NULL, 0, 0, 0, 0, NULL, 1, 1, false);
+SELECT count(*) FROM sno_generators() WHERE name = 'lost';
+SELECT ok, detail FROM sno_check() WHERE item = 'layouts';
+SELECT sno_flake_timestamp(0, 'snowflake');
+SELECT sno_flake_generate('lost');
+ROLLBACK;
+
 -- The library and the extension in the database are of different versions.
 BEGIN;
 UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';
