@@ -193,7 +193,8 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	if (drifted)
 	{
 		if (now <= g.wall_safe)
-			return g.wall_safe == SNO_UNIT_MAX ? SNO_BACKFILLED : SNO_CLOCK_BEHIND;
+			return g.wall_safe == SNO_UNIT_MAX && sno_subject_has_partition(&s->subject) ?
+				SNO_BACKFILLED : SNO_CLOCK_BEHIND;
 		sno_generator_drift(&g, now);
 	}
 

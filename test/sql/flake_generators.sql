@@ -495,6 +495,16 @@ INSERT INTO sno_catalog.sno_flake_generator VALUES ('liar', NULL, 1, 1, 0, 0, 'j
 SELECT count(DISTINCT id), count(*) FROM (SELECT next(name) AS id FROM generate_series(1, 1000), unnest('{honest,liar}'::text[]) AS name) AS s;
 SELECT sno_flake_drop_generator('honest'), sno_flake_drop_generator('liar');
 
+-- A row of another holder says that all times of a node are used up.
+INSERT INTO sno_catalog.sno_lease
+VALUES (1, 1, 1, 1, 'n', 0, '000000dc-6918-3800-0000-03e81f051100', 15, 15, 0, '2020-01-01', 0, 'infinity', 'infinity', '2020-01-01');
+SELECT sno_flake_create_generator('late', 'json4', 15);
+SET sno.max_wait = 10;
+SELECT sno_flake_generate('late');
+\echo :LAST_ERROR_SQLSTATE
+RESET sno.max_wait;
+SELECT sno_flake_drop_generator('late');
+
 -- Only members of a role may use a restricted one.
 SELECT sno_flake_create_generator('closed', 'json5', 1), sno_flake_restrict_generator('closed', 'regress_sno_flake_owner');
 SET ROLE regress_sno_flake_user;
