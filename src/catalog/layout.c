@@ -39,14 +39,6 @@ typedef struct Layouts
 	SnoNamedLayout *layout;
 } Layouts;
 
-static SnoFlakeType
-type_of(const SnoLayout *layout)
-{
-	unsigned	bits = sno_layout_bits(layout);
-
-	return bits <= 64 ? SNO_FLAKE_BIGINT : bits == 128 ? SNO_FLAKE_UUID : SNO_FLAKE_BYTEA;
-}
-
 /* Unix time in ms */
 static int64
 msec_of(TimestampTz at)
@@ -71,7 +63,7 @@ layout_of(Relation rel, HeapTuple tuple)
 		.sequence_bits = DatumGetInt32(values[SEQUENCE_BITS]),
 		.node_last = DatumGetBool(values[NODE_LAST])
 	};
-	l.type = type_of(&l.layout);
+	l.type = sno_layout_type(&l.layout);
 	l.digits = null[DIGITS] ? NULL : TextDatumGetCString(values[DIGITS]);
 	strlcpy(l.name, TextDatumGetCString(values[NAME]), NAMEDATALEN);
 	return l;

@@ -28,6 +28,14 @@ typedef struct SnoNamedLayout
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 
+static inline SnoFlakeType
+sno_layout_type(const SnoLayout *layout)
+{
+	unsigned	bits = sno_layout_bits(layout);
+
+	return bits <= 64 ? SNO_FLAKE_BIGINT : bits == 128 ? SNO_FLAKE_UUID : SNO_FLAKE_BYTEA;
+}
+
 /* Has the layout this name? */
 static inline bool
 sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
