@@ -79,26 +79,35 @@ sno_leases_file(void)
 }
 
 /*
- * Has this transaction given a new file to the table, which it did not create?  The
- * relation cache of a parallel worker doesn't know.  There the table's row of pg_class
- * tells: the file of a new table has the table's OID.
+ * Has this transaction given a new file to the table?  The relation cache of a parallel
+ * worker doesn't know.  There the table's row of pg_class tells.
  */
 static bool
-rewritten_here(Relation rel)
+changed_here(Relation rel)
 {
 	HeapTuple	tuple;
-	bool		changed_here;
+	bool		changed;
 
 	if (!IsParallelWorker())
-		return rel->rd_createSubid == InvalidSubTransactionId &&
+		return rel->rd_createSubid != InvalidSubTransactionId ||
 			rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(rel)));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(rel));
-	changed_here = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
+	changed = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(tuple->t_data));
 	ReleaseSysCache(tuple);
-	return changed_here && rel->rd_rel->relfilenode != RelationGetRelid(rel);
+	return changed;
+}
+
+/* Has this transaction created the table?  A rollback then takes all rows with it. */
+static bool
+created_here(Relation rel)
+{
+	if (!IsParallelWorker())
+		return rel->rd_createSubid != InvalidSubTransactionId;
+	/* The file of a new table has the table's OID. */
+	return changed_here(rel) && rel->rd_rel->relfilenode == RelationGetRelid(rel);
 }
 
 /* Raise an error unless the table is as the extension's script created it. */
@@ -128,7 +137,7 @@ check_definition(Relation rel)
 				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
 
 	/* What is written to a new file is lost when its transaction rolls back. */
-	if (rewritten_here(rel))
+	if (changed_here(rel) && !created_here(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
@@ -202,6 +211,21 @@ sno_leases_close_at_exit(Relation rel)
 {
 	sno_leases_close(rel);
 	CommitTransactionCommand();
+}
+
+/*
+ * Raise an error if this transaction created the table.  Only the transaction itself may
+ * issue ids under such a row: what others issue and commit would outlive the row.
+ */
+void
+sno_leases_check_shared(Relation rel)
+{
+	if (created_here(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" of extension \"sno\" was created by this transaction, but other sessions use the generator",
+						SNO_LEASES_TABLE),
+				 errhint("Commit before generating further ids.")));
 }
 
 /* Rows belong to no transaction, so the lock needn't be held to its end. */

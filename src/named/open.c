@@ -282,6 +282,8 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
 
+	if (pg_atomic_read_u32(&s->users) > 1)
+		sno_leases_check_shared(rel);
 	word = sno_generator_load(&s->shared);
 	now = unit_now(s, word);
 	if (sno_word_is_closed(word))

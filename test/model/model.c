@@ -1025,6 +1025,10 @@ sno_leases_open(void)
 }
 
 void		sno_leases_close(Relation rel) { session->reading = false; }
+
+/* Its transaction has committed. */
+void		sno_leases_check_shared(Relation rel) {}
+
 Relation	sno_leases_open_at_exit(void) { return sno_leases_open(); }
 void		sno_leases_close_at_exit(Relation rel) { sno_leases_close(rel); }
 

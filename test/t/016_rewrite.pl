@@ -153,5 +153,47 @@ is( $node->safe_psql(
 	'but not without a row in the new file of the table');
 close_session($_) foreach ($session, $blocker);
 
+#
+# A table of leases that one transaction creates, while another session issues from the
+# same generator.  The numbers of a counter come in blocks, which no clock bounds.
+#
+my $create = q{
+CREATE EXTENSION sno_flakes;
+SELECT sno_flake_create_generator('c', 'counter')};
+my $numbers =
+  q{SELECT max(sno_flake_generate('c')) FROM generate_series(1, 300000)};
+$node->safe_psql('postgres', $create);
+$session = open_session($node, 'postgres');
+$session->query_safe($numbers);
+my (undef, undef, $refused) = $node->psql('postgres', qq{
+BEGIN;
+DROP EXTENSION sno_flakes;
+DROP EXTENSION sno CASCADE;
+CREATE EXTENSION sno;
+$create;
+$numbers});
+like(
+	$refused,
+	qr/ERROR:  table "sno_lease" of extension "sno" was created by this transaction, but other sessions use the generator/,
+	'a generator that others use needs a table of leases that is committed');
+my $last = $session->query_safe(q{SELECT sno_flake_generate('c')});
+kill_postmaster($node);
+close_session($session);
+start_again($node);
+cmp_ok($node->safe_psql('postgres', q{SELECT sno_flake_generate('c')}),
+	'>', $last, 'no number comes again after a crash');
+like(
+	$node->safe_psql(
+		'postgres', qq{
+BEGIN;
+DROP EXTENSION sno_flakes;
+DROP EXTENSION sno CASCADE;
+CREATE EXTENSION sno;
+$create;
+$numbers;
+COMMIT}),
+	qr/^\d+$/m,
+	'a generator that nobody else uses does not');
+
 $node->stop;
 done_testing();
