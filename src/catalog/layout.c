@@ -24,8 +24,7 @@
 
 enum
 {
-	NAME = 1, EPOCH, UNIT, TIME_BITS, NODE_BITS, SEQUENCE_BITS, NODE_LAST, DIGITS,
-	COLUMNS = DIGITS
+	NAME, EPOCH, UNIT, TIME_BITS, NODE_BITS, SEQUENCE_BITS, NODE_LAST, DIGITS, COLUMNS
 };
 
 static const Oid column_types[COLUMNS] = {
@@ -46,27 +45,110 @@ msec_of(TimestampTz at)
 	return at / 1000 + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * INT64CONST(86400000);
 }
 
-static SnoNamedLayout
-layout_of(Relation rel, HeapTuple tuple)
+/*
+ * What is wrong with the bits of a layout, or NULL: a generator must be able to issue such
+ * ids, and a type to have them.
+ */
+static const char *
+bits_wrong(const SnoLayout *layout)
 {
-	Datum		values[COLUMNS + 1];
-	bool		null[COLUMNS + 1];
-	SnoNamedLayout l = {0};
+	unsigned	bits = sno_layout_bits(layout);
 
-	for (int i = NAME; i <= COLUMNS; i++)
-		values[i] = heap_getattr(tuple, i, RelationGetDescr(rel), &null[i]);
-	l.layout = (SnoLayout) {
-		.epoch = null[EPOCH] ? 0 : msec_of(DatumGetTimestampTz(values[EPOCH])),
-		.unit = DatumGetInt32(values[UNIT]),
-		.time_bits = DatumGetInt32(values[TIME_BITS]),
-		.node_bits = DatumGetInt32(values[NODE_BITS]),
-		.sequence_bits = DatumGetInt32(values[SEQUENCE_BITS]),
-		.node_last = DatumGetBool(values[NODE_LAST])
+	if (layout->unit == 2 || layout->unit == 3)
+		return "A unit is 0, 1, or at least 4 ms.";
+	if (layout->unit == 0 && layout->sequence_bits > 0)
+		return "A layout that counts has no sequence.";
+	if (layout->unit == 0 && (layout->time_bits < 31 || layout->node_bits > 16))
+		return "A layout that counts has at least 31 bits for the number, and at most 16 for the node.";
+	if (layout->unit > 0 && layout->sequence_bits == 0)
+		return "A layout with a time has at least one bit of the sequence.";
+	if (bits > 128 || (bits > 64 && bits % 8 != 0))
+		return "It must have up to 64 bits, or whole bytes up to 128 bits.";
+	return NULL;
+}
+
+static const char *
+digits_wrong(const char *digits)
+{
+	size_t		length = strlen(digits);
+
+	if (length < 2 || length > 64)
+		return "There must be from 2 to 64 digits.";
+	for (const char *c = digits; *c != '\0'; c++)
+		if (*c < '!' || *c > '~' || strchr(c + 1, *c) != NULL)
+			return "Each digit must be another visible ASCII character.";
+	return NULL;
+}
+
+/* The last day of which a sno may be, in Unix ms */
+#define LAST_EPOCH \
+	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
+
+static bool
+epoch_is_valid(TimestampTz epoch)
+{
+	return !TIMESTAMP_NOT_FINITE(epoch) && msec_of(epoch) >= 0 && msec_of(epoch) <= LAST_EPOCH &&
+		epoch % 1000 == 0;
+}
+
+/*
+ * The layout that a row of the table says.  Returns what is wrong with it, NULL if nothing
+ * is.  The table has constraints of its own, but a superuser may have dropped them.
+ */
+static const char *
+read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
+{
+	static const struct
+	{
+		int			column;
+		const char *name;
+		int32		min,
+					max;
+	}			numbers[] = {
+		{UNIT, "The unit", 0, 3600000},
+		{TIME_BITS, "Bits of the time", 1, 64},
+		{NODE_BITS, "Bits of the node", 0, 48},
+		{SEQUENCE_BITS, "Bits of the sequence", 0, 32}
 	};
-	l.type = sno_layout_type(&l.layout);
-	l.digits = null[DIGITS] ? NULL : TextDatumGetCString(values[DIGITS]);
-	strlcpy(l.name, TextDatumGetCString(values[NAME]), NAMEDATALEN);
-	return l;
+	const char *wrong;
+	char	   *name;
+
+	for (int i = 0; i < COLUMNS; i++)
+		if (null[i] && i != EPOCH && i != DIGITS)
+			return "Only the epoch and the digits can be null.";
+	name = TextDatumGetCString(values[NAME]);
+	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+		return psprintf("The name must have from 1 to %d bytes.", NAMEDATALEN - 1);
+	for (int i = 0; i < lengthof(numbers); i++)
+	{
+		int32		value = DatumGetInt32(values[numbers[i].column]);
+
+		if (value < numbers[i].min || value > numbers[i].max)
+			return psprintf("%s must be from %d to %d, not %d.", numbers[i].name,
+							numbers[i].min, numbers[i].max, value);
+	}
+	if (null[EPOCH] != (DatumGetInt32(values[UNIT]) == 0))
+		return "A layout has an epoch unless it counts, which unit 0 says.";
+	if (!null[EPOCH] && !epoch_is_valid(DatumGetTimestampTz(values[EPOCH])))
+		return "The epoch must be a whole millisecond from 1970-01-01 to 2079-09-07 UTC.";
+
+	*l = (SnoNamedLayout) {
+		.layout = {
+			.epoch = null[EPOCH] ? 0 : msec_of(DatumGetTimestampTz(values[EPOCH])),
+			.unit = DatumGetInt32(values[UNIT]),
+			.time_bits = DatumGetInt32(values[TIME_BITS]),
+			.node_bits = DatumGetInt32(values[NODE_BITS]),
+			.sequence_bits = DatumGetInt32(values[SEQUENCE_BITS]),
+			.node_last = DatumGetBool(values[NODE_LAST])
+		},
+		.digits = null[DIGITS] ? NULL : TextDatumGetCString(values[DIGITS])
+	};
+	strlcpy(l->name, name, NAMEDATALEN);
+	wrong = bits_wrong(&l->layout);
+	if (wrong != NULL)
+		return wrong;
+	l->type = sno_layout_type(&l->layout);
+	return l->digits == NULL ? NULL : digits_wrong(l->digits);
 }
 
 static void *
@@ -82,13 +164,18 @@ static void
 add_layout(void *arg, Relation rel, HeapTuple tuple)
 {
 	Layouts    *all = arg;
+	TupleDesc	desc = RelationGetDescr(rel);
+	Datum		values[COLUMNS];
+	bool		null[COLUMNS];
+	SnoNamedLayout layout;
 
-	/* Without the constraints of the table, a row may have no name. */
-	if (heap_attisnull(tuple, NAME, RelationGetDescr(rel)))
+	for (int i = 0; i < COLUMNS; i++)
+		values[i] = heap_getattr(tuple, i + 1, desc, &null[i]);
+	if (read_layout(values, null, &layout) != NULL)
 		return;
 	if (all->count == all->size)
 		all->layout = repalloc(all->layout, (all->size *= 2) * sizeof(SnoNamedLayout));
-	all->layout[all->count++] = layout_of(rel, tuple);
+	all->layout[all->count++] = layout;
 }
 
 /*
@@ -165,73 +252,6 @@ sno_layout_look_name(const SnoLayout *layout)
 	return NULL;
 }
 
-/* Raise an error if a number is outside its bounds. */
-static int32
-check_number(const char *what, int32 value, int32 min, int32 max)
-{
-	if (value < min || value > max)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s of a layout must be from %d to %d, not %d", what, min, max, value)));
-	return value;
-}
-
-static void
-refuse(const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid layout"),
-			 errdetail("%s", detail)));
-}
-
-/* Raise an error unless a generator can issue ids of the layout, and a type has them. */
-static void
-check_layout(const SnoLayout *layout)
-{
-	unsigned	bits = sno_layout_bits(layout);
-
-	if (layout->unit == 2 || layout->unit == 3)
-		refuse("A unit is 0, 1, or at least 4 ms.");
-	if (layout->unit == 0 && layout->sequence_bits > 0)
-		refuse("A layout that counts has no sequence.");
-	if (layout->unit == 0 && (layout->time_bits < 31 || layout->node_bits > 16))
-		refuse("A layout that counts has at least 31 bits for the number, and at most 16 for the node.");
-	if (layout->unit > 0 && layout->sequence_bits == 0)
-		refuse("A layout with a time has at least one bit of the sequence.");
-	if (bits > 128 || (bits > 64 && bits % 8 != 0))
-		refuse("It must have up to 64 bits, or whole bytes up to 128 bits.");
-}
-
-static void
-check_digits(const char *digits)
-{
-	size_t		length = strlen(digits);
-
-	if (length < 2 || length > 64)
-		refuse("There must be from 2 to 64 digits.");
-	for (const char *c = digits; *c != '\0'; c++)
-		if (*c < '!' || *c > '~' || strchr(c + 1, *c) != NULL)
-			refuse("Each digit must be another visible ASCII character.");
-}
-
-/* The last day of which a sno may be, in Unix ms */
-#define LAST_EPOCH \
-	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
-
-/* The epoch in Unix ms */
-static int64
-check_epoch(TimestampTz epoch)
-{
-	if (TIMESTAMP_NOT_FINITE(epoch) || msec_of(epoch) < 0 || msec_of(epoch) > LAST_EPOCH ||
-		epoch % 1000 != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("invalid epoch of a layout"),
-				 errdetail("It must be a whole millisecond from 1970-01-01 to 2079-09-07 UTC.")));
-	return msec_of(epoch);
-}
-
 /* Raise the error that tells which layout is in the way. */
 static void
 refuse_same(const char *name, const SnoLayout *layout)
@@ -262,42 +282,28 @@ Datum
 sno_flake_create_layout(PG_FUNCTION_ARGS)
 {
 	Datum		values[COLUMNS];
+	bool		null[COLUMNS];
 	char		nulls[COLUMNS + 1] = "        ";
-	SnoLayout	layout = {0};
-	char	   *name;
+	SnoNamedLayout layout;
+	const char *wrong;
 
 	PreventCommandDuringRecovery("sno_flake_create_layout()");
-	for (int i = NAME; i <= COLUMNS; i++)
+	for (int i = 0; i < COLUMNS; i++)
 	{
-		if (PG_ARGISNULL(i - 1) && i != EPOCH && i != DIGITS)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("only epoch and digits of a layout can be null")));
-		values[i - 1] = PG_GETARG_DATUM(i - 1);
-		nulls[i - 1] = PG_ARGISNULL(i - 1) ? 'n' : ' ';
+		values[i] = PG_GETARG_DATUM(i);
+		null[i] = PG_ARGISNULL(i);
+		nulls[i] = null[i] ? 'n' : ' ';
 	}
-	name = text_to_cstring(PG_GETARG_TEXT_PP(NAME - 1));
-	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+	wrong = read_layout(values, null, &layout);
+	if (wrong != NULL)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("invalid name of a layout: \"%s\"", name),
-				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
-	layout.unit = check_number("unit", PG_GETARG_INT32(UNIT - 1), 0, 3600000);
-	layout.time_bits = check_number("bits of the time", PG_GETARG_INT32(TIME_BITS - 1), 1, 64);
-	layout.node_bits = check_number("bits of the node", PG_GETARG_INT32(NODE_BITS - 1), 0, 48);
-	layout.sequence_bits = check_number("bits of the sequence", PG_GETARG_INT32(SEQUENCE_BITS - 1), 0, 32);
-	layout.node_last = PG_GETARG_BOOL(NODE_LAST - 1);
-	if (PG_ARGISNULL(EPOCH - 1) != (layout.unit == 0))
-		refuse("A layout has an epoch unless it counts, which unit 0 says.");
-	if (layout.unit > 0)
-		layout.epoch = check_epoch(PG_GETARG_TIMESTAMPTZ(EPOCH - 1));
-	check_layout(&layout);
-	if (!PG_ARGISNULL(DIGITS - 1))
-		check_digits(text_to_cstring(PG_GETARG_TEXT_PP(DIGITS - 1)));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid layout"),
+				 errdetail("%s", wrong)));
 	if (sno_table_change(&sno_layouts, INSERT_LAYOUT " ON CONFLICT DO NOTHING", COLUMNS, column_types,
 						 values, nulls) == 0)
 	{
-		refuse_same(name, &layout);
+		refuse_same(layout.name, &layout.layout);
 		/* The conflict is gone.  If not, PostgreSQL says what it is. */
 		sno_table_change(&sno_layouts, INSERT_LAYOUT, COLUMNS, column_types, values, nulls);
 	}

@@ -166,12 +166,45 @@ SELECT sno_flake_timestamp(0, 'snowflake');
 SELECT sno_flake_generate('lost');
 ROLLBACK;
 
+-- A superuser has dropped constraints, and rows are of no layout: they are left out.
+BEGIN;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT conname FROM pg_constraint WHERE conrelid = 'sno_catalog.sno_flake_layout'::regclass AND contype = 'c' LOOP
+        EXECUTE format('ALTER TABLE sno_catalog.sno_flake_layout DROP CONSTRAINT %I', name);
+    END LOOP;
+END
+$$;
+INSERT INTO sno_catalog.sno_flake_layout (name, epoch, unit, time_bits, node_bits, sequence_bits, digits) VALUES
+    ('one digit', '2020-01-01Z', 1, 41, 5, 17, 'a'), ('no digit', '2020-01-01Z', 1, 40, 5, 17, ''),
+    ('too many bits', '2020-01-01Z', 1, 500, 300, 17, NULL), ('no epoch', NULL, 1, 41, 10, 11, NULL),
+    ('infinite', 'infinity', 1, 41, 10, 11, NULL), ('no bits', '2020-01-01Z', 1, -1, -1, -1, NULL);
+CREATE FUNCTION error_of(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE command;
+    RETURN 'none';
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate || ' ' || sqlerrm;
+END
+$$;
+SELECT name, error_of(format('SELECT sno_flake_text(1::bigint, %L)', name)),
+    error_of(format('SELECT sno_flake_create_generator(%1$L, %1$L, 1)', name))
+FROM sno_catalog.sno_flake_layout WHERE NOT built_in AND name ~ ' |infinite' AND name !~ 'short' ORDER BY name;
+ROLLBACK;
+
 -- The library and the extension in the database are of different versions.
 BEGIN;
 UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
 FROM sno_check() WHERE item = 'version';
 UPDATE pg_extension SET extversion = CASE extname WHEN 'sno_flakes' THEN '0.8' ELSE '1.0' END WHERE extname LIKE 'sno%';
+SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
+FROM sno_check() WHERE item = 'version';
+UPDATE pg_extension SET extversion = '1.0', extname = 'sno_seal' WHERE extname = 'sno_flakes';
+SELECT ok FROM sno_check() WHERE item = 'version';
+UPDATE pg_extension SET extversion = '0.7' WHERE extname = 'sno_seal';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
 FROM sno_check() WHERE item = 'version';
 ROLLBACK;
