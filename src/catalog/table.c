@@ -146,8 +146,11 @@ sno_table_lock(Oid relid, LOCKMODE mode)
 Relation
 sno_table_open(SnoTable *t, LOCKMODE mode)
 {
-	Relation	rel = table_open(sno_table_have(t), mode);
+	Relation	rel;
 
+	/* One that was dropped before we had the lock is looked for again. */
+	while ((rel = try_relation_open(sno_table_have(t), mode)) == NULL)
+		AcceptInvalidationMessages();
 	check_table(t, rel);
 	return rel;
 }

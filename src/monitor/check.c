@@ -99,19 +99,26 @@ catalog_version(const char *extension)
 	return version;
 }
 
-/* Both extensions of this library must be of its version. */
+/* Each extension of this source must be of its version. */
 static void
 check_version(const Check *c)
 {
-	char	   *sno = catalog_version("sno");
-	char	   *flakes = catalog_version("sno_flakes");
-	bool		older = flakes != NULL && strcmp(flakes, SNO_VERSION) != 0;
-	const char *extension = older ? "sno_flakes" : "sno";
-	const char *version = older ? flakes : sno != NULL ? sno : "none";
+	static const char *const others[] = {"sno_flakes", "sno_seal"};
+	const char *extension = "sno";
+	char	   *version = catalog_version(extension);
 
-	report(c, "version", strcmp(version, SNO_VERSION) == 0,
+	for (int i = 0; i < lengthof(others); i++)
+	{
+		char	   *other = catalog_version(others[i]);
+
+		if (other == NULL || strcmp(other, SNO_VERSION) == 0)
+			continue;
+		extension = others[i];
+		version = other;
+	}
+	report(c, "version", version != NULL && strcmp(version, SNO_VERSION) == 0,
 		   psprintf("The library is of version %s, extension \"%s\" in this database of version %s.",
-					SNO_VERSION, extension, version),
+					SNO_VERSION, extension, version != NULL ? version : "none"),
 		   psprintf("Run ALTER EXTENSION %s UPDATE in this database. If the extension is the newer one, install its library and restart the server.",
 					extension));
 }
@@ -243,6 +250,17 @@ check_partitions(const Check *c)
 		   "Widen \"sno.partitions\", or end sessions that do not generate any more.");
 }
 
+static void
+check_memory(const Check *c)
+{
+	uint64		used = pg_atomic_read_u64(&sno_space->allocated);
+
+	report(c, "memory", used < SNO_SPACE_MEMORY / 10 * 9,
+		   psprintf("Generators of this database use %d %% of the shared memory that they may use.",
+					(int) (used * 100 / SNO_SPACE_MEMORY)),
+		   "Use fewer named generators and partitions. A restart of the server frees the memory.");
+}
+
 /*
  * Leases of other holders are no fault.  They came with the rows, so they tell nothing of
  * what another server does now.
@@ -365,6 +383,7 @@ sno_check(PG_FUNCTION_ARGS)
 	check_layouts(&c);
 	check_leases(&c);
 	check_partitions(&c);
+	check_memory(&c);
 	check_holders(&c);
 	check_notifications(&c);
 	check_registry(&c);

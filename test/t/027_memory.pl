@@ -114,6 +114,11 @@ sub waste
 		qr/^DETAIL:  A database can have 4 MB for partitions and named generators/m,
 		"$dbname: the error tells how much that is");
 
+	is( $session->query_safe(
+			q{SELECT ok FROM sno_check() WHERE item = 'memory'}),
+		'f',
+		"$dbname: sno_check() tells of it");
+
 	# What it has is enough for what it did before.
 	$session->query_safe(q{SET sno.partitions = '0-63'});
 	is(error_of($session, 'SELECT sno_generate()'),

@@ -230,7 +230,7 @@ $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
-	'9|t',
+	'10|t',
 	'sno_check() finds nothing wrong on a standby');
 is( $standby->safe_psql('postgres', 'SELECT count(*) FROM sno_generators()'),
 	0,

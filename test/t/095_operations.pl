@@ -47,13 +47,17 @@ sub install_next_version
 		  s/(default_version = )'[^']*'/$1'$next'/r);
 	append_to_file("$scripts/sno--$version--$next.sql",
 		'CREATE FUNCTION sno_next() RETURNS integer LANGUAGE sql RETURN 1;');
-	my $control = slurp_file("$top/sno_flakes.control");
-	my ($flakes) = $control =~ /default_version = '(\d+\.\d+)'/;
-	unlink "$scripts/sno_flakes.control";
-	append_to_file("$scripts/sno_flakes.control",
-		$control =~ s/(default_version = )'[^']*'/$1'$flakes.1'/r);
-	append_to_file("$scripts/sno_flakes--$flakes--$flakes.1.sql",
-		'CREATE FUNCTION sno_flake_next() RETURNS integer LANGUAGE sql RETURN 1;');
+	foreach my $other (grep { -e "$scripts/$_.control" }
+		qw(sno_flakes sno_seal))
+	{
+		unlink "$scripts/$other.control";
+		append_to_file("$scripts/$other.control",
+			slurp_file("$top/$other.control") =~
+			  s/(default_version = )'[^']*'/$1'$next'/r);
+		append_to_file("$scripts/$other--$version--$next.sql",
+			"CREATE FUNCTION ${other}_next() RETURNS integer LANGUAGE sql RETURN 1;"
+		);
+	}
 	return;
 }
 
