@@ -17,6 +17,7 @@
 #include "catalog/publish.h"
 #include "compat.h"
 #include "generate/session.h"
+#include "generate/sharing.h"
 #include "generate/wait.h"
 #include "shared/feed.h"
 #include "shared/grant.h"
@@ -31,6 +32,13 @@ extern PGDLLEXPORT void _PG_init(void);
 static char *partitions_setting;
 static int	codec_setting;
 static struct config_enum_entry *codec_options;
+
+static const struct config_enum_entry sharing_options[] = {
+	{"auto", SNO_SHARING_AUTO},
+	{"always", SNO_SHARING_ALWAYS},
+	{"never", SNO_SHARING_NEVER},
+	{NULL}
+};
 
 /*
  * Settings on which it depends what a server may issue, and their defaults
@@ -241,6 +249,17 @@ init(void)
 							PGC_USERSET,
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
+
+	/* Anybody may set it: nothing but density and speed depends on it. */
+	DefineCustomEnumVariable("sno.sharing",
+							 "Sets whether this session shares a partition with sessions that generate at the same time.",
+							 "Ids of sessions that share one are denser in indexes.",
+							 &sno_sharing,
+							 SNO_SHARING_AUTO,
+							 sharing_options,
+							 PGC_USERSET,
+							 0,
+							 NULL, NULL, NULL);
 
 	guard(&registry);
 	DefineCustomStringVariable("sno.registry",

@@ -1,6 +1,8 @@
 /*
  * owned.c
- *		The partitions that a session owns: at most one for each purpose.
+ *		The partitions that a session has: at most one for each purpose.
+ *
+ * It owns each, or shares the one for ids by the clock with other sessions.
  *
  * Before a session waits, it leaves a partition that it can't use any more, because others
  * may be waiting for it: those that use a named generator, say.  When the session ends, it
@@ -55,13 +57,17 @@ sno_session_begin_own(void)
 		sno_my_activity->partition = -1;
 }
 
-/* The next sequence of the session generator, 0 if it has no partition. */
+/*
+ * The next sequence of the session generator, which counts its ids.  0 if it has no
+ * partition, or shares it, or did when it was revoked: then ids are counted one by one.
+ */
 uint32
 sno_owned_sequence(void)
 {
 	const SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
 
-	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
+	return p == NULL || p->users > 0 ? 0 :
+		SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 
 /*

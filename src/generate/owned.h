@@ -1,6 +1,6 @@
 /*
  * owned.h
- *		The partitions that a session owns: at most one for each purpose.
+ *		The partitions that a session has: at most one for each purpose.
  */
 #ifndef SNO_OWNED_H
 #define SNO_OWNED_H

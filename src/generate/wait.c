@@ -63,8 +63,12 @@ refuse_held(const SnoWait *wait)
 			 owner == 0 ? errdetail("Its session has just given it back.") :
 			 owner == SNO_OWNER_REVOKED ?
 			 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again.") :
+			 owner == SNO_OWNER_SHARED ?
+			 errdetail("Sessions that share it generate in it; each moves on as soon as it generates again.") :
 			 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
 					   owner),
+			 owner == SNO_OWNER_SHARED ?
+			 errhint("End these sessions, or use another partition.") :
 			 errhint("End that session, or use another partition.")));
 }
 

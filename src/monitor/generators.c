@@ -124,7 +124,7 @@ set_counts(Row *row, const SnoCounts *c)
 	set_column(row, LONGEST_WAIT, IntervalPGetDatum(longest));
 }
 
-/* Copy the partition that a session owns.  False if it has none, or changes it now. */
+/* Copy the partition that a session has.  False if it has none, or changes it now. */
 static bool
 copy_partition(const SnoActivity *a, SnoPartition *copy)
 {
@@ -134,14 +134,14 @@ copy_partition(const SnoActivity *a, SnoPartition *copy)
 	if (space == NULL)
 		return false;
 	*copy = *sno_partition_in(space, number);
-	return sno_partition_owner(copy) == a->pid;
+	return sno_partition_owner(copy) == a->pid || sno_partition_is_shared(copy);
 }
 
-/* The next sequence of a session generator, for its counters.  0 if it has no partition. */
+/* What sno_owned_sequence() is to that session. */
 static uint32
 session_sequence(const SnoPartition *p)
 {
-	return p == NULL ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
+	return p == NULL || p->users > 0 ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 
 /* May the caller see the generators of all databases? */

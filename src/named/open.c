@@ -125,7 +125,7 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Has the partition no owner?  If this session owns it, it gives it up.  *was gets what it
+ * Has the partition no owner?  If this session has it, it gives it up.  *was gets what it
  * was used for.  A layout has no partition.
  */
 static bool
@@ -137,7 +137,7 @@ is_free(const SnoSubject *subject, SnoPartition *was)
 	if (!sno_subject_has_partition(subject))
 		return true;
 	*was = sno_partition_copy(number);
-	if (sno_partition_owned(was))
+	if (sno_partition_is_ours(was))
 	{
 		sno_owned_leave_unusable();
 		*was = sno_partition_copy(number);

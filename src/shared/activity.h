@@ -39,7 +39,7 @@ typedef struct SnoActivity
 
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
-	int32		partition;		/* that it owns, or -1, or SNO_NAMED_ONLY */
+	int32		partition;		/* that it has, or -1, or SNO_NAMED_ONLY */
 	SnoCounters own;			/* of its session generator */
 
 	/* What it waited for last; the journal's lock protects the rest. */
@@ -110,6 +110,7 @@ extern bool sno_activity_take_wait(SnoActivity *a, Oid *database, char *generato
 
 extern void sno_counters_init(SnoCounters *c, uint32 sequence);
 extern void sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to);
+extern void sno_counters_add_one(SnoCounters *c);
 extern void sno_counters_exhausted(SnoCounters *c);
 extern void sno_counters_wait(SnoCounters *c);
 extern void sno_counters_waited(SnoCounters *c, int64 usec);

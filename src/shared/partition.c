@@ -12,15 +12,25 @@
  * short sessions.  A partition for backfill has the end of the epoch as its
  * ceiling, so the clock is never past it.
  *
+ * Sessions that issue in the same units share one partition, the current one, so that
+ * their ids are dense (generate/sharing.c).  There may be other shared ones, which their
+ * sessions leave when they enter another unit.  Sessions come and go under the lock.  What
+ * they do in between is in core/generator.h, S1 to S4.  It rests on this rule of
+ * src/README.md:
+ *
+ *	- S5: only the last session that leaves a shared partition parks it, puts it at rest,
+ *	  or owns it again.  So no addition or swap comes late.
+ *
  * If a partition was parked in a former life of the space, it is taken with its state.
  * But its lease may not be on disk any more, so the lease is cleared.
  *
- * Locking: the space's lock protects the lists, and the owner, next, life and named
- * of each partition.  Without the lock, a session may look whether a partition that
- * it owns was revoked, or now belongs to named generators.  Generator, backfill and
- * lease belong to the owner, who changes them without any lock.  Meanwhile nobody else
- * relies on them: others load the state word atomically, and sno_generators() shows
- * the rest as it finds it.  A partition changes hands only under the lock, in exclusive
+ * Locking: the space's lock protects the lists, which partition is current, and the owner,
+ * users, next, life and named of each partition.  Without the lock, a session may look
+ * whether a partition that it has was revoked, or now belongs to named generators.
+ * Generator, backfill and lease belong to the owner, who changes them without any lock.
+ * Meanwhile nobody else relies on them: others load the state word atomically, and
+ * sno_generators() shows the rest as it finds it.  Those who share a partition rely on its
+ * lease and ceiling, which one of them changes under the lock for renewals.  A partition changes hands only under the lock, in exclusive
  * mode.  So the stores of one owner come before the loads of the next.  While the lock
  * is held, only a lack of memory raises an error: for a block, or for this process's
  * view of it.  If a change needs memory, it gets the memory before it begins.
@@ -186,13 +196,33 @@ is_usable(const SnoPartition *p)
 		!p->named && sno_grant_is_in_force(p->holder);
 }
 
-/* These four are called with the lock held. */
+/* These are called with the lock held. */
+
+/* No session begins to share a partition any more. */
+static void
+end_joining(const SnoPartition *p)
+{
+	if (sno_partition_is_current(p))
+		pg_atomic_write_u32(&sno_space->shared, 0);
+}
+
+/* This session leaves a partition.  False if others still share it (S5). */
+static bool
+leave_shared(SnoPartition *p)
+{
+	if (p->users > 0 && --p->users > 0)
+		return false;
+	end_joining(p);
+	return true;
+}
 
 static void
 give_back(SnoPartition *p)
 {
 	int32	   *first = &sno_space->parked[p->purpose];
 
+	if (!leave_shared(p))
+		return;
 	if (sno_partition_owner(p) != SNO_OWNER_REVOKED && !p->named)
 	{
 		p->next = *first;
@@ -294,6 +324,94 @@ sno_partition_take(int number, SnoPartition *old)
 }
 
 /*
+ * Could a session that shares a partition issue in `unit` now?  `file` is that of the table
+ * of leases.
+ */
+static bool
+is_shareable(const SnoPartition *p, uint64 unit, uint32 file)
+{
+	uint64		word = sno_generator_load(&p->generator);
+	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, file);
+
+	return is_usable(p) &&
+		(SNO_WORD_UNIT(word) < unit ||
+		 (SNO_WORD_UNIT(word) == unit && SNO_WORD_SEQUENCE(word) <= p->generator.sequence_max)) &&
+		(task == SNO_LEASE_ISSUE || task == SNO_LEASE_RENEW_EARLY);
+}
+
+/*
+ * Share the current partition from now on, in exchange for `old` (NULL for none).  NULL, and
+ * no change, if there is none in which a session could issue in `unit`.
+ */
+SnoPartition *
+sno_partition_join(SnoPartition *old, uint64 unit, uint32 file)
+{
+	SnoPartition *p = NULL;
+	int			current;
+
+	if (pg_atomic_read_u32(&sno_space->shared) == 0)
+		return NULL;
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	current = (int) pg_atomic_read_u32(&sno_space->shared);
+	if (current != 0)
+		p = partition_to_change(current - 1);
+	if (p == old || (p != NULL && !is_shareable(p, unit, file)))
+		p = NULL;
+	if (p != NULL)
+	{
+		p->users++;
+		if (old != NULL)
+			give_back(old);
+	}
+	LWLockRelease(&sno_space->lock);
+	return p;
+}
+
+/*
+ * Let others share a partition of this session, which becomes the current one.  False, and
+ * no change, if they couldn't issue in `unit` there.
+ */
+bool
+sno_partition_share(SnoPartition *p, uint64 unit, uint32 file)
+{
+	bool		shared;
+
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	shared = sno_partition_owned(p) && is_shareable(p, unit, file);
+	if (shared)
+	{
+		/* A row that is written is published by a renewal at once. */
+		if (p->lease.pending_ceiling != 0)
+			p->lease.attention = unit;
+		p->users = 1;
+		pg_atomic_write_u32(&p->owner, SNO_OWNER_SHARED);
+		pg_atomic_write_u32(&sno_space->shared, p->number + 1);
+	}
+	LWLockRelease(&sno_space->lock);
+	return shared;
+}
+
+/* Own a partition again that this session shares.  False if others share it, too. */
+bool
+sno_partition_own_again(SnoPartition *p)
+{
+	bool		alone;
+
+	/* Most often others do, and no lock is needed to see that. */
+	if (p->users > 1)
+		return false;
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	alone = sno_partition_is_shared(p) && p->users == 1;
+	if (alone)
+	{
+		(void) leave_shared(p);
+		pg_atomic_write_u32(&p->owner, MyProcPid);
+	}
+	LWLockRelease(&sno_space->lock);
+	return alone;
+}
+
+/*
  * Between which units this session may issue in a partition (G3).  False if nothing is
  * granted there to the holder under which it was reserved, or if it was granted anew
  * since then: another holder had the units before that, and the generator doesn't
@@ -318,7 +436,7 @@ sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits)
 {
 	bool		granted = true;
 
-	if (!sno_partition_owned(p))
+	if (!sno_partition_is_ours(p))
 		return SNO_ABANDON;
 	if (!is_usable(p))
 		return SNO_PARK;
@@ -342,12 +460,16 @@ sno_partition_park(SnoPartition *p)
 	LWLockRelease(&sno_space->lock);
 }
 
-/* Put a partition at rest that another holder leases or was granted, or that is lent. */
+/*
+ * Put a partition at rest that another holder leases or was granted, or that is lent.  If
+ * others share it, it is revoked from them.
+ */
 void
 sno_partition_abandon(SnoPartition *p)
 {
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	pg_atomic_write_u32(&p->owner, 0);
+	end_joining(p);
+	pg_atomic_write_u32(&p->owner, leave_shared(p) ? 0 : SNO_OWNER_REVOKED);
 	LWLockRelease(&sno_space->lock);
 }
 
@@ -363,6 +485,7 @@ sno_partition_revoke_all(void)
 	for (int i = 0; i < (int) lengthof(sno_space->parked); i++)
 		while (sno_space->parked[i] != SNO_LAST_PARKED)
 			pop_parked(&sno_space->parked[i]);
+	pg_atomic_write_u32(&sno_space->shared, 0);
 	for (int i = 0; i < SNO_PARTITIONS; i++)
 		if (sno_partition_owner(sno_partition_at(i)) != 0)
 			pg_atomic_write_u32(&partition_to_change(i)->owner, SNO_OWNER_REVOKED);

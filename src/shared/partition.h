@@ -16,18 +16,22 @@
 #include "shared/grant.h"
 #include "shared/shmem.h"
 
-/* The owner of a partition that was revoked from it. */
+/* The owner of a partition that was revoked from who had it; of one that sessions share. */
 #define SNO_OWNER_REVOKED	(-1)
+#define SNO_OWNER_SHARED	(-2)
 
 /*
  * What issuing an id needs is in the first cache line.  The generator, backfill and
- * lease belong to the owner.  The space's lock protects the rest.
+ * lease belong to the owner.  The space's lock protects the rest.  While sessions share the
+ * partition, they only add to the state word, and swap it; who changes the rest of the
+ * generator, or the lease, has the space's lock for renewals.
  */
 typedef struct SnoPartition
 {
 	SnoGenerator generator;
-	pg_atomic_uint32 owner;		/* pid of the session that owns it, 0, or
-								 * SNO_OWNER_REVOKED until that gives it back */
+	pg_atomic_uint32 owner;		/* pid of the session that owns it, 0,
+								 * SNO_OWNER_SHARED, or SNO_OWNER_REVOKED until who
+								 * had it gave it back */
 	bool		named;			/* it is for named generators */
 	uint8		purpose;		/* a SnoPurpose */
 	uint16		number;			/* never changes */
@@ -37,7 +41,8 @@ typedef struct SnoPartition
 	int32		next;			/* parked: number + 1 of the next one, or the end; else 0 */
 	uint32		life;			/* of the space, in which it was used last; 0 if
 								 * it never was */
-	char		pad[16];		/* to a whole cache line */
+	int32		users;			/* sessions that share it, or did when it was revoked */
+	char		pad[12];		/* to a whole cache line */
 } SnoPartition;
 
 StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");
@@ -68,8 +73,8 @@ typedef enum SnoPartitionState
 	SNO_AT_REST,				/* may be leased anew once the clock has passed what it
 								 * issued */
 	SNO_PARKED,					/* given back with its state, in a list of the space */
-	SNO_OWNED,					/* by a session */
-	SNO_REVOKED,				/* from a session that has not given it back yet */
+	SNO_OWNED,					/* by a session, or by several that share it */
+	SNO_REVOKED,				/* from sessions that have not given it back yet */
 	SNO_NAMED					/* no session owns it, and only named generators may */
 } SnoPartitionState;
 
@@ -94,7 +99,7 @@ sno_partition_state(const SnoPartition *p)
 	return p->life == 0 ? SNO_UNTOUCHED : SNO_AT_REST;
 }
 
-/* What a session is to do with a partition that it owns. */
+/* What a session is to do with a partition that it has. */
 typedef enum SnoStay
 {
 	SNO_STAY,					/* issue there, if its lease lets it */
@@ -117,11 +122,32 @@ extern SnoPartitionRange sno_partition_range;
 /* The value that was given but isn't in force, and nothing else is; else NULL. */
 extern const char *sno_partition_refused;
 
-/* May this session, which has not given p back, issue in it? */
+/* Does this session own p alone? */
 static inline bool
 sno_partition_owned(const SnoPartition *p)
 {
 	return sno_partition_owner(p) == MyProcPid;
+}
+
+/* Do sessions share p?  If this one has not given p back, it is one of them. */
+static inline bool
+sno_partition_is_shared(const SnoPartition *p)
+{
+	return sno_partition_owner(p) == SNO_OWNER_SHARED;
+}
+
+/* May this session, which has not given p back, issue in it? */
+static inline bool
+sno_partition_is_ours(const SnoPartition *p)
+{
+	return sno_partition_owned(p) || sno_partition_is_shared(p);
+}
+
+/* Is p the partition that sessions begin to share now? */
+static inline bool
+sno_partition_is_current(const SnoPartition *p)
+{
+	return pg_atomic_read_u32(&sno_space->shared) == p->number + 1;
 }
 
 /* The number of a partition that sno_partition_at() gave, and that was used. */
@@ -137,6 +163,9 @@ extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_take(int number, SnoPartition *old);
+extern SnoPartition *sno_partition_join(SnoPartition *old, uint64 unit, uint32 file);
+extern bool sno_partition_share(SnoPartition *p, uint64 unit, uint32 file);
+extern bool sno_partition_own_again(SnoPartition *p);
 extern void sno_partition_park(SnoPartition *p);
 extern void sno_partition_abandon(SnoPartition *p);
 extern void sno_partition_revoke_all(void);

@@ -65,7 +65,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	12
+#define SNO_SHMEM_VERSION	13
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -241,6 +241,7 @@ clear_lists(SnoSpace *space)
 {
 	for (int i = 0; i < SNO_PURPOSES; i++)
 		space->parked[i] = SNO_LAST_PARKED;
+	pg_atomic_write_u32(&space->shared, 0);
 }
 
 /*
@@ -316,6 +317,9 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
+	LWLockInitialize(&space->renewal, header->tranche);
+	pg_atomic_init_u64(&space->entered, 0);
+	pg_atomic_init_u32(&space->shared, 0);
 	pg_atomic_init_u64(&space->home, 0);
 	pg_atomic_init_u64(&space->holder, 0);
 	pg_atomic_init_u32(&space->asked, 0);

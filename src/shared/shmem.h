@@ -59,6 +59,11 @@ typedef struct SnoSpace
 	uint32		life;			/* never 0 */
 	uint32		former;			/* databases that had it before */
 
+	pg_atomic_uint64 entered;	/* see generate/sharing.c */
+	pg_atomic_uint32 shared;	/* number + 1 of the current partition of those that
+								 * sessions share, or 0 */
+	LWLock		renewal;		/* of a lease of such a partition */
+
 	LWLock		lock;			/* for partition.c and named/group.c */
 	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */

@@ -134,7 +134,8 @@ close_session($session);
 # The table is new each time, and its first page is full: so it is pruned when
 # read.
 #
-$ENV{PGOPTIONS} = '-c wal_consistency_checking=all';
+my $options = $ENV{PGOPTIONS};
+$ENV{PGOPTIONS} = "$options -c wal_consistency_checking=all";
 $primary->safe_psql('postgres', $_)
   foreach (
 	q{SELECT sno_create_generator('g' || n, n) FROM generate_series(1, 60) AS n},
@@ -161,7 +162,7 @@ foreach my $change (
 	$primary->wait_for_catchup($_) foreach values %standby;
 	pass("standbys have the same pages after: @$change");
 }
-delete $ENV{PGOPTIONS};
+$ENV{PGOPTIONS} = $options;
 
 #
 # A standby that has not received the latest leases of the primary

@@ -14,6 +14,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
+# PgBouncer refuses options of a connection.
+delete $ENV{PGOPTIONS};
+
 my ($pgbouncer) =
   grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
 plan skip_all => 'pgbouncer is not installed' unless defined $pgbouncer;

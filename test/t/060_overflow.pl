@@ -2,6 +2,7 @@
 # Notifications of overflows: sessions wait for an id.  A session that listens
 # is notified while they wait within their transactions, at most once a second,
 # and when the wait is over.
+# Sessions don't share partitions: those that do don't wait.
 
 use strict;
 use warnings;
@@ -23,6 +24,7 @@ autovacuum = off
 max_connections = 50
 restart_after_crash = on
 sno.lease_duration = 1s
+sno.sharing = never
 sno.partitions = '100-103'
 });
 $node->start;

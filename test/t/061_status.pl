@@ -1,7 +1,7 @@
 
 # What sno_generators() and sno_check() show: of sessions that generate at the
 # same time, when no partition is free, when a lease can't be renewed, on a
-# standby, and when the clock steps.
+# standby, and when the clock steps.  Each session has a partition of its own.
 
 use strict;
 use warnings;
@@ -22,6 +22,7 @@ $node->append_conf(
 log_statement = none
 autovacuum = off
 max_connections = 50
+sno.sharing = never
 });
 $node->start;
 $node->safe_psql('postgres',

@@ -98,9 +98,10 @@ is( $a->safe_psql(
 	't',
 	'leases end with the grant, or before');
 
-# More sessions than a block has partitions
+# More sessions than a block has partitions, each with one of its own
 {
-	my @sessions = map { open_session($b, 'postgres') } 1 .. 20;
+	my @sessions =
+	  map { open_session($b, 'postgres', 'sno.sharing = never') } 1 .. 20;
 	my @ids = map { $_->query_safe('SELECT sno_generate()') } @sessions;
 	my %blocks =
 	  map { int(decode_id($_)->{partition} / 16) => 1 } @ids;

@@ -10,6 +10,9 @@
 # - No two phases used a partition at overlapping times, on whatever side.
 # - No two sessions took turns on a side of a unit in a partition.
 # - The sequences of a session ascend on each side of a unit in a partition.
+#
+# The third is true of sessions that don't share a partition.  So clients don't, unless a
+# test sets $ENV{PGOPTIONS}.
 
 package NotedIds;
 
@@ -21,6 +24,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
+
+$ENV{PGOPTIONS} = '-c sno.sharing=never';
 
 sub new
 {
