@@ -23,6 +23,10 @@
  * before it publishes.  All else that it does concerns only what it owns, or is done
  * under a lock.
  *
+ * Sessions may share a partition.  Whether a session wants to is the search's choice at each
+ * call.  A call stops before each addition to the word of a shared partition, and each swap;
+ * and in these scopes, before it stores the word of its own one.
+ *
  * Ids of given times come from calls like a session generator's.  Each round is a call,
  * of any unit, because there might have been an error between two.  The random bits that
  * such a partition begins with may be any, in one scope.
@@ -172,9 +176,11 @@ static void switch_side(SnoGenerator *g, uint64 until);
 static void drift(SnoGenerator *g, uint64 now);
 static void join_sides(SnoGenerator *g);
 static uint64 close_word(SnoGenerator *g);
+static SnoStep share_word(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got);
 static SnoPartition *exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 static SnoPartition *reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds,
 								  uint64 holder, SnoPurpose purpose);
+static bool own_again_anyhow(SnoPartition *p);
 static void park(SnoPartition *p);
 static void abandon(SnoPartition *p);
 static SnoPartition copy_partition(int number);
@@ -237,8 +243,10 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_lease_end(now, half) lease_end(now)
 #define sno_lease_task lease_task
 #define sno_generator_step step_own
+#define sno_generator_share share_word
 #define sno_partition_exchange exchange_partition
 #define sno_partition_reserve reserve_anew
+#define sno_partition_own_again own_again_anyhow
 #define sno_partition_park park
 #define sno_partition_abandon abandon
 #define sno_record_survey survey_earlier
@@ -247,8 +255,10 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #include "../../src/generate/owned.c"
 #include "../../src/generate/session.c"
 #undef sno_generator_step
+#undef sno_generator_share
 #undef sno_partition_exchange
 #undef sno_partition_reserve
+#undef sno_partition_own_again
 #undef sno_partition_park
 #undef sno_partition_abandon
 #undef sno_record_survey
@@ -343,6 +353,7 @@ typedef struct Scope
 				forgets,		/* no closed state is kept */
 				disjoint,		/* the servers' partitions are */
 				apart,			/* the other generator has just the node `longer` */
+				shares,			/* sessions may share a partition */
 				plain,			/* no errors, no early renewals of session generators; */
 								/* closed rows get lost in a crash */
 				large;			/* too much so to be explored whole: for mutants only */
@@ -368,6 +379,7 @@ typedef enum ScopeNumber
 {
 	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
+	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED,
 	GIVEN, GIVEN_TWO, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
 	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
@@ -393,6 +405,13 @@ static const Scope scopes[] = {
 	.disjoint = true,.plain = true},
 	[DATABASES_LONGER] = {"two databases, more units", 3, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),
 	.plain = true,.large = true},
+
+	[SHARED] = {"sharing: two partitions", 3, 1, {2}, OWN(1, 2),.shares = true},
+	[SHARED_ONE] = {"sharing: one partition", 4, 2, {2}, OWN(2, 1),.shares = true,.rewrites = true},
+	[SHARED_RESTORED] = {"sharing: rows restored", 3, 1, {2}, OWN(1, 1),.shares = true,
+	.restores = true},
+	[SHARED_NAMED] = {"sharing, and a named generator", 2, 0, {2}, NAMED(0, 0),.sequences = 2,
+	.shares = true,.plain = true},
 
 	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
 	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
@@ -483,6 +502,10 @@ static const Scope scopes[] = {
 	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
 	M(HOLDER_WITHOUT_TIMELINE, "a promoted server remains the same holder", PROMOTION, false) \
 	M(HOLDER_WITHOUT_DATABASE, "all databases are one holder", DATABASES_LONGER, false) \
+	M(LEFT_EARLY, "the first session that leaves a shared partition parks it", SHARED, false) \
+	M(OWNED_WHILE_SHARED, "a session owns a partition again that others share", SHARED_ONE, false) \
+	M(ABANDONED_WHILE_SHARED, "a shared partition is put at rest while others share it", SHARED_RESTORED, false) \
+	M(STORED_WHILE_SHARED, "a session steps a shared partition as its own", SHARED_ONE, true) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
 	M(OTHERS_GIVEN_IGNORED, "a successor doesn't look at rows of given times", GIVEN_PROMOTION, true) \
 	M(LEASED_GIVEN, "a partition that was leased is taken for given times", GIVEN, true) \
@@ -553,6 +576,11 @@ static const struct
 	/* These two are of both kinds of generators. */
 	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
 	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE},
+	/* These of shared partitions, too. */
+	{PUBLISHED_BEFORE_FLUSHED, "sharing: a ceiling is published before it is flushed", SHARED, true},
+	{CEILING_OFF_BY_ONE, "sharing: the ceiling's next unit counts as leased", SHARED, true},
+	{SWAP_GOES_BACK, "sharing: a step back swaps the word", SHARED_ONE, true},
+	{OWNER_IGNORED, "a state is opened while sessions share the partition", SHARED_NAMED, false},
 	/* These of given times, too. */
 	{PUBLISHED_BEFORE_FLUSHED, "given times: a ceiling is published before it is flushed", GIVEN, true},
 	{OTHERS_GIVEN_IGNORED, "a copy doesn't look at rows of given times", GIVEN_SERVERS, true},
@@ -583,6 +611,7 @@ typedef struct Session
 				call,
 				definition;		/* what its generator's name means */
 	bool		locked,			/* does it hold the group's lock, */
+				renewing,		/* and that of renewals, */
 				reading,		/* and the table? */
 				late;			/* was the table truncated since its call began? */
 	uint8		clock;			/* what it read, where times are checked */
@@ -595,6 +624,7 @@ typedef struct Session
 typedef struct Line
 {
 	int32		parked[SNO_PURPOSES];	/* of the space */
+	uint32		shared;			/* likewise */
 	dsa_pointer group;
 	SnoPartition partition[PARTITIONS];
 } Line;
@@ -643,6 +673,7 @@ typedef enum Event
 {
 	ISSUE,
 	ISSUE_SLOWLY,
+	ISSUE_SHARING,
 	ISSUE_RENEWING,
 	ISSUE_GIVEN,				/* the last one that concerns only what a session owns */
 	ISSUE_NAMED,
@@ -664,7 +695,7 @@ typedef enum Event
 } Event;
 
 static const char *const events[] = {
-	"generate", "generate, slowly", "generate, renew early", "generate of a time", "generate named",
+	"generate", "generate, slowly", "generate, share", "generate, renew early", "generate of a time", "generate named",
 	"generate named, slowly", "restore", "end", "go on", "renew early", "error",
 	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
 	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored"
@@ -751,13 +782,40 @@ state_of(const volatile void *address)
 	return NULL;
 }
 
+/* Is an owner about to store the word that it steps, in a scope where others may add to it? */
+static bool stepping;
+
+/* Is it the word of a partition that sessions share? */
+static bool
+is_shared_word(const volatile void *address)
+{
+	for (int i = 0; i < PARTITIONS; i++)
+		if (address == &w.line[line].partition[i].generator.word)
+			return w.line[line].partition[i].users > 0;
+	return false;
+}
+
 static void
 at_word(Place place, const volatile void *address)
 {
 	SnoNamedState *s = state_of(address);
 
 	if (s == NULL)
+	{
+		if (is_shared_word(address) && is_own_call())
+		{
+			if (place == AT_ADD || place == AT_SWAP)
+				pause_at(place);
+			beginning = false;
+		}
+		if (place == AT_STORE && stepping)
+		{
+			stepping = false;
+			beginning = false;
+			pause_at(place);
+		}
 		return;
+	}
 	if (place == AT_LOAD && address == &s->shared.ceiling)
 		place = AT_CEILING;
 	if (place == AT_LOAD && !session->locked)
@@ -778,6 +836,8 @@ read_clock(void)
 		stop(WAITING);
 	if (read_count == lengthof(clock_readings))
 		stop(AT_CLOCK);
+	if (scope->shares)
+		session->clock = (uint8) clock_readings[read_count];
 	if (scope->lags && is_own_call() && call != ISSUE_GIVEN)
 		w.rest.latest = Max(w.rest.latest, (uint8) clock_readings[0]);
 	return clock_readings[read_count++];
@@ -845,6 +905,13 @@ void		ProcessInterrupts(void) { }
 bool
 LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
 {
+	if (lock == &sno_space->renewal)
+	{
+		for (int i = 0; i < SESSIONS; i++)
+			if (w.session[line][i].renewing)
+				return false;
+		return session->renewing = true;
+	}
 	if (scope->fine || renewing_early || call == END)
 		pause_at(AT_LOCK);
 	for (int i = 0; i < SESSIONS; i++)
@@ -861,6 +928,8 @@ LWLockRelease(LWLock *lock)
 {
 	if (lock == &w.rest.group.lock)
 		session->locked = false;
+	if (lock == &sno_space->renewal)
+		session->renewing = false;
 }
 
 dsa_pointer
@@ -950,6 +1019,7 @@ void		sno_activity_begin(void) {}
 void		sno_activity_end(void) {}
 void		sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to) {}
 void		sno_counters_init(SnoCounters *c, uint32 sequence) {}
+void		sno_counters_add_one(SnoCounters *c) {}
 void		sno_counters_exhausted(SnoCounters *c) {}
 void		sno_journal_failure(const char *of, const char *message) {}
 void		sno_clock_watch(void) {}
@@ -957,6 +1027,11 @@ int64		sno_clock_monotonic(void) { return 0; }
 Bitmapset  *sno_definition_partitions(void) { return NULL; }
 void		sno_definition_missing(const SnoDefinitions *in, const char *name) { abort(); }
 void		sno_definition_without_layout(const char *name, const SnoDefinition *d) { abort(); }
+
+int			sno_sharing;
+uint64		sno_sharing_unit;
+
+bool		sno_sharing_is_wanted(uint64 unit) { return call == ISSUE_SHARING; }
 
 /* Which partitions are used is seen by the partitions themselves. */
 bool
@@ -1171,7 +1246,9 @@ step_own(SnoGenerator *g, uint64 now, uint64 *got)
 		g->ceiling++;
 	if (mutant == WALL_SAFE_OFF_BY_ONE && now == g->wall_safe && now > 0)
 		g->wall_safe--;
+	stepping = scope->shares;
 	result = sno_generator_step(g, now, got);
+	stepping = false;
 	g->ceiling = before.ceiling;
 	if (result != SNO_ISSUED)
 		*g = before;
@@ -1182,6 +1259,19 @@ step_own(SnoGenerator *g, uint64 now, uint64 *got)
 		*got ^= UINT64_C(1) << 24;
 	}
 	return result;
+}
+
+/* The step of a session in a shared partition. */
+static SnoStep
+share_word(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got)
+{
+	if (mutant != STORED_WHILE_SHARED || now != SNO_WORD_UNIT(word) ||
+		SNO_WORD_SEQUENCE(word) > g->sequence_max)
+		return sno_generator_share(g, word, now, least, got);
+	at_word(AT_ADD, &g->word);
+	g->word = word + 1;
+	*got = word;
+	return SNO_ISSUED;
 }
 
 /* A partition for given times: its random bits are the search's choice. */
@@ -1298,6 +1388,21 @@ survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
 	session->place = NOWHERE;
 }
 
+/* A mutant forgets others that share a partition. */
+static void
+forget_users(SnoPartition *p, Mutant when)
+{
+	if (mutant == when && p != NULL && p->users > 1)
+		p->users = 1;
+}
+
+static bool
+own_again_anyhow(SnoPartition *p)
+{
+	forget_users(p, OWNED_WHILE_SHARED);
+	return sno_partition_own_again(p);
+}
+
 /* What a mutant doesn't carry along when a partition is parked. */
 static void
 lose(SnoPartition *p)
@@ -1320,12 +1425,14 @@ static void
 park(SnoPartition *p)
 {
 	lose(p);
+	forget_users(p, LEFT_EARLY);
 	sno_partition_park(p);
 }
 
 static void
 abandon(SnoPartition *p)
 {
+	forget_users(p, ABANDONED_WHILE_SHARED);
 	sno_partition_abandon(p);
 	if (mutant == ABANDONED_FORGOTTEN)
 		memset(p, 0, sizeof(*p));
@@ -1345,6 +1452,7 @@ exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 	SnoPartition before[PARTITIONS];
 	SnoPartition *p;
 
+	forget_users(old, LEFT_EARLY);
 	memcpy(before, blocks[0], sizeof(before));
 	if (mutant == ONE_LIST && sno_space->parked[purpose] == SNO_LAST_PARKED)
 	{
@@ -1642,6 +1750,7 @@ enter(int l, int s)
 	session = &w.session[l][s];
 	sno_space = &space[l];
 	memcpy(sno_space->parked, w.line[l].parked, sizeof(sno_space->parked));
+	pg_atomic_write_u32(&sno_space->shared, w.line[l].shared);
 	sno_space->life = life_of(l);
 	sno_space->groups[0] = w.line[l].group;
 	blocks[0] = w.line[l].partition;
@@ -1664,6 +1773,7 @@ static void
 leave(void)
 {
 	memcpy(w.line[line].parked, sno_space->parked, sizeof(sno_space->parked));
+	w.line[line].shared = pg_atomic_read_u32(&sno_space->shared);
 	w.line[line].group = sno_space->groups[0];
 	session->own = sno_owned[SNO_FOR_CLOCK];
 	session->given = sno_owned[SNO_FOR_BACKFILL];
@@ -1727,6 +1837,8 @@ serve(void)
 	for (;;)
 	{
 		stop(NOWHERE);
+		/* Only a quick call has entered the unit before. */
+		sno_sharing_unit = call == ISSUE ? clock_readings[0] : UINT64_MAX;
 		switch (call)
 		{
 			case ISSUE:
@@ -1737,6 +1849,7 @@ serve(void)
 				sno_owned[SNO_FOR_CLOCK]->lease.attention = 0;
 				/* FALLTHROUGH */
 			case ISSUE_SLOWLY:
+			case ISSUE_SHARING:
 				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
 				issued = true;
 				break;
@@ -1777,7 +1890,7 @@ end_call(void)
 	was_at = session->clock;
 	session->at = session->clock = 0;
 	session->place = session->call = 0;
-	session->locked = session->reading = session->late = false;
+	session->locked = session->renewing = session->reading = session->late = false;
 	memset(session->bound, 0, sizeof(session->bound));
 	if (over)
 	{
@@ -1824,6 +1937,7 @@ run(unsigned a, unsigned b, unsigned error)
 		end_call();
 	else if (stopped_at == SURVEYED)
 	{
+		session->at = 0;
 		session->place = SURVEYED;
 		session->call = call == ISSUE_GIVEN ? ISSUE_GIVEN : 0;
 	}
@@ -1858,9 +1972,9 @@ static void
 check_own_id(void)
 {
 	const SnoPartition *p = session->own;
-	uint64		now = clock_readings[0];
+	uint64		now = scope->shares ? SNO_WORD_UNIT(issued_word) : clock_readings[0];
 
-	if (SNO_WORD_UNIT(issued_word) != now)
+	if (scope->shares ? now < was_at : SNO_WORD_UNIT(issued_word) != now)
 		amiss("an id isn't of its time");
 	if (call == ISSUE_GIVEN)
 	{
@@ -1888,9 +2002,11 @@ may_begin(void)
 	{
 		case ISSUE:
 			/* It looks up less than the slow one. */
-			return session->own != NULL && (scope->rewrites || scope->named);
+			return session->own != NULL && (scope->rewrites || scope->named || scope->shares);
 		case ISSUE_SLOWLY:
 			return scope->sequences > 0;
+		case ISSUE_SHARING:
+			return scope->shares;
 		case ISSUE_RENEWING:
 			return scope->sequences > 0 && !scope->plain && session->own != NULL;
 		case ISSUE_GIVEN:
@@ -1916,7 +2032,7 @@ renew_early(unsigned a)
 	uint64		now = a + scope->named;
 	const SnoPartition *p = session->own;
 
-	if (scope->plain || session->place != NOWHERE || p == NULL ||
+	if (scope->plain || session->place != NOWHERE || p == NULL || sno_partition_is_shared(p) ||
 		sno_partition_may_stay(p, SNO_ANY_UNIT, NULL) != SNO_STAY ||
 		p->lease.file != FILE_NOW || now > p->generator.ceiling)
 		return false;
@@ -2322,8 +2438,12 @@ check_partitions(int l)
 
 		for (int s = 0; s < SESSIONS; s++)
 			owners += (w.session[l][s].own == p) + (w.session[l][s].given == p);
-		if (owners > 1)
+		if (owners > 1 && p->users == 0)
 			amiss("two sessions own one partition");
+		if (owners > 0 && p->next != 0)
+			amiss("a partition that a session has is parked");
+		if (p->users > 0 && p->users != owners)
+			amiss("those who share a partition aren't counted");
 		if (!scope->named && !is_at_rest(p) && (!scope->lags || w.rest.turned == 0) &&
 			!is_of_former_life(l, p))
 			check_invariants(l, i);
@@ -2462,7 +2582,7 @@ forget_lease(SnoLease *lease)
 static void
 forget_partition(SnoPartition *p)
 {
-	pg_atomic_write_u32(&p->owner, sno_partition_owner(p) != 0);
+	pg_atomic_write_u32(&p->owner, Min(sno_partition_owner(p), 1));
 	forget_lease(&p->lease);
 	p->lease.attention = p->lease.file != 0 ? UINT64_MAX : 0;
 	if (p->named && sno_partition_owner(p) == 0)
@@ -2542,9 +2662,9 @@ transfer(void)
 			Session    *it = &w.session[l][s];
 
 			transfer_part(it, sizeof(Session));
-			if (!key_wanted && it->own != NULL && sno_partition_owner(it->own) != 0)
+			if (!key_wanted && it->own != NULL && sno_partition_owner(it->own) > 0)
 				pg_atomic_write_u32(&it->own->owner, l * SESSIONS + (int) s + 1);
-			if (!key_wanted && it->given != NULL && sno_partition_owner(it->given) != 0)
+			if (!key_wanted && it->given != NULL && sno_partition_owner(it->given) > 0)
 				pg_atomic_write_u32(&it->given->owner, l * SESSIONS + (int) s + 1);
 		}
 	}

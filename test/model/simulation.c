@@ -750,6 +750,9 @@ LWLockAcquire(LWLock *lock, LWLockMode mode)
 	return true;
 }
 
+/* Nobody hands the baton back while he has it, so it is free. */
+bool		LWLockConditionalAcquire(LWLock *lock, LWLockMode mode) { return LWLockAcquire(lock, mode); }
+
 void
 LWLockRelease(LWLock *lock)
 {
