@@ -2,11 +2,19 @@
 #
 # Folders with a Debian in each, in $chroots.
 
+chroots=$(realpath -m "${CHROOTS:-${TMPDIR:-/tmp}/sno-chroots}")
+# Which Debian has a version of PostgreSQL
+# shellcheck disable=SC2034
+declare -A debian=([15]=bookworm [16]=16 [17]=trixie [18]=sid [19]=sid)
+# Files and folders out of a chroot that are in it, too, at the same path
+outside=()
+
 # make_chroot SUITE[-arm64]: make the folder completely, or not at all.
 make_chroot() {
     local root=$chroots/$1 suite=${1%-*} arch=()
     [ "$suite" = "$1" ] || arch=(--arch="${1#*-}")
     [ ! -d "$root" ] || return 0
+    [ "$1" != 16 ] || die "no Debian has PostgreSQL 16: see the first lines of script/matrix"
 
     say "making $root"
     need debootstrap
@@ -37,9 +45,9 @@ END
     as_root mv "$root.part" "$root"
 }
 
-# enter CHROOT COMMAND...: the checkout is /sno there.  Mounts and processes belong
-# to the command, and end with it.  chroot is not enough: in it, users may not have
-# namespaces.
+# enter CHROOT COMMAND...: the checkout is /sno there, and $outside is there.  Mounts
+# and processes belong to the command, and end with it.  chroot is not enough: in it,
+# users may not have namespaces.
 enter() {
     as_root mkdir -p "$chroots/$1/sno"
     # shellcheck disable=SC2016
@@ -48,10 +56,15 @@ enter() {
         mount --bind "$1" "$0/sno"
         mount -t proc proc "$0/proc"
         mount -t tmpfs tmpfs "$0/dev/shm"
+        for path in "${@:3:$2}"; do
+            mkdir -p "$0${path%/*}"
+            if [ -d "$path" ]; then mkdir -p "$0$path"; else touch "$0$path"; fi
+            mount --bind "$path" "$0$path"
+        done
         cd "$0"
         pivot_root . .
         umount --lazy .
         cd /
-        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
-    ' "$chroots/$1" "$top" "${@:2}"
+        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:$2 + 3}"
+    ' "$chroots/$1" "$top" ${#outside[@]} "${outside[@]}" "${@:2}"
 }
