@@ -66,7 +66,7 @@ set output chart("rows")
 set multiplot layout 1, 2 margins 0.08, 0.71, 0.17, 0.87 spacing 0.07, 0
 set logscale x 10
 set xrange [*:*] noextend
-set xtics autofreq
+set xtics (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 set format x "10^{%L}"
 set xlabel "rows that are loaded"
 set title "µs a row (logarithmic)"
