@@ -49,7 +49,7 @@ INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
  NULL),
 ('uuid_v7', 'uuid v7',
  format('id uuid DEFAULT %s PRIMARY KEY', :'uuid_v7'),
- format('%s AS id', :'uuid_v7'), :'uuid_v7' = 'uuid_v7()' AND NOT :'core_has_it',
+ format('%s AS id', :'uuid_v7'), :'uuid_v7' = 'uuid_v7()',
  'overlay(gen_random_uuid()::text PLACING left(uuid_v7_min(at)::text, 15) FROM 1)::uuid AS id',
  'id >= uuid_v7_min(%1$L) AND id < uuid_v7_min(%2$L)'),
 ('ulid', 'text ULID',
