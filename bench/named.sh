@@ -2,8 +2,8 @@
 #
 # bench/named.sh
 #
-# How 8 clients share one named generator: for 10 s one with 4 sequences, then for 60
-# s one with all sequences.  Each client inserts one id into a table in each
+# How 8 clients generate with one named generator: for 10 s one with 4 sequences, then
+# for 60 s one with all sequences.  Each client inserts one id into a table in each
 # statement.  Prints how many ids each client got (least, most, mean), how many ids
 # there were a second, how many ids came twice, how many drifts there were, and how
 # many notifications of waits.
@@ -20,8 +20,8 @@ throw_away_server "sno.max_wait = '1min'"
 sql -c 'CREATE UNLOGGED TABLE made (client integer, id sno)' \
     -c "SELECT sno_create_generator('small', 1, 0, 3), sno_create_generator('full', 2)" >/dev/null
 
-# share NAME SECONDS: let all clients generate at once, one id in each statement.
-share() {
+# generate NAME SECONDS: let all clients generate at once, one id in each statement.
+generate() {
     local name=$1 seconds=$2 client running=()
     sql -c 'TRUNCATE made'
     for ((client = 0; client < clients; client++)); do
@@ -48,7 +48,7 @@ share() {
 
 sql -c 'LISTEN sno_overflow' -c 'SELECT pg_sleep(11)' -c 'SELECT pg_sleep(2)' >heard &
 listener=$!
-share small 10
+generate small 10
 wait $listener
 say "  notifications: $(grep -c '"generator": "small"' heard)"
-share full 60
+generate full 60

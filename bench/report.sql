@@ -18,13 +18,17 @@ FROM load, LATERAL (SELECT
         ('bytes_' || sessions, 'index', 'bytes a row', index / rows, rows = :rows AND sessions IN (1, 8)),
         ('bytes_' || sessions, 'index after REINDEX', 'bytes a row', reindexed / rows, rows = :rows AND sessions IN (1, 8)),
         ('bytes_' || sessions, 'WAL', 'bytes a row', wal / rows, rows = :rows AND sessions IN (1, 8)),
-        ('sessions_speed', of_sessions, 'rows/s', rows / seconds, rows = :rows AND key IN ('sno', 'shared', 'mixed', 'bigint')),
-        ('sessions_index', of_sessions, 'bytes a row', index / rows, rows = :rows AND key IN ('sno', 'shared', 'mixed', 'bigint')),
-        ('sessions_full', of_sessions, '%', full_to, rows = :rows AND key IN ('sno', 'shared', 'mixed', 'bigint')),
+        ('sessions_speed', of_sessions, 'rows/s', rows / seconds, rows = :rows),
+        ('sessions_index', of_sessions, 'bytes a row', index / rows, rows = :rows),
+        ('sessions_heap', of_sessions, 'bytes a row', heap / rows, rows = :rows),
+        ('sessions_full', of_sessions, '%', full_to, rows = :rows),
         ('rows_speed', of_rows, 'rows/s', rows / seconds, sessions = 1),
         ('rows_index', of_rows, 'bytes a row', index / rows, sessions = 1)
     ) AS v (section, measure, unit, value, wanted)
-WHERE wanted AND (key <> 'mixed' OR section LIKE 'sessions%');
+WHERE wanted AND CASE
+    WHEN section LIKE 'sessions%' THEN key IN ('sno', 'apart', 'mixed', 'bigint', 'uuid_v7')
+    WHEN key = 'apart' THEN sessions > 1
+    ELSE key <> 'mixed' END;
 INSERT INTO measure (section, name, unit)
 SELECT section, measure, unit FROM of_load GROUP BY section, measure, unit
 ORDER BY section, min(rows), min(sessions), array_position('{heap,index,index after REINDEX,WAL}', measure);

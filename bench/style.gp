@@ -8,7 +8,8 @@ set key outside top center horizontal reverse Left samplen 2 width 1
 set style fill solid 1.0 noborder
 
 sno       = "#0b6e4f"
-shared    = "#6fc59b"
+apart     = "#9bbf3b"
+named     = "#6fc59b"
 bigint    = "#4472a8"
 uuid_v4   = "#c0392b"
 uuid_v7   = "#e08e45"

@@ -21,6 +21,7 @@ CREATE TABLE key (
     name text PRIMARY KEY,
     label text NOT NULL,
     columns text,                   -- of a table with this key
+    options text,                   -- of sessions that load it
     made text,                      -- a new key
     slow boolean DEFAULT false,     -- to make
     spread text,                    -- key n, which is of time "at"
@@ -31,8 +32,13 @@ INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
  'id sno DEFAULT sno_generate(1) PRIMARY KEY',
  'sno_generate(1) AS id', false,
  'sno_make(at, 1, n % 8) AS id',
- 'id <@ tstzrange(%1$L, %2$L)'),
-('shared', 'sno, shared generator',
+ 'id <@ tstzrange(%1$L, %2$L)');
+-- For loads by several sessions only
+INSERT INTO key (name, label, columns, options) VALUES
+('apart', 'sno, without sharing', 'id sno DEFAULT sno_generate(1) PRIMARY KEY', '-c sno.sharing=never'),
+('mixed', 'sno, 8 metabytes', 'id sno DEFAULT sno_generate((random() * 7)::integer) PRIMARY KEY', NULL);
+INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
+('named', 'sno, named generator',
  'id sno DEFAULT sno_generate(1, ''bench'') PRIMARY KEY',
  'sno_generate(1, ''bench'') AS id', false,
  'sno_make(at, 1, 1) AS id',
@@ -67,9 +73,6 @@ INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
  'nextval(''bench'') AS id, clock_timestamp() AS created_at', false,
  '100000000000000000 + n AS id, at AS created_at',
  'created_at >= %1$L AND created_at < %2$L');
--- For loads by several sessions only
-INSERT INTO key (name, label, columns) VALUES
-('mixed', 'sno, shared, 8 metabytes', 'id sno DEFAULT sno_generate((random() * 7)::integer, ''bench'') PRIMARY KEY');
 -- Not keys, but they are measured beside them.
 INSERT INTO key (name, label, made) VALUES
 ('nothing', 'nothing', '1 AS id'), ('watermark', '`sno_watermark()`', NULL), ('xmin', '`pg_snapshot_xmin()`', NULL),
