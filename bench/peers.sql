@@ -54,5 +54,5 @@ DECLARE
 BEGIN
     SELECT nextval('snowflake_sequence') % 1024 INTO count;
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_ms;
-    RETURN (now_ms - epoch) << 23 | shard << 10 | count;
+    RETURN (now_ms - epoch) << 23 | (shard << 10) | count;
 END $$;
