@@ -19,3 +19,23 @@ throw_away_server() {
     start_server "$work/server"
     sql -c 'CREATE EXTENSION sno'
 }
+
+machine() {
+    local cpu memory
+    cpu=$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)
+    memory=$(awk '/^MemTotal/ { printf "%.0f", $2 / 1048576 }' /proc/meminfo)
+    say "This is PostgreSQL $(sql -c "SHOW server_version"), on ${cpu:-$(uname -m)} with $(nproc) cores and $memory GB of memory."
+}
+
+# write_page TEMPLATE: print it.  A line @table SECTION becomes a table of figures, and
+# another line with @ what the function of that name prints.
+write_page() {
+    local line
+    while IFS= read -r line; do
+        case $line in
+        @table*) sql -c "SELECT line FROM markdown('${line#@table }') AS line" ;;
+        @*) "${line#@}" ;;
+        *) say "$line" ;;
+        esac
+    done <"$1"
+}

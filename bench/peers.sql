@@ -56,3 +56,14 @@ BEGIN
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_ms;
     RETURN (now_ms - epoch) << 23 | (shard << 10) | count;
 END $$;
+
+-- Lowest keys of a time, as an application would compute them
+CREATE FUNCTION ms(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN (extract(epoch FROM at) * 1000)::bigint;
+CREATE FUNCTION uuid_v7_min(at timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE
+RETURN (lpad(to_hex(ms(at)), 12, '0') || '70008000000000000000')::uuid;
+CREATE FUNCTION ulid_min(at timestamptz) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN (SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (ms(at) >> shift & 31)::integer + 1, 1), '' ORDER BY shift DESC)
+        FROM generate_series(0, 45, 5) AS shift) COLLATE "C";
+CREATE FUNCTION snowflake_min(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
+RETURN ms(at) - 1314220021721 << 23;

@@ -34,57 +34,7 @@ SELECT section, measure, unit FROM of_load GROUP BY section, measure, unit
 ORDER BY section, min(rows), min(sessions), array_position('{heap,index,index after REINDEX,WAL}', measure);
 INSERT INTO result SELECT section, measure, key, round, value FROM of_load;
 
-CREATE VIEW ratio AS
-SELECT r.*, r.value / peer.value AS ratio, m.unit, m.peer, m.place AS measure_place, k.label, k.place AS key_place
-FROM result AS r
-    JOIN measure AS m ON m.section = r.section AND m.name = r.measure
-    JOIN key AS k ON k.name = r.key
-    LEFT JOIN result AS peer ON peer.section = r.section AND peer.measure = r.measure
-        AND peer.round = r.round AND peer.key = m.peer;
-CREATE VIEW summary AS
-SELECT section, measure, key, unit, peer, label, measure_place, key_place, count(*) AS rounds,
-    CASE WHEN bool_and(value IS NOT NULL) THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY value) END AS value,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY ratio) AS ratio,
-    min(ratio) AS least, max(ratio) AS most
-FROM ratio GROUP BY 1, 2, 3, 4, 5, 6, 7, 8;
-
--- Three digits that matter
-CREATE FUNCTION digits(v float8) RETURNS text LANGUAGE sql
-RETURN rtrim(to_char(CASE WHEN v = 0 THEN 0 ELSE round(v::numeric, 2 - floor(log(abs(v::numeric)))::integer) END,
-    'FM999,999,999,990.999'), '.');
-
--- A section as a table
-CREATE FUNCTION markdown(this text) RETURNS SETOF text LANGUAGE sql AS $$
-    WITH m AS (
-        SELECT * FROM measure WHERE section = this
-    ), cell AS (
-        SELECT k.label, k.place AS key_place, m.place AS measure_place,
-            CASE
-                WHEN s.key IS NULL THEN '—'
-                WHEN s.value IS NULL THEN 'duplicate key'
-                WHEN s.ratio IS NULL THEN digits(s.value)
-                WHEN s.key = s.peer THEN digits(s.value) || ' · **1**'
-                ELSE format('%s · **%s**', digits(s.value), to_char(s.ratio, 'FM990.00')) || CASE
-                    WHEN s.rounds = 1 THEN ' (one round)'
-                    WHEN to_char(s.least, 'FM990.00') = to_char(s.most, 'FM990.00') THEN ''
-                    ELSE format(' (%s–%s)', to_char(s.least, 'FM990.00'), to_char(s.most, 'FM990.00'))
-                END
-            END AS text
-        FROM m
-            JOIN key AS k ON k.name IN (SELECT key FROM result WHERE section = this)
-            LEFT JOIN summary AS s ON s.section = this AND s.measure = m.name AND s.key = k.name
-    )
-    SELECT '| |' || string_agg(format(' %s, %s |', name, unit), '' ORDER BY place) FROM m
-    UNION ALL
-    SELECT '|---|' || string_agg('--:|', '') FROM m
-    UNION ALL
-    SELECT * FROM (
-        SELECT format('| %s |', label) || string_agg(format(' %s |', text), '' ORDER BY measure_place)
-        FROM cell GROUP BY label, key_place ORDER BY key_place) AS s
-    UNION ALL
-    SELECT '' UNION ALL
-    SELECT format('Medians of %s rounds.', max(rounds)) FROM summary WHERE section = this
-$$;
+\ir markdown.sql
 
 -- For the charts
 \pset fieldsep '\t'
