@@ -1,0 +1,64 @@
+#!/bin/bash
+#
+# bench/connections.sh
+#
+# How long clients take that connect for one id: one after the other, and 1,000 at once
+# right after a restart of the server.  With them: clients that want a number of a
+# sequence, or a constant of type sno, for which the server loads the library, or nothing
+# but an answer.  Then the same with 60,000 rows of leases that other holders left.
+# Prints ms a client, medians of 5 rounds, and how many leases the 1,000 took at the most.
+#
+# On a throw-away server.  CLIENTS, LEASES and ROUNDS can be set.
+
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+clients=${CLIENTS:-1000}
+leases=${LEASES:-60000}
+rounds=${ROUNDS:-5}
+
+throw_away_server "max_connections = $((clients + 100))" "shared_buffers = 1GB"
+sql -c 'CREATE SEQUENCE numbers' -c 'CREATE TABLE result (leases integer, at_once boolean, kind text, ms float8, taken bigint)'
+say 'SELECT 1;' >answer.sql
+say "SELECT nextval('numbers');" >number.sql
+say 'SELECT sno_zero();' >constant.sql
+say 'SELECT sno_generate();' >id.sql
+
+restart() {
+    stop_server "$work/server"
+    start_server "$work/server"
+    sql -c 'SELECT' >/dev/null
+}
+
+# connect LEASES AT_ONCE KIND OPTION ...: let clients of pgbench connect
+connect() {
+    local before start end
+    restart
+    before=$(sql -c 'SELECT clock_timestamp()')
+    start=$(date +%s%N)
+    quietly pgbench.log "$pg_bin/pgbench" -n -h "$work/server" -U postgres "${@:4}" -f "$3.sql" postgres
+    end=$(date +%s%N)
+    sql -c "INSERT INTO result SELECT $1, $2, '$3', ($end - $start) / 1e6 / $clients, count(*)
+        FROM sno_catalog.sno_lease WHERE tick_until > '$before'"
+}
+
+measure() {
+    local round kind
+    for ((round = 0; round < rounds; round++)); do
+        for kind in $(shuf -e answer number constant id); do
+            connect "$1" false "$kind" -C -c 1 -t "$clients"
+            connect "$1" true "$kind" -c "$clients" -j "$(nproc)" -t 1
+        done
+    done
+}
+
+measure 0
+# They are over, so partitions that nobody leased are chosen.
+sql -c "INSERT INTO sno_catalog.sno_lease
+    SELECT 1, 1, 1, 1, 's', n, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, time, 0, time, time, time
+    FROM generate_series(0, $leases - 1) AS n, timestamptz '2020-01-01' AS time"
+measure "$leases"
+sql -P tuples_only=off -P format=aligned -c "SELECT leases AS \"rows of leases\", at_once AS \"at once\", kind,
+    round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms)::numeric, 3) AS \"ms a client\", max(taken) AS \"leases taken\"
+    FROM result GROUP BY leases, at_once, kind ORDER BY leases, at_once, kind"
