@@ -1,0 +1,14 @@
+
+# 086_servers_torture.pl with sessions that share a partition.
+
+use strict;
+use warnings;
+
+use FindBin;
+
+# These are to be loaded before any program runs.
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+our $sharing = 'auto';
+require "$FindBin::RealBin/086_servers_torture.pl";
