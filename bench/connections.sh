@@ -33,14 +33,14 @@ restart() {
 
 # connect LEASES AT_ONCE KIND OPTION ...: let clients of pgbench connect
 connect() {
-    local before start end
+    local before start end      # a lease that is taken lasts a minute
     restart
     before=$(sql -c 'SELECT clock_timestamp()')
     start=$(date +%s%N)
     quietly pgbench.log "$pg_bin/pgbench" -n -h "$work/server" -U postgres "${@:4}" -f "$3.sql" postgres
     end=$(date +%s%N)
     sql -c "INSERT INTO result SELECT $1, $2, '$3', ($end - $start) / 1e6 / $clients, count(*)
-        FROM sno_catalog.sno_lease WHERE tick_until > '$before'"
+        FROM sno_catalog.sno_lease WHERE tick_until > timestamptz '$before' + interval '1 min'"
 }
 
 measure() {
@@ -57,7 +57,7 @@ measure 0
 # They are over, so partitions that nobody leased are chosen.
 sql -c "INSERT INTO sno_catalog.sno_lease
     SELECT 1, 1, 1, 1, 's', n, '00000000-0000-0000-0000-000000000000', 0, 65535, 0, time, 0, time, time, time
-    FROM generate_series(0, $leases - 1) AS n, timestamptz '2020-01-01' AS time"
+    FROM generate_series(0, $leases - 1) AS n, CAST('2020-01-01' AS timestamptz) AS time"
 measure "$leases"
 sql -P tuples_only=off -P format=aligned -c "SELECT leases AS \"rows of leases\", at_once AS \"at once\", kind,
     round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms)::numeric, 3) AS \"ms a client\", max(taken) AS \"leases taken\"
