@@ -38,9 +38,18 @@ typedef Oid RelFileNumber;
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/* 16 tells the number of settings with the list of all. */
-#if PG_VERSION_NUM < 160000
-#define get_guc_variables(count) (*(count) = GetNumConfigOptions(), get_guc_variables())
+/* 16 finds a setting by its name, and sorts its list of them for each caller. */
+#if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
+static inline struct config_generic *
+find_option(const char *name, bool create_placeholders, bool skip_errors, int elevel)
+{
+	struct config_generic **options = get_guc_variables();
+
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+		if (strcmp(options[i]->name, name) == 0)
+			return options[i];
+	return NULL;
+}
 #endif
 
 /* 17 has wait events with names of their own; before, all are "Extension". */

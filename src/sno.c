@@ -68,13 +68,9 @@ static Guarded registry = {"sno.registry"};
 static bool
 has_lasting_value(const char *name)
 {
-	int			count;
-	struct config_generic **options = get_guc_variables(&count);
+	struct config_generic *option = find_option(name, false, true, 0);
 
-	for (int i = 0; i < count; i++)
-		if (strcmp(options[i]->name, name) == 0)
-			return options[i]->reset_source > PGC_S_DEFAULT;
-	return false;
+	return option != NULL && option->reset_source > PGC_S_DEFAULT;
 }
 
 /* Note what a setting was given.  Call this before it is defined. */
