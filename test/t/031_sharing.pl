@@ -101,6 +101,22 @@ sub who
 	  :                                                     $error;
 }
 
+subtest 'within a unit, each stays where it is' => sub {
+	my ($one, $two, $three) = (session(), session(), session("sno.sharing = 'never'"));
+	later();
+	my $shared = share($one, $two);
+	my $own    = partition($three);
+	$three->query_safe("SET sno.sharing = 'always'");
+	is(partition($three), $own, 'one that wants to share now does so later');
+	later(1);
+	is(partition($three), $shared, 'in the next unit');
+	$three->query_safe("SET sno.sharing = 'never'");
+	is(partition($three), $shared, 'one that must not share any more leaves it later');
+	later(1);
+	isnt(partition($three), $shared, 'in the next unit');
+	close_session($_) foreach $one, $two, $three;
+};
+
 subtest 'they meet, and part' => sub {
 	my ($one, $two) = (session(), session());
 	my $own = partition($one);
