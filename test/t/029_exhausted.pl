@@ -51,6 +51,10 @@ sub fill_shared_memory
 		extra_params => [ '-U', 'reader' ]);
 	like($error, qr/out of shared memory/,
 		$node->name . ': shared memory is full');
+	# Its locks are released after the client has ended.
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'")
+	  or die 'locks stay';
 	return;
 }
 
