@@ -102,9 +102,15 @@ pass('ids are made when the clocks are right');
 	$registry->query(
 		"UPDATE sno_registry.block SET ceiling = sno_registry.unit_of(now() + '1 hour'), holder = 1 WHERE holder IS NULL"
 	);
-	like(
-		error_of(open_session($b, 'postgres', q{sno.max_wait = '200ms'}),
-			'SELECT sno_generate()'),
+	my $session = open_session($b, 'postgres', q{sno.max_wait = '200ms'});
+	my $error;
+	wait_until(
+		'the registry has answered',
+		sub {
+			$error = error_of($session, 'SELECT sno_generate()');
+			$error !~ /It has not answered yet/;
+		});
+	like($error,
 		qr/ERROR:  53400: the registry granted no partition .*DETAIL:  The last attempt to ask it failed: It has no more partitions to grant, or this database has its share\./s,
 		'the registry has none left');
 	$registry->query(
