@@ -38,7 +38,10 @@ typedef Oid RelFileNumber;
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
-/* 16 finds a setting by its name, and sorts its list of them for each caller. */
+/*
+ * 16 finds a setting by its name, and sorts its list of them for each caller.  A setting has
+ * the name by which it was given first, in any case of the letters.
+ */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
 find_option(const char *name, bool create_placeholders, bool skip_errors, int elevel)
@@ -46,7 +49,7 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 	struct config_generic **options = get_guc_variables();
 
 	for (int i = 0; i < GetNumConfigOptions(); i++)
-		if (strcmp(options[i]->name, name) == 0)
+		if (pg_strcasecmp(options[i]->name, name) == 0)
 			return options[i];
 	return NULL;
 }

@@ -204,6 +204,29 @@ foreach my $given ('0-65535', '7-8', 'nonsense')
 		"what a function sets ends with it, $given");
 }
 
+# The same if the configuration file writes the name in other letters.
+{
+	my $other = PostgreSQL::Test::Cluster->new('other');
+	$other->init;
+	$other->append_conf('postgresql.conf', "SNO.Partitions = '5-6'");
+	$other->start;
+	$other->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE ROLE r LOGIN');
+	foreach my $given ('7-8', 'nonsense')
+	{
+		local $ENV{PGOPTIONS} = "-c sno.partitions=$given";
+		my ($code, $out, $err) =
+		  $other->psql('postgres', 'SELECT sno_generate()', extra_params => [ '-U', 'r' ]);
+		like($err, qr/ERROR:  parameter "sno.partitions" cannot be set to "$given"$/m,
+			"nor if the file has SNO.Partitions, $given");
+	}
+	is( $other->safe_psql(
+			'postgres', 'SELECT sno_partition(sno_generate()) IN (5, 6)',
+			extra_params => [ '-U', 'r' ]),
+		't',
+		'without the option, ids are of the range of the file');
+	$other->stop;
+}
+
 # A server that is started with an invalid range.
 $node->append_conf('postgresql.conf', "sno.partitions = '70000'");
 $node->restart;
