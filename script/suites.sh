@@ -345,13 +345,19 @@ suite_clients() {
         python3-django python3-pip python3-setuptools python3-wheel \
         ruby ruby-activerecord ruby-pg default-jdk-headless libpostgresql-jdbc-java golang-go \
         golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev || return
-    # Not every Debian has it.  If it is missing, its tests are skipped.
-    ! apt-cache show golang-github-jackc-pgx-v5-dev &>/dev/null ||
-        need golang-github-jackc-pgx-v5-dev || return
+    # Not every Debian has them.  If one is missing, its tests are skipped.
+    local package
+    for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev; do
+        ! apt-cache show "$package" &>/dev/null || need "$package" || return
+    done
     command -v node >/dev/null || need nodejs || return
     ! command -v npm >/dev/null ||
         install_for_node pg@8 pg-copy-streams@7 postgres@3 drizzle-orm@0.45 drizzle-kit@0.31 \
             knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20
+    # Its scripts would load programs that only migrations need, and parts that nobody uses here
+    # want a newer Node.js.
+    ! command -v npm >/dev/null ||
+        install_for_node --ignore-scripts --no-engine-strict prisma@7 @prisma/client@7 @prisma/adapter-pg@7
 
     create_server "$server" || return
     as_user sed -i 's/^\(host.*\)trust$/\1scram-sha-256/' "$server/data/pg_hba.conf"

@@ -53,13 +53,13 @@ const psql = (sql) => execFileSync('psql', ['-qXAt', '-c', sql], { encoding: 'ut
 // What belongs to the extension.
 const extension = () => psql('\\dx+ sno')
 
-// The tables of clients/tables.sql, as they are, with their keys.
-const tables = () => psql(`
+// Tables, by default those of clients/tables.sql, as they are, with their keys.
+const tables = (...names) => psql(`
   SELECT relname, attname, format_type(atttypid, NULL), attnotnull, pg_get_expr(adbin, adrelid),
     (SELECT string_agg(format('%s %s', contype, confrelid::regclass), ', ' ORDER BY contype) FROM pg_constraint
      WHERE conrelid = attrelid AND attnum = ANY (conkey) AND contype IN ('p', 'f'))
   FROM pg_attribute JOIN pg_class AS c ON attrelid = c.oid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
-  WHERE relname IN ('customers', 'orders') AND attnum > 0 ORDER BY relname, attnum`)
+  WHERE relname = ANY ('{${names.length ? names : 'customers,orders'}}') AND attnum > 0 ORDER BY relname, attnum`)
 
 function run(test) {
   test().then(
