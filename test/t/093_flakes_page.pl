@@ -72,6 +72,7 @@ my $key = $node->basedir . '/links.key';
 append_to_file($key, "000102030405060708090a0b0c0d0e0f\n");
 
 my $statement = '';
+my ($users, $output) = (undef, $node->basedir . '/users.out');
 while ($page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg)
 {
 	my ($kind, $text) = ($1, $2);
@@ -89,8 +90,7 @@ while ($page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg)
 INSERT INTO photo (title) VALUES ('during');
 INSERT INTO comment (photo_id, body) SELECT id, 'during' FROM photo ORDER BY id LIMIT 1 OFFSET :n;
 SQL
-			my $output = $node->basedir . '/users.out';
-			my $users = IPC::Run::start(
+			$users = IPC::Run::start(
 				[ 'pgbench', '-n', '-c', 2, '-T', 600, '-f', $script, $node->connstr('postgres') ],
 				'>&', $output);
 			wait_until(
@@ -107,6 +107,18 @@ SQL
 				timeout => $PostgreSQL::Test::Utils::timeout_default);
 			is($node->safe_psql('postgres', "SELECT xmin FROM comment WHERE body = 'new'"),
 				$new, 'a comment that has the new key is not updated');
+			next;
+		}
+		if ($text =~ /^-- 4\. The swap/)
+		{
+			my ($result, $err);
+			wait_until(
+				'the swap gets its locks',
+				sub {
+					($result, undef, $err) = $node->psql('postgres', $text, on_error_stop => 1);
+					$result == 0 || $err !~ /lock timeout/;
+				});
+			is($result, 0, 'the swap') or diag($err);
 			my $now = "SELECT count(*) FROM comment WHERE body = 'during'";
 			my $moved = $node->safe_psql('postgres', $now);
 			wait_until('the tables are still in use',
