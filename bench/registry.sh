@@ -211,8 +211,8 @@ BEGIN
                 next := 1 + floor(random() * 2^62);
                 start := clock_timestamp();
                 SELECT a.status INTO STRICT answer
-                FROM sno_registry.answer(holder[i], token[i], next, 'node ' || i, asker_now, asker_now + day,
-                    CASE WHEN i % 10 = 0 THEN 2 ELSE 1 END, registry_now, timeline, home) AS a LIMIT 1;
+                FROM sno_registry.answer(holder[i], token[i], next, 'server ' || i, asker_now, asker_now + day,
+                    CASE WHEN i % 10 = 0 THEN 2 ELSE 1 END, '', registry_now, timeline, home) AS a LIMIT 1;
                 COMMIT;
                 seconds := seconds + extract(epoch FROM clock_timestamp() - start);
                 calls := calls + 1;

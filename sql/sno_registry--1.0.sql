@@ -1,4 +1,4 @@
-/* sno_registry--1.0.sql: the registry that keeps servers apart which make sno ids */
+/* sno_registry--1.0.sql: the registry that keeps servers apart which make ids */
 
 -- For one database that all these servers reach.  Where the extension's files can't
 -- be installed, the owner of the database does the same with
@@ -10,16 +10,21 @@
 --     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
 -- The role needs nothing else.
 --
--- A grant is a block of partitions and an interval of the ids' time: units of 4 ms
--- since 2010-01-01 UTC, those after the floor up to the ceiling.  A block's next
--- holder has the highest ceiling that was ever granted as its floor.  So no two
--- holders ever have a partition and a unit in common, whatever the clocks say.
+-- A space is the numbers that no two servers may have at the same time: the partitions of
+-- sno, or the nodes of a layout of other ids.  A layout is known by its definition: the
+-- epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether
+-- the node is last.  Its name may differ from server to server.  So it plays no part here.
+--
+-- A grant is a block of numbers and an interval of the ids' time: units of 4 ms since
+-- 2010-01-01 UTC, those after the floor up to the ceiling.  A block's next holder has the
+-- highest ceiling that was ever granted as its floor.  So no two holders ever have a number
+-- and a unit in common, whatever the clocks say.
 --
 -- That is so as long as the registry forgets nothing.  It forgets its last grants if a
 -- standby is promoted that lacks them, or if it is restored to an earlier point.  Then
 -- its WAL timeline has changed.  And the old primary may be alive, and go on.  So the
--- blocks are in four parts, of which one is in use.  The next timeline uses the next
--- part, and closes the one before.
+-- blocks of each space are in four parts, of which one is in use.  The next timeline uses
+-- the next part, and closes the one before.
 --
 -- Each call locks the row of the settings first, so one call is served at a time.
 
@@ -36,8 +41,6 @@ COMMENT ON SCHEMA sno_registry IS
 --
 
 CREATE TABLE sno_registry.settings (
-    first    integer  NOT NULL,
-    last     integer  NOT NULL,
     longest  interval NOT NULL,
     lossless boolean  NOT NULL,
     share    integer  NOT NULL,
@@ -49,16 +52,12 @@ CREATE TABLE sno_registry.settings (
 );
 COMMENT ON TABLE sno_registry.settings IS
     'settings of the registry, one row, made by sno_registry_create()';
-COMMENT ON COLUMN sno_registry.settings.first IS
-    'first partition of the registry, 0 to 65535';
-COMMENT ON COLUMN sno_registry.settings.last IS
-    'last partition of the registry, 0 to 65535';
 COMMENT ON COLUMN sno_registry.settings.longest IS
     'longest time that a grant may reach after the clock of the registry';
 COMMENT ON COLUMN sno_registry.settings.lossless IS
     'whether a new WAL timeline lacks no grants';
 COMMENT ON COLUMN sno_registry.settings.share IS
-    'blocks that one holder can have at most, 1 to 64';
+    'blocks of a space that one holder can have at most, 1 to 64';
 COMMENT ON COLUMN sno_registry.settings.home IS
     'where the registry is, as sno_registry.home() tells it';
 COMMENT ON COLUMN sno_registry.settings.timeline IS
@@ -75,20 +74,38 @@ CREATE UNIQUE INDEX settings_one_row ON sno_registry.settings ((true));
 COMMENT ON INDEX sno_registry.settings_one_row IS
     'there is one registry in a database';
 
+CREATE TABLE sno_registry.space (
+    layout pg_catalog.text COLLATE pg_catalog."C" PRIMARY KEY,
+    first  bigint NOT NULL,
+    last   bigint NOT NULL
+);
+COMMENT ON TABLE sno_registry.space IS
+    'what the registry grants: the partitions of sno, and nodes of layouts';
+COMMENT ON COLUMN sno_registry.space.layout IS
+    'definition of the layout, or empty for the partitions of sno';
+COMMENT ON COLUMN sno_registry.space.first IS
+    'first partition or node of the registry';
+COMMENT ON COLUMN sno_registry.space.last IS
+    'last partition or node of the registry';
+
 CREATE TABLE sno_registry.holder (
-    holder bigint  PRIMARY KEY,
+    layout pg_catalog.text COLLATE pg_catalog."C",
+    holder bigint,
     token  bigint  NOT NULL,
-    node   pg_catalog.text        NOT NULL,
+    server pg_catalog.text        NOT NULL,
     seen   pg_catalog.timestamptz NOT NULL,
-    era    integer NOT NULL
+    era    integer NOT NULL,
+    PRIMARY KEY (layout, holder)
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'who has blocks: one database of one server, in one place';
+    'who has blocks of a space: one database of one server, in one place';
+COMMENT ON COLUMN sno_registry.holder.layout IS
+    'layout of the space';
 COMMENT ON COLUMN sno_registry.holder.holder IS
     'random number that the asker drew';
 COMMENT ON COLUMN sno_registry.holder.token IS
     'token of its last request';
-COMMENT ON COLUMN sno_registry.holder.node IS
+COMMENT ON COLUMN sno_registry.holder.server IS
     'label of the server, for people';
 COMMENT ON COLUMN sno_registry.holder.seen IS
     'time of the last request';
@@ -96,19 +113,23 @@ COMMENT ON COLUMN sno_registry.holder.era IS
     'era of the registry in which it is known';
 
 CREATE TABLE sno_registry.block (
-    first   integer PRIMARY KEY,
-    last    integer NOT NULL,
+    layout  pg_catalog.text COLLATE pg_catalog."C",
+    first   bigint,
+    last    bigint  NOT NULL,
     part    integer NOT NULL,
     holder  bigint,
     floor   bigint  NOT NULL DEFAULT 0,
-    ceiling bigint  NOT NULL DEFAULT 0
+    ceiling bigint  NOT NULL DEFAULT 0,
+    PRIMARY KEY (layout, first)
 );
 COMMENT ON TABLE sno_registry.block IS
-    'blocks of partitions, with the last grant of each';
+    'blocks of partitions or nodes, with the last grant of each';
+COMMENT ON COLUMN sno_registry.block.layout IS
+    'layout of the space';
 COMMENT ON COLUMN sno_registry.block.first IS
-    'first partition of the block, 0 to 65535';
+    'first partition or node of the block';
 COMMENT ON COLUMN sno_registry.block.last IS
-    'last partition of the block, 0 to 65535';
+    'last partition or node of the block';
 COMMENT ON COLUMN sno_registry.block.part IS
     'part of the registry that it belongs to, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
@@ -118,7 +139,7 @@ COMMENT ON COLUMN sno_registry.block.floor IS
 COMMENT ON COLUMN sno_registry.block.ceiling IS
     'last unit of 4 ms of which the holder may issue ids';
 
-CREATE INDEX block_holder ON sno_registry.block (holder);
+CREATE INDEX block_holder ON sno_registry.block (layout, holder);
 COMMENT ON INDEX sno_registry.block_holder IS
     'finds the blocks of a holder';
 
@@ -131,6 +152,7 @@ BEGIN
                AND deptype OPERATOR(pg_catalog.=) 'e')
     THEN
         PERFORM pg_catalog.pg_extension_config_dump('sno_registry.settings', '');
+        PERFORM pg_catalog.pg_extension_config_dump('sno_registry.space', '');
         PERFORM pg_catalog.pg_extension_config_dump('sno_registry.holder', '');
         PERFORM pg_catalog.pg_extension_config_dump('sno_registry.block', '');
     END IF;
@@ -174,7 +196,7 @@ COMMENT ON FUNCTION sno_registry.home() IS
     'the table settings';
 
 CREATE VIEW sno_registry.blocks AS
-SELECT b.first, b.last, h.node, b.holder,
+SELECT b.layout, b.first, b.last, h.server, b.holder,
     sno_registry.time_of(b.floor OPERATOR(pg_catalog.+) 1) AS since,
     sno_registry.time_of(b.ceiling) AS until,
     CASE
@@ -184,15 +206,18 @@ SELECT b.first, b.last, h.node, b.holder,
         ELSE 'forgotten'
     END AS state
 FROM sno_registry.settings AS s, sno_registry.block AS b
-LEFT JOIN sno_registry.holder AS h ON h.holder OPERATOR(pg_catalog.=) b.holder
+LEFT JOIN sno_registry.holder AS h
+    ON h.layout OPERATOR(pg_catalog.=) b.layout AND h.holder OPERATOR(pg_catalog.=) b.holder
 WHERE b.holder IS NOT NULL;
 COMMENT ON VIEW sno_registry.blocks IS
     'the last grant of each block, for people';
+COMMENT ON COLUMN sno_registry.blocks.layout IS
+    'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.blocks.first IS
-    'first partition of the block, 0 to 65535';
+    'first partition or node of the block';
 COMMENT ON COLUMN sno_registry.blocks.last IS
-    'last partition of the block, 0 to 65535';
-COMMENT ON COLUMN sno_registry.blocks.node IS
+    'last partition or node of the block';
+COMMENT ON COLUMN sno_registry.blocks.server IS
     'label of the server that has it or had it, if that is still known';
 COMMENT ON COLUMN sno_registry.blocks.holder IS
     'number of the holder';
@@ -254,7 +279,8 @@ AS $function$
         closed = ARRAY(
             SELECT CASE
                 WHEN (p - s.part + 4) % 4 < timelines OR EXISTS (
-                    SELECT FROM sno_registry.block AS b JOIN sno_registry.holder AS h ON h.holder = b.holder
+                    SELECT FROM sno_registry.block AS b
+                    JOIN sno_registry.holder AS h ON h.layout = b.layout AND h.holder = b.holder
                     WHERE b.part = p)
                 THEN greatest(s.closed[p + 1], registry_now + (EXTRACT(epoch FROM 2 * s.longest) * 250)::bigint)
                 ELSE s.closed[p + 1] END
@@ -297,16 +323,17 @@ COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
 
 -- The protocol.  It reads no clock, so tests can drive it.
 CREATE FUNCTION sno_registry.answer(
-    holder bigint, token bigint, next bigint, node pg_catalog.text, asker_now bigint, until bigint, want integer,
-    registry_now bigint, timeline integer, home pg_catalog.text)
+    holder bigint, token bigint, next bigint, server pg_catalog.text, asker_now bigint, until bigint, want integer,
+    layout pg_catalog.text, registry_now bigint, timeline integer, home pg_catalog.text)
 RETURNS TABLE (
-    status pg_catalog.text, range_first integer, range_last integer, now bigint,
-    first integer, last integer, floor bigint, ceiling bigint)
+    status pg_catalog.text, range_first bigint, range_last bigint, now bigint,
+    first bigint, last bigint, floor bigint, ceiling bigint)
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     s        sno_registry.settings;
+    p        sno_registry.space;
     h        sno_registry.holder;
     complaint text;
     -- Grants reach up to this unit.
@@ -317,14 +344,14 @@ DECLARE
     usable   integer;
 BEGIN
     complaint := CASE
-        WHEN num_nulls(answer.holder, answer.token, answer.next, asker_now, until, want) > 0
-        THEN 'Only the node may be null.'
+        WHEN num_nulls(answer.holder, answer.token, answer.next, asker_now, until, want, answer.layout) > 0
+        THEN 'Only the server may be null.'
         WHEN answer.holder = 0 OR answer.next IN (0, answer.token)
         THEN 'The holder must not be 0, and the next token neither 0 nor the last one.'
         WHEN asker_now < 0 OR until < asker_now OR until > 549755813887
         THEN 'The times must be 0 <= now <= until <= 549755813887.'
-        WHEN want NOT BETWEEN 1 AND 64
-        THEN 'A holder has 1 to 64 blocks.'
+        WHEN want NOT BETWEEN 0 AND 64
+        THEN 'A holder has at most 64 blocks.'
         END;
     IF complaint IS NOT NULL THEN
         RAISE invalid_parameter_value USING
@@ -339,13 +366,19 @@ BEGIN
 
     s := sno_registry.lock();
     PERFORM sno_registry.refuse_copy(s.home, answer.home);
+    SELECT * INTO p FROM sno_registry.space AS e WHERE e.layout = answer.layout;
+    IF p.layout IS NULL OR want = 0 THEN
+        RETURN QUERY SELECT 'range', p.first, p.last, registry_now,
+            NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint;
+        RETURN;
+    END IF;
     IF answer.timeline <> s.timeline THEN
         PERFORM sno_registry.follow(answer.timeline, registry_now);
         SELECT * INTO s FROM sno_registry.settings;
     END IF;
     reach := least(until, registry_now + (EXTRACT(epoch FROM s.longest) * 250)::bigint);
 
-    SELECT * INTO h FROM sno_registry.holder AS k WHERE k.holder = answer.holder;
+    SELECT * INTO h FROM sno_registry.holder AS k WHERE k.layout = answer.layout AND k.holder = answer.holder;
     IF h.holder IS NULL AND answer.token <> 0 OR h.era <> s.era THEN
         status := 'forgotten';
     ELSIF answer.token <> h.token AND answer.next <> h.token THEN
@@ -353,27 +386,28 @@ BEGIN
     ELSE
         -- What it had before it was forgotten, others may have had since then.
         IF h.holder IS NULL THEN
-            UPDATE sno_registry.block AS b SET holder = NULL WHERE b.holder = answer.holder;
+            UPDATE sno_registry.block AS b SET holder = NULL
+            WHERE b.layout = answer.layout AND b.holder = answer.holder;
         END IF;
         -- If the next token is there already, the request is repeated.
         INSERT INTO sno_registry.holder AS k
-        VALUES (answer.holder, answer.next, left(coalesce(answer.node, ''), 64),
+        VALUES (answer.layout, answer.holder, answer.next, left(coalesce(answer.server, ''), 64),
             sno_registry.time_of(registry_now), s.era)
         ON CONFLICT ON CONSTRAINT holder_pkey DO
-        UPDATE SET token = excluded.token, node = excluded.node, seen = excluded.seen;
+        UPDATE SET token = excluded.token, server = excluded.server, seen = excluded.seen;
 
         UPDATE sno_registry.block AS b SET ceiling = greatest(b.ceiling, reach)
-        WHERE b.holder = answer.holder;
+        WHERE b.layout = answer.layout AND b.holder = answer.holder;
         SELECT count(*), count(*) FILTER (WHERE b.floor < asker_now) INTO has, usable
-        FROM sno_registry.block AS b WHERE b.holder = answer.holder;
+        FROM sno_registry.block AS b WHERE b.layout = answer.layout AND b.holder = answer.holder;
 
         -- The floor is the highest ceiling there was (G1 of src/README.md).  That of a block
         -- that was never granted is the lowest one.
         UPDATE sno_registry.block AS b
         SET holder = answer.holder, floor = greatest(b.ceiling, s.closed[s.part + 1]), ceiling = reach
-        WHERE b.first IN (
+        WHERE b.layout = answer.layout AND b.first IN (
             SELECT f.first FROM sno_registry.block AS f
-            WHERE f.part = s.part AND f.ceiling < past AND s.closed[s.part + 1] < past
+            WHERE f.layout = answer.layout AND f.part = s.part AND f.ceiling < past AND s.closed[s.part + 1] < past
             ORDER BY f.ceiling, f.first
             LIMIT greatest(least(want - usable, s.share - has), 0));
         GET DIAGNOSTICS has = ROW_COUNT;
@@ -382,29 +416,73 @@ BEGIN
 
     -- There are no more holders than blocks, whoever asks.
     DELETE FROM sno_registry.holder AS k
-    WHERE NOT EXISTS (SELECT FROM sno_registry.block AS b WHERE b.holder = k.holder)
-    OR k.seen < sno_registry.time_of(registry_now) - 2 * s.longest
-    AND NOT EXISTS (SELECT FROM sno_registry.block AS b WHERE b.holder = k.holder AND b.ceiling >= registry_now);
+    WHERE NOT EXISTS (
+        SELECT FROM sno_registry.block AS b
+        WHERE b.layout = k.layout AND b.holder = k.holder
+        AND (b.ceiling >= registry_now OR k.seen >= sno_registry.time_of(registry_now) - 2 * s.longest));
 
-    RETURN QUERY SELECT answer.status, s.first, s.last, registry_now, b.first, b.last, b.floor, b.ceiling
+    RETURN QUERY SELECT answer.status, p.first, p.last, registry_now, b.first, b.last, b.floor, b.ceiling
     FROM (SELECT) AS one_row
-    LEFT JOIN sno_registry.block AS b ON b.holder = answer.holder AND answer.status IN ('granted', 'full')
+    LEFT JOIN sno_registry.block AS b
+    ON b.layout = answer.layout AND b.holder = answer.holder AND answer.status IN ('granted', 'full')
     ORDER BY b.first;
 END
 $function$;
-COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text) IS
+COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text, bigint, integer, pg_catalog.text) IS
     'what sno_registry_renew() does, at a given unit, WAL timeline and home of '
     'the registry';
+
+-- The registry may have had this space before, and have lost it.  Then its blocks may have been
+-- other ones.  So the new ones begin above all that may be lost, of whatever part.
+CREATE FUNCTION sno_registry.add(
+    layout pg_catalog.text, first bigint, last bigint, size bigint, after pg_catalog.timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s         constant sno_registry.settings := sno_registry.lock();
+    blocks    bigint;
+    complaint text;
+BEGIN
+    IF size > 0 THEN
+        blocks := (last - first) / size + 1;
+    END IF;
+    complaint := CASE
+        WHEN size NOT BETWEEN 1 AND 281474976710656
+        THEN 'A block has 1 to 281474976710656 numbers.'
+        WHEN blocks > 65536
+        THEN format('There would be %s blocks, more than 65536.', blocks)
+        WHEN blocks < 4 AND NOT s.lossless
+        THEN format('A registry that is not lossless needs four blocks or more, not %s.', blocks)
+        WHEN after NOT BETWEEN '2010-01-01 00:00:00+00' AND clock_timestamp() + interval '1 year'
+        THEN 'The time must be from 2010-01-01 UTC to a year from now.'
+        END;
+    IF complaint IS NOT NULL THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = 'invalid blocks of a registry', DETAIL = complaint;
+    END IF;
+
+    INSERT INTO sno_registry.space VALUES (add.layout, add.first, add.last);
+    INSERT INTO sno_registry.block (layout, first, last, part, ceiling)
+    SELECT add.layout, add.first + n * size, least(add.first + (n + 1) * size - 1, add.last),
+        CASE WHEN s.lossless THEN 0 ELSE n * 4 / blocks END,
+        greatest(sno_registry.unit_of(after), s.closed[1], s.closed[2], s.closed[3], s.closed[4])
+    FROM generate_series(0, blocks - 1) AS n;
+END
+$function$;
+COMMENT ON FUNCTION sno_registry.add(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz) IS
+    'add a space, in blocks of the given size, to what the registry grants';
 
 --
 -- functions for askers and operators
 --
 
 CREATE FUNCTION sno_registry_renew(
-    holder bigint, token bigint, next bigint, node pg_catalog.text, asker_now bigint, until bigint, want integer)
+    holder bigint, token bigint, next bigint, server pg_catalog.text, asker_now bigint, until bigint, want integer,
+    layout pg_catalog.text DEFAULT '')
 RETURNS TABLE (
-    status pg_catalog.text, range_first integer, range_last integer, now bigint,
-    first integer, last integer, floor bigint, ceiling bigint)
+    status pg_catalog.text, range_first bigint, range_last bigint, now bigint,
+    first bigint, last bigint, floor bigint, ceiling bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -415,11 +493,12 @@ BEGIN
     -- The clock is read under the lock.
     PERFORM sno_registry.lock();
     RETURN QUERY SELECT * FROM sno_registry.answer(
-        sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next, sno_registry_renew.node, asker_now, until, want,
-        sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(), sno_registry.home());
+        sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next, sno_registry_renew.server,
+        asker_now, until, want, sno_registry_renew.layout, sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(),
+        sno_registry.home());
 END
 $function$;
-COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer) IS
+COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text) IS
     'renew the blocks of a server until the given unit of 4 ms, and grant '
     'more if it wants them';
 
@@ -436,14 +515,8 @@ DECLARE
         THEN 'No argument may be null.'
         WHEN first < 0 OR last < first OR last > 65535
         THEN 'The partitions must be 0 <= first <= last <= 65535.'
-        WHEN size NOT BETWEEN 1 AND 65536
-        THEN 'A block has 1 to 65536 partitions.'
         WHEN longest NOT BETWEEN '1 second' AND '1 year'
         THEN 'The longest grant must be 1 second to 1 year.'
-        WHEN (last - first) / size < 3 AND NOT lossless
-        THEN 'A registry that is not lossless has four parts, of one block or more.'
-        WHEN after NOT BETWEEN '2010-01-01 00:00:00+00' AND clock_timestamp() + interval '1 year'
-        THEN 'The time must be from 2010-01-01 UTC to a year from now.'
         WHEN share NOT BETWEEN 1 AND 64
         THEN 'The share of a holder is 1 to 64 blocks.'
         END;
@@ -459,19 +532,63 @@ BEGIN
             DETAIL = 'Its settings cannot be changed, because servers rely on what it granted.';
     END IF;
 
-    INSERT INTO sno_registry.settings (first, last, longest, lossless, share, home, timeline)
-    VALUES (sno_registry_create.first, sno_registry_create.last, sno_registry_create.longest,
-        sno_registry_create.lossless, sno_registry_create.share, sno_registry.home(), sno_registry.timeline());
-    INSERT INTO sno_registry.block (first, last, ceiling, part)
-    SELECT n, least(n + size - 1, sno_registry_create.last), sno_registry.unit_of(after),
-        CASE WHEN lossless THEN 0
-        ELSE (n - sno_registry_create.first) / size * 4 / ((sno_registry_create.last - sno_registry_create.first) / size + 1) END
-    FROM generate_series(sno_registry_create.first, sno_registry_create.last, size) AS n;
+    INSERT INTO sno_registry.settings (longest, lossless, share, home, timeline)
+    VALUES (sno_registry_create.longest, sno_registry_create.lossless, sno_registry_create.share,
+        sno_registry.home(), sno_registry.timeline());
+    PERFORM sno_registry.add('', first, last, size, after);
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer) IS
     'make the registry of the partitions from first to last, in blocks of the '
     'given size';
+
+-- The limits are those of src/catalog/layout.c.
+CREATE FUNCTION sno_registry_add_layout(
+    definition pg_catalog.text, first bigint, last bigint, size bigint DEFAULT 8,
+    after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    s         sno_registry.settings := sno_registry.lock();
+    number    constant text := '(0|[1-9][0-9]{0,12})';
+    -- epoch, unit, bits of time, node and sequence
+    d         constant bigint[] := (regexp_match(definition,
+        '^' || repeat(number || '/', 4) || number || '(/last)?$'))[1:5]::bigint[];
+    complaint text := CASE
+        WHEN num_nulls(definition, first, last, size, after) > 0
+        THEN 'No argument may be null.'
+        WHEN d IS NULL
+        THEN 'A definition is epoch/unit/time/node/sequence, with /last after that if the node is last.'
+        WHEN d[2] = 0
+        THEN 'A layout that counts has no time, so servers cannot have its nodes in turn.'
+        WHEN d[1] > 3461270400000 OR d[2] IN (2, 3) OR d[2] > 3600000 OR d[3] NOT BETWEEN 1 AND 64
+            OR d[4] > 48 OR d[5] NOT BETWEEN 1 AND 32
+            OR d[3] + d[4] + d[5] > 64 AND (d[3] + d[4] + d[5] > 128 OR (d[3] + d[4] + d[5]) % 8 <> 0)
+        THEN 'No layout has this epoch, unit or bits.'
+        WHEN first < 0 OR last < first OR last >= 1::bigint << d[4]::integer
+        THEN format('The nodes must be 0 <= first <= last <= %s.', (1::bigint << d[4]::integer) - 1)
+        END;
+BEGIN
+    IF complaint IS NOT NULL THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = 'invalid layout of a registry', DETAIL = complaint,
+            HINT = 'In a database with extension sno_flakes, sno_flake_layout_definition() tells the definition.';
+    END IF;
+    PERFORM sno_registry.refuse_copy(s.home, sno_registry.home());
+    IF EXISTS (SELECT FROM sno_registry.space AS e WHERE e.layout = definition) THEN
+        RAISE duplicate_object USING
+            MESSAGE = format('the registry has layout "%s" already', definition),
+            DETAIL = 'Its nodes cannot be changed, because servers rely on what it granted.';
+    END IF;
+
+    PERFORM sno_registry.follow(sno_registry.timeline(), sno_registry.unit_of(clock_timestamp()));
+    PERFORM sno_registry.add(definition, first, last, size, after);
+END
+$function$;
+COMMENT ON FUNCTION sno_registry_add_layout(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz) IS
+    'let the registry grant nodes of a layout, from first to last, in blocks '
+    'of the given size';
 
 CREATE FUNCTION sno_registry_vouch() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -530,8 +647,10 @@ REVOKE ALL ON FUNCTION
     sno_registry.unit_of(pg_catalog.timestamptz), sno_registry.time_of(bigint),
     sno_registry.timeline(), sno_registry.home(), sno_registry.lock(), sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text),
     sno_registry.lose(integer, bigint), sno_registry.follow(integer, bigint), sno_registry.trust(integer, bigint),
-    sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, bigint, integer, pg_catalog.text),
-    sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer),
+    sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text, bigint, integer, pg_catalog.text),
+    sno_registry.add(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz),
+    sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text),
     sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer),
+    sno_registry_add_layout(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz),
     sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;

@@ -13,6 +13,7 @@ SELECT * FROM sno_registry_renew(1, 0, 2, 'a', 1, 1, 1);
 SELECT sno_registry_vouch();
 SELECT sno_registry_report_loss();
 SELECT sno_registry_move();
+SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 
 -- Settings
 SELECT sno_registry_create(NULL, 1);
@@ -26,21 +27,21 @@ SELECT sno_registry_create(0, 100, 8, '2 years');
 SELECT sno_registry_create(0, 2, 1);
 SELECT sno_registry_create(0, 191);
 SELECT sno_registry_create(0, 2, 1, lossless => true);
-SELECT sno_registry_create(0, 2, 1);
-TRUNCATE sno_registry.settings, sno_registry.block;
+TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.block;
 SELECT sno_registry_create(0, 255, after => '2009-12-31');
 SELECT sno_registry_create(0, 255, after => 'infinity');
 SELECT sno_registry_create(0, 255, share => 0);
 SELECT sno_registry_create(0, 255, share => 65);
 SELECT sno_registry_create(0, 255, after => '2020-02-02 02:02:02+00');
 SELECT DISTINCT sno_registry.time_of(ceiling) FROM sno_registry.block;
-TRUNCATE sno_registry.settings, sno_registry.block;
+TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.block;
 
 -- The defaults, and a last block that is smaller than the others
 SELECT sno_registry_create(1024, 65535);
-SELECT first, last, longest, lossless, share, era, part, closed FROM sno_registry.settings;
+SELECT longest, lossless, share, era, part, closed FROM sno_registry.settings;
+SELECT * FROM sno_registry.space;
 SELECT part, count(*), min(first), max(last), min(last - first + 1) FROM sno_registry.block GROUP BY part ORDER BY part;
-TRUNCATE sno_registry.settings, sno_registry.block;
+TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.block;
 SELECT sno_registry_create(10, 21, 5, lossless => true);
 SELECT first, last, part FROM sno_registry.block ORDER BY first;
 
@@ -48,20 +49,20 @@ SELECT first, last, part FROM sno_registry.block ORDER BY first;
 -- Requests at given times.  The longest grant is 250 units.  All that is granted is
 -- noted.
 --
-CREATE TEMP TABLE noted (test text, holder bigint, first int, last int, floor bigint, ceiling bigint);
+CREATE TEMP TABLE noted (test text, layout text, holder bigint, first bigint, last bigint, floor bigint, ceiling bigint);
 CREATE FUNCTION pg_temp.begin_test(name text, lossless boolean DEFAULT false) RETURNS void LANGUAGE sql AS $$
-    TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
+    TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.holder, sno_registry.block;
     SELECT sno_registry_create(100, 115, 2, '1 second', begin_test.lossless);
     SELECT set_config('registry.test', begin_test.name, false);
 $$;
 -- later: timelines since the test began.
 CREATE FUNCTION pg_temp.ask(holder bigint, token bigint, next bigint, at bigint, want int DEFAULT 1,
-    until bigint DEFAULT NULL, clock bigint DEFAULT NULL, later int DEFAULT 0) RETURNS text LANGUAGE sql AS $$
+    until bigint DEFAULT NULL, clock bigint DEFAULT NULL, later int DEFAULT 0, layout text DEFAULT '') RETURNS text LANGUAGE sql AS $$
     WITH answer AS (
-        SELECT * FROM sno_registry.answer(ask.holder, token, next, 'node ' || ask.holder, at, coalesce(until, at + 1000), want,
-            coalesce(clock, at), sno_registry.timeline() + later, sno_registry.home())
+        SELECT * FROM sno_registry.answer(ask.holder, token, next, 'server ' || ask.holder, at, coalesce(until, at + 1000), want,
+            ask.layout, coalesce(clock, at), sno_registry.timeline() + later, sno_registry.home())
     ), note AS (
-        INSERT INTO noted SELECT current_setting('registry.test'), ask.holder, first, last, floor, ceiling
+        INSERT INTO noted SELECT current_setting('registry.test'), ask.layout, ask.holder, first, last, floor, ceiling
         FROM answer WHERE first IS NOT NULL
     )
     SELECT concat_ws(' ', min(status), string_agg(format('%s-%s:(%s,%s]', first, last, floor, ceiling), ' ' ORDER BY first)
@@ -71,17 +72,20 @@ $$;
 
 -- A backup, and what restores it
 CREATE TEMP TABLE old_settings (LIKE sno_registry.settings);
+CREATE TEMP TABLE old_space (LIKE sno_registry.space);
 CREATE TEMP TABLE old_holder (LIKE sno_registry.holder);
 CREATE TEMP TABLE old_block (LIKE sno_registry.block);
 CREATE FUNCTION pg_temp.back_up() RETURNS void LANGUAGE sql AS $$
-    TRUNCATE old_settings, old_holder, old_block;
+    TRUNCATE old_settings, old_space, old_holder, old_block;
     INSERT INTO old_settings SELECT * FROM sno_registry.settings;
+    INSERT INTO old_space SELECT * FROM sno_registry.space;
     INSERT INTO old_holder SELECT * FROM sno_registry.holder;
     INSERT INTO old_block SELECT * FROM sno_registry.block;
 $$;
 CREATE FUNCTION pg_temp.restore() RETURNS void LANGUAGE sql AS $$
-    TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
+    TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.holder, sno_registry.block;
     INSERT INTO sno_registry.settings SELECT * FROM old_settings;
+    INSERT INTO sno_registry.space SELECT * FROM old_space;
     INSERT INTO sno_registry.holder SELECT * FROM old_holder;
     INSERT INTO sno_registry.block SELECT * FROM old_block;
 $$;
@@ -89,7 +93,7 @@ $$;
 -- Grants, renewals, a repeated request, a copy
 SELECT pg_temp.begin_test('grants');
 SELECT pg_temp.ask(1, 0, 11, 1000);
-SELECT * FROM sno_registry.answer(1, 11, 12, 'n', 1100, 1200, 1, 1100, sno_registry.timeline(), sno_registry.home());
+SELECT * FROM sno_registry.answer(1, 11, 12, 'n', 1100, 1200, 1, '', 1100, sno_registry.timeline(), sno_registry.home());
 SELECT pg_temp.ask(1, 12, 13, 1150, until => 1180) AS "the ceiling never falls";
 SELECT pg_temp.ask(1, 12, 13, 1150, until => 1180) AS repeated;
 SELECT pg_temp.ask(1, 12, 14, 1150) AS "a copy of the asker";
@@ -99,9 +103,9 @@ SELECT pg_temp.ask(2, 5, 21, 1160) AS unknown;
 SELECT pg_temp.ask(2, 0, 21, 1160) AS "new";
 SELECT pg_temp.ask(3, 0, 31, 1170) AS "all are held";
 SELECT pg_temp.ask(2, 21, 22, 1170, 2) AS "has one of two";
-SELECT * FROM sno_registry.answer(3, 31, 32, 'n', 1170, 1200, 1, 1170, sno_registry.timeline(), sno_registry.home());
-SELECT * FROM sno_registry.answer(3, 0, 32, 'n', 1170, 1200, 1, 1170, sno_registry.timeline(), sno_registry.home());
-SELECT holder, token, node, seen, era FROM sno_registry.holder ORDER BY holder;
+SELECT * FROM sno_registry.answer(3, 31, 32, 'n', 1170, 1200, 1, '', 1170, sno_registry.timeline(), sno_registry.home());
+SELECT * FROM sno_registry.answer(3, 0, 32, 'n', 1170, 1200, 1, '', 1170, sno_registry.timeline(), sno_registry.home());
+SELECT holder, token, server, seen, era FROM sno_registry.holder ORDER BY holder;
 
 -- What is over is granted again above its ceiling, if it is over by both clocks.
 SELECT pg_temp.ask(3, 0, 33, 1500, clock => 1410) AS "not over for the registry";
@@ -120,15 +124,15 @@ SELECT pg_temp.ask(3, 0, 31, 549755813880, until => 549755813887, clock => 54975
 
 -- The share counts also those that a clock behind can't use.
 SELECT pg_temp.begin_test('limit');
-TRUNCATE sno_registry.settings, sno_registry.block;
+TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.block;
 SELECT sno_registry_create(0, 149, 1, '1 second', true, share => 64);
-SELECT status, count(*) FROM sno_registry.answer(1, 0, 11, 'n', 1000, 2000, 64, 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
+SELECT status, count(*) FROM sno_registry.answer(1, 0, 11, 'n', 1000, 2000, 64, '', 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
 UPDATE sno_registry.block SET floor = 500 WHERE first < 10;
-SELECT status, count(*) FROM sno_registry.answer(1, 11, 12, 'n', 400, 2000, 64, 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
+SELECT status, count(*) FROM sno_registry.answer(1, 11, 12, 'n', 400, 2000, 64, '', 1000, sno_registry.timeline(), sno_registry.home()) GROUP BY 1;
 
 -- No holder has more than the share, but others have theirs.
 SELECT pg_temp.begin_test('share');
-TRUNCATE sno_registry.settings, sno_registry.block;
+TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.block;
 SELECT sno_registry_create(0, 149, 1, '1 second', true, share => 2);
 SELECT pg_temp.ask(1, 0, 11, 1000, 3), pg_temp.ask(1, 11, 12, 1000, 2), pg_temp.ask(2, 0, 21, 1000, 64);
 
@@ -165,7 +169,7 @@ SELECT pg_temp.ask(1, 12, 13, 1200, later => 1) AS "a token that was lost";
 SELECT pg_temp.ask(1, 11, 12, 1200, later => 1) AS "the token that is known";
 SELECT pg_temp.ask(3, 0, 31, 1200, 2, later => 1) AS "another part";
 SELECT era, part, closed FROM sno_registry.settings;
-SELECT first, last, node, holder, since, until, state FROM sno_registry.blocks ORDER BY first;
+SELECT layout, first, last, server, holder, since, until, state FROM sno_registry.blocks ORDER BY first;
 
 -- Four parts in turn; each opens again when all that was lost is over.
 SELECT pg_temp.ask(4, 0, 41, 1300, 2, later => 2) AS third;
@@ -252,8 +256,9 @@ UPDATE sno_registry.settings SET home = '1/2/3';
 SELECT * FROM sno_registry_renew(2, 21, 22, 'n', :present, :present + 1000000, 2);
 SELECT sno_registry_vouch();
 SELECT sno_registry_report_loss();
+SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 \set VERBOSITY default
-SELECT * FROM sno_registry.answer(2, 21, 22, 'n', 1, 1, 1, 1, 1, '4/5/6');
+SELECT * FROM sno_registry.answer(2, 21, 22, 'n', 1, 1, 1, '', 1, 1, '4/5/6');
 SELECT sno_registry_move();
 SELECT era, part, closed[2] >= :present + 1800000, closed[3:4] FROM sno_registry.settings;
 SELECT status, first, last FROM sno_registry_renew(2, 21, 22, 'n', :present, :present + 1000000, 2);
@@ -261,12 +266,104 @@ SELECT status, first, last FROM sno_registry_renew(3, 0, 31, 'n', :present, :pre
 SELECT sno_registry_vouch();
 SELECT status, first, last FROM sno_registry_renew(2, 21, 22, 'n', :present, :present + 1000000, 2);
 
+--
+-- Nodes of layouts
+--
+SELECT pg_temp.begin_test('layouts');
+\set snowflake 1288834974657/1/41/10/12
+\set sonyflake 1409529600000/10/39/16/8/last
+SELECT sno_registry_add_layout(NULL, 0, 1023);
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023, after => NULL);
+SELECT sno_registry_add_layout('', 0, 1023);
+SELECT sno_registry_add_layout('snowflake', 0, 1023);
+SELECT sno_registry_add_layout('1288834974657/1/41/10', 0, 1023);
+SELECT sno_registry_add_layout('1288834974657/1/41/10/12/', 0, 1023);
+SELECT sno_registry_add_layout(:'snowflake' || E'\n', 0, 1023);
+SELECT sno_registry_add_layout('1288834974657/1/41/010/12', 0, 1023) AS "a second text of the same layout";
+SELECT sno_registry_add_layout('0/0/63/4/0', 0, 15);
+SELECT sno_registry_add_layout('3461270400001/1/41/10/12', 0, 1);
+\set VERBOSITY sqlstate
+SELECT sno_registry_add_layout('0/2/41/10/12', 0, 1);
+SELECT sno_registry_add_layout('0/3600001/41/10/12', 0, 1);
+SELECT sno_registry_add_layout('0/1/0/10/12', 0, 1);
+SELECT sno_registry_add_layout('0/1/65/10/13', 0, 1);
+SELECT sno_registry_add_layout('0/1/41/49/38', 0, 1);
+SELECT sno_registry_add_layout('0/1/41/10/0', 0, 1);
+SELECT sno_registry_add_layout('0/1/41/10/33', 0, 1);
+SELECT sno_registry_add_layout('0/1/41/12/12', 0, 1);
+SELECT sno_registry_add_layout('0/1/64/48/24', 0, 1);
+\set VERBOSITY default
+SELECT sno_registry_add_layout(:'snowflake', -1, 1023);
+SELECT sno_registry_add_layout(:'snowflake', 9, 8);
+SELECT sno_registry_add_layout(:'snowflake', 0, 1024);
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023, 0);
+SELECT sno_registry_add_layout('0/1/64/48/16', 0, 281474976710655, 281474976710657);
+SELECT sno_registry_add_layout('0/1/64/48/16', 0, 281474976710655);
+SELECT sno_registry_add_layout('946656000000/1/41/3/9', 0, 7) AS "8 nodes, in one block";
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023, after => '2009-12-31');
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023, after => 'infinity');
+SELECT layout FROM sno_registry.space;
+
+-- The defaults, the largest blocks, and a last block that is smaller than the others
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023);
+SELECT sno_registry_add_layout(:'snowflake', 0, 1023);
+SELECT sno_registry_add_layout('0/1/64/48/16', 0, 281474976710655, 70368744177664, '2020-02-02 02:02:02+00');
+SELECT sno_registry_add_layout(:'sonyflake', 10, 16, 2);
+TABLE sno_registry.space ORDER BY layout;
+SELECT layout, part, count(*), min(first), max(last), sno_registry.time_of(max(ceiling)) FROM sno_registry.block
+WHERE layout <> '' GROUP BY layout, part ORDER BY layout, part;
+
+-- What the registry may grant: a request for nothing changes nothing.
+SELECT * FROM sno_registry.answer(1, 0, 11, 's', 1000, 2000, 0, '', 1000, 9, sno_registry.home());
+SELECT * FROM sno_registry.answer(1, 0, 11, 's', 1000, 2000, 0, :'snowflake', 1000, 9, sno_registry.home());
+SELECT * FROM sno_registry.answer(1, 0, 11, 's', 1000, 2000, 1, '0/1/41/10/12', 1000, 9, sno_registry.home());
+SELECT pg_temp.ask(1, 7, 8, 1000, 0) AS "nor does it need a token", pg_temp.ask(1, 0, 11, 1000, layout => 'unknown');
+SELECT count(*) FROM sno_registry.holder;
+SELECT era, part FROM sno_registry.settings;
+
+-- Each layout is granted by itself.  A holder of one is unknown in another one.
+SELECT pg_temp.ask(1, 0, 11, 1000, layout => :'snowflake'), pg_temp.ask(1, 0, 12, 1000, 2, layout => :'sonyflake'), pg_temp.ask(1, 0, 13, 1000, 2);
+SELECT pg_temp.ask(2, 0, 21, 1000, layout => :'snowflake') AS another, pg_temp.ask(1, 11, 14, 1000) AS "a token of another layout";
+SELECT pg_temp.ask(2, 21, 22, 1000, layout => :'sonyflake') AS "unknown there", pg_temp.ask(2, 0, 22, 1000, layout => :'sonyflake') AS "all are held";
+SELECT pg_temp.ask(1, 11, 15, 1100, layout => :'snowflake') AS renewed, pg_temp.ask(1, 13, 14, 1000, 0) AS "keeps its token";
+SELECT pg_temp.ask(1, 11, 15, 1100, layout => :'snowflake') AS repeated, pg_temp.ask(1, 11, 16, 1100, layout => :'snowflake') AS "a copy";
+SELECT layout, first, last, holder, server, floor, ceiling FROM sno_registry.block JOIN sno_registry.holder USING (layout, holder) ORDER BY layout, first;
+SELECT pg_temp.ask(2, 0, 23, 1251, layout => :'sonyflake') AS "the next holder", pg_temp.ask(1, 12, 17, 1251, layout => :'sonyflake') AS "lost it";
+SELECT pg_temp.ask(1, 13, 14, 1251) AS "has its partitions";
+
+-- A loss closes a part of all layouts, and forgets all their holders.
+SELECT pg_temp.ask(1, 15, 16, 1300, layout => :'snowflake', later => 1) AS forgotten, pg_temp.ask(1, 14, 15, 1300, later => 1) AS "likewise";
+SELECT pg_temp.ask(3, 0, 31, 1300, layout => :'snowflake', later => 1) AS snowflake, pg_temp.ask(3, 0, 31, 1300, 9, layout => :'sonyflake', later => 1) AS sonyflake,
+    pg_temp.ask(3, 0, 31, 1300, later => 1) AS partitions;
+SELECT era, part, closed FROM sno_registry.settings;
+-- An operator may have vouched for a holder of another layout, in another part.
+SELECT sno_registry.trust(sno_registry.timeline() + 1, 1301);
+SELECT pg_temp.ask(4, 0, 41, 1302, layout => '0/1/64/48/16', later => 2);
+SELECT era, part, closed FROM sno_registry.settings;
+
+-- What is added later begins above all that may be lost.  This follows the timeline, too.
+SELECT sno_registry_add_layout('0/1/41/10/12', 0, 3, 1);
+SELECT part AS "four timelines later" FROM sno_registry.settings;
+SELECT bool_and(b.ceiling = greatest(s.closed[1], s.closed[2], s.closed[3], s.closed[4])) AS above
+FROM sno_registry.settings AS s, sno_registry.block AS b WHERE layout = '0/1/41/10/12';
+
+-- A layout of few nodes needs a registry that is lossless.
+SELECT pg_temp.begin_test('few nodes', true);
+SELECT sno_registry_add_layout('946656000000/1/41/3/9', 0, 7);
+SELECT pg_temp.ask(1, 0, 11, 1000, 2, layout => '946656000000/1/41/3/9');
+
+-- The share is one of each layout.
+UPDATE sno_registry.settings SET share = 1;
+SELECT sno_registry_add_layout(:'snowflake', 0, 31, 8);
+SELECT pg_temp.ask(2, 0, 11, 1000, 2, layout => :'snowflake'), pg_temp.ask(2, 0, 21, 1000, 2);
+SELECT layout, first, server, state FROM sno_registry.blocks ORDER BY layout, first;
+
 -- Of all that was granted, no two holders ever had a partition and a unit in common.
 -- The test of a loss has the grants of the old primary, too.
 SELECT test, count(*) > 1 AS noted FROM noted GROUP BY test ORDER BY test;
 SELECT a.*, b.* FROM noted AS a, noted AS b
-WHERE a.test = b.test AND a.holder < b.holder
-    AND int4range(a.first, a.last, '[]') && int4range(b.first, b.last, '[]')
+WHERE a.test = b.test AND a.layout = b.layout AND a.holder < b.holder
+    AND int8range(a.first, a.last, '[]') && int8range(b.first, b.last, '[]')
     AND int8range(a.floor, a.ceiling, '(]') && int8range(b.floor, b.ceiling, '(]');
 
 -- Invalid requests
@@ -276,18 +373,19 @@ SELECT pg_temp.ask(1, 7, 7, 1000);
 SELECT pg_temp.ask(1, 0, 11, -1, until => 0);
 SELECT pg_temp.ask(1, 0, 11, 1000, until => 999);
 SELECT pg_temp.ask(1, 0, 11, 1000, until => 549755813888);
-SELECT pg_temp.ask(1, 0, 11, 1000, 0);
+SELECT pg_temp.ask(1, 0, 11, 1000, -1);
 SELECT pg_temp.ask(1, 0, 11, 1000, 65);
 SELECT pg_temp.ask(1, NULL, 11, 1000);
 SELECT pg_temp.ask(NULL, 0, 11, 1000);
 SELECT pg_temp.ask(1, 0, 11, 1000, NULL);
+SELECT pg_temp.ask(1, 0, 11, 1000, layout => NULL);
 
 -- A label may be missing, and may be long.
 UPDATE sno_registry.settings SET closed = '{0,0,0,0}';
 UPDATE sno_registry.block SET ceiling = 0;
 SELECT count(*) FROM sno_registry_renew(-8, 0, -9, NULL, :present, :present, 1);
 SELECT count(*) FROM sno_registry_renew(-10, 0, -11, repeat('long', 100), :present, :present, 1);
-SELECT holder, length(node) FROM sno_registry.holder WHERE holder < 0 ORDER BY holder DESC;
+SELECT holder, length(server) FROM sno_registry.holder WHERE holder < 0 ORDER BY holder DESC;
 
 -- A reply is durable, whatever the caller has set.
 CREATE FUNCTION pg_temp.durability(value text) RETURNS text LANGUAGE plpgsql AS $$
@@ -318,6 +416,7 @@ SELECT count(*) FROM sno_registry_renew(6, 0, 61, 'n', :present, :present, 1);
 SELECT * FROM sno_registry.settings;
 SELECT sno_registry.home();
 SELECT sno_registry_create(1, 2);
+SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 SELECT sno_registry_vouch();
 SELECT sno_registry_report_loss();
 SELECT sno_registry_move();
@@ -337,6 +436,9 @@ WHERE refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_e
 SELECT attrelid::regclass, attname FROM pg_attribute
 WHERE attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'sno_registry'::regnamespace AND relkind IN ('r', 'v'))
     AND attnum > 0 AND col_description(attrelid, attnum) IS NULL;
+
+-- Dumps have the tables.
+SELECT unnest(extconfig)::regclass FROM pg_extension WHERE extname = 'sno_registry';
 
 DROP EXTENSION sno_registry;
 SELECT count(*) FROM pg_namespace WHERE nspname = 'sno_registry';

@@ -189,7 +189,7 @@ my $use_registry = q{
 	SELECT planted.sno_registry_vouch(), planted.sno_registry_report_loss();
 	SELECT * FROM sno_registry.blocks;
 	DO 'BEGIN PERFORM planted.sno_registry_move(); EXCEPTION WHEN object_not_in_prerequisite_state THEN NULL; END';
-	VACUUM ANALYZE sno_registry.settings, sno_registry.holder, sno_registry.block};
+	VACUUM ANALYZE sno_registry.settings, sno_registry.space, sno_registry.holder, sno_registry.block};
 in_a_trap('installed', $use_sno);
 in_a_trap('installed', $use_registry);
 check_clean('installed', 'use');

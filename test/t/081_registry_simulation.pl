@@ -46,6 +46,7 @@ my $epoch   = 100_000_000_000;
 my $create = q{SELECT sno_registry_create(0, 63, 2, '1 hour')};
 my $save   = q{SELECT json_build_object(
 	'settings', (SELECT json_agg(s) FROM sno_registry.settings AS s),
+	'space', (SELECT json_agg(e) FROM sno_registry.space AS e),
 	'holder', (SELECT coalesce(json_agg(h), '[]') FROM sno_registry.holder AS h),
 	'block', (SELECT json_agg(b) FROM sno_registry.block AS b))};
 
@@ -116,7 +117,7 @@ sub start_registry
 		vouch_at => 9e15,
 		skew     => about($longest / 100) };
 	query($registry,
-		'TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block'
+		'TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.holder, sno_registry.block'
 	);
 	if ($backup)
 	{
@@ -125,7 +126,7 @@ sub start_registry
 			join "\n",
 			map {
 				"INSERT INTO sno_registry.$_ SELECT * FROM json_populate_recordset(NULL::sno_registry.$_, '$backup->{text}'::json->'$_');"
-			} 'settings',
+			} 'settings', 'space',
 			'holder',
 			'block');
 	}
@@ -249,7 +250,7 @@ sub answer
 		query(
 			$registry,
 			sprintf(
-				q{SELECT status, first, floor, ceiling FROM sno_registry.answer(%d, %d, %d, 'n', %d, %d, %d, %d, %d, 'home')},
+				q{SELECT status, first, floor, ceiling FROM sno_registry.answer(%d, %d, %d, 'n', %d, %d, %d, '', %d, %d, 'home')},
 				@$request, registry_clock($registry),
 				$registry->{timeline})))
 	{

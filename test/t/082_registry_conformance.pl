@@ -31,7 +31,7 @@ CREATE SCHEMA trace;
 CREATE FUNCTION trace.create(first int, last int, size int, lossless boolean, share int) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
-    TRUNCATE sno_registry.settings, sno_registry.holder, sno_registry.block;
+    TRUNCATE sno_registry.settings, sno_registry.space, sno_registry.holder, sno_registry.block;
     PERFORM sno_registry_create(first, last, size, '10 minutes', lossless, share => $5);
     RETURN 'created';
 END $$;
@@ -42,8 +42,8 @@ BEGIN
     RETURN (SELECT concat_ws(' ', status, range_first, range_last, a.now,
             string_agg(format('%s-%s:%s-%s', first, last, floor, ceiling), ' ' ORDER BY first)
                 FILTER (WHERE first IS NOT NULL))
-        FROM sno_registry.answer(holder, token, next, 'node', answer.now, until, want,
-            registry_now, timeline, sno_registry.home()) AS a
+        FROM sno_registry.answer(holder, token, next, 'server', answer.now, until, want,
+            '', registry_now, timeline, sno_registry.home()) AS a
         GROUP BY status, range_first, range_last, a.now);
 EXCEPTION WHEN OTHERS THEN
     RETURN 'error ' || SQLSTATE;

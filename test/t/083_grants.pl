@@ -81,7 +81,7 @@ FROM sno_grants()}),
 	'16|t|t',
 	'sno_grants() shows it');
 is( $registry->query(
-		'SELECT string_agg(DISTINCT node, $$,$$ ORDER BY node) FROM sno_registry.blocks'
+		'SELECT string_agg(DISTINCT server, $$,$$ ORDER BY server) FROM sno_registry.blocks'
 	),
 	'a,b',
 	'the registry knows the servers by name');

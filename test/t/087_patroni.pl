@@ -205,7 +205,7 @@ is(scalar keys %all, 3, '... and each time another one');
 
 # Patroni gives all its servers one cluster_name.
 is( $registry->query(
-		q{SELECT string_agg(DISTINCT node, ',') FROM sno_registry.blocks}),
+		q{SELECT string_agg(DISTINCT server, ',') FROM sno_registry.blocks}),
 	'a,b',
 	'the registry knows them by sno.node');
 

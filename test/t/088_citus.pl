@@ -90,7 +90,7 @@ sub makers
 	my ($ids) = @_;
 	my %node = map { reverse split /\|/ } split /\n/,
 	  $registry->query(
-		'SELECT node, generate_series(first, last) FROM sno_registry.blocks WHERE node IS NOT NULL'
+		'SELECT server, generate_series(first, last) FROM sno_registry.blocks WHERE server IS NOT NULL'
 	  );
 	my %makers = map { $node{$_} => 1 } partitions_of($ids);
 	return join ' ', sort keys %makers;
