@@ -46,18 +46,20 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 		case SNO_ANSWER_SUPERSEDED:
 			*a = (SnoAsker) {0};
 			break;
+		case SNO_ANSWER_RANGE:
+			break;
 	}
 }
 
-/* Can a registry have granted these: real partitions and units, none of them twice? */
+/* Can a registry have granted these: real numbers up to `last`, real units, nothing twice? */
 bool
-sno_grants_are_valid(const SnoGrants *blocks)
+sno_grants_are_valid(const SnoGrants *blocks, int64_t last)
 {
 	for (int i = 0; i < blocks->count; i++)
 	{
 		const SnoGrant *g = &blocks->grant[i];
 
-		if (g->first < 0 || g->first > g->last || g->last > SNO_PARTITION_MAX ||
+		if (g->first < 0 || g->first > g->last || g->last > last ||
 			g->floor > SNO_UNIT_MAX || g->ceiling > SNO_UNIT_MAX)
 			return false;
 		for (int j = 0; j < i; j++)

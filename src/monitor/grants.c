@@ -25,7 +25,7 @@ sno_grants(PG_FUNCTION_ARGS)
 	{
 		const SnoGrant *g = &granted.grant[i];
 		Datum		values[4] = {
-			Int32GetDatum(g->first), Int32GetDatum(g->last),
+			Int32GetDatum((int32) g->first), Int32GetDatum((int32) g->last),
 			TimestampTzGetDatum(sno_unit_to_timestamptz(g->floor)),
 			TimestampTzGetDatum(sno_unit_to_timestamptz(g->ceiling))
 		};

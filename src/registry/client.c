@@ -81,7 +81,8 @@
 #define REQUEST \
 	"SELECT status, range_first, range_last, now, first, last, floor, ceiling" \
 	" FROM %s.sno_registry_renew($1::pg_catalog.int8, $2::pg_catalog.int8, $3::pg_catalog.int8," \
-	" $4::pg_catalog.text, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.int4)"
+	" $4::pg_catalog.text, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.int4," \
+	" $8::pg_catalog.text)"
 enum
 {
 	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
@@ -338,13 +339,13 @@ blocks_in(const SnoRows *rows)
 		if (blocks.count == SNO_GRANTS)
 			bad_answer("too many blocks");
 		blocks.grant[blocks.count++] = (SnoGrant) {
-			.first = (int32) number_in(rows, i, FIRST, SNO_PARTITION_MAX),
-			.last = (int32) number_in(rows, i, LAST, SNO_PARTITION_MAX),
+			.first = number_in(rows, i, FIRST, SNO_PARTITION_MAX),
+			.last = number_in(rows, i, LAST, SNO_PARTITION_MAX),
 			.floor = number_in(rows, i, FLOOR, SNO_UNIT_MAX),
 			.ceiling = number_in(rows, i, CEILING, SNO_UNIT_MAX)
 		};
 	}
-	if (!sno_grants_are_valid(&blocks))
+	if (!sno_grants_are_valid(&blocks, SNO_PARTITION_MAX))
 		bad_answer("blocks overlap");
 	return blocks;
 }
@@ -371,7 +372,8 @@ send_request(Client *c, const SnoAsker *a, uint64 now, int want)
 		sno_node[0] != '\0' ? sno_node : GetConfigOption("cluster_name", false, false),
 		psprintf(UINT64_FORMAT, now),
 		psprintf(UINT64_FORMAT, until),
-		psprintf("%d", want)
+		psprintf("%d", want),
+		""						/* partitions */
 	};
 
 	return c->libpq->query(c->connection, c->request, lengthof(parameter), parameter);

@@ -29,7 +29,7 @@
 #define MAGIC				UINT64CONST(0x736E6F206772616E) /* "sno gran" */
 
 /* Raise this when a struct in the file changes. */
-#define FORMAT				1
+#define FORMAT				2
 
 /* What the file begins with.  The entries follow. */
 typedef struct Header
@@ -93,7 +93,8 @@ is_valid(const SnoGrantsEntry *entry)
 	const SnoGrants *granted = &entry->asker.granted;
 
 	return granted->count >= 0 && granted->count <= SNO_GRANTS &&
-		(granted->count == 0 || granted->holder != 0) && sno_grants_are_valid(granted);
+		(granted->count == 0 || granted->holder != 0) &&
+		sno_grants_are_valid(granted, SNO_PARTITION_MAX);
 }
 
 /* Read the file into the memory context.  False if it is damaged. */

@@ -65,7 +65,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	13
+#define SNO_SHMEM_VERSION	14
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)

@@ -619,7 +619,7 @@ take(Place *p, Status status, const SnoGrants *blocks)
 	SnoAsker	a = large_asker(&p->worker);
 	bool		shared = is_twin(p) && w.rest.copied_next == p->worker.next;
 
-	if (!sno_grants_are_valid(blocks))
+	if (!sno_grants_are_valid(blocks, BLOCKS - 1))
 		wrong("an answer isn't valid");
 	if (status == SUPERSEDED && w.rest.copied == 0 && !scope->formers && !scope->late)
 		broken(REFUSED);

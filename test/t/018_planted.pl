@@ -184,8 +184,11 @@ my $use_sno = q{
 	COPY sno_catalog.sno_flake_generator FROM 'FILE.flakes'} =~ s/FILE/$dir\/generators/gr;
 my $use_registry = q{
 	SELECT planted.sno_registry_create(1024, 65535, 64, interval '25 hours', false, TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00Z');
+	SELECT planted.sno_registry_add_layout('1288834974657/1/41/10/12'::pg_catalog.text, 0::bigint, 1023::bigint, 8::bigint,
+		TIMESTAMP WITH TIME ZONE '2010-01-01 00:00:00Z');
 	SELECT sno_registry.unit_of(pg_catalog.now()) AS now \gset
-	SELECT planted.sno_registry_renew(11::bigint, 0::bigint, 12::bigint, 'node'::pg_catalog.text, :now::bigint, :now::bigint, 1);
+	SELECT planted.sno_registry_renew(11::bigint, 0::bigint, 12::bigint, 'server'::pg_catalog.text, :now::bigint, :now::bigint, 1,
+		'1288834974657/1/41/10/12'::pg_catalog.text);
 	SELECT planted.sno_registry_vouch(), planted.sno_registry_report_loss();
 	SELECT * FROM sno_registry.blocks;
 	DO 'BEGIN PERFORM planted.sno_registry_move(); EXCEPTION WHEN object_not_in_prerequisite_state THEN NULL; END';

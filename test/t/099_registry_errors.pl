@@ -23,11 +23,11 @@ GRANT USAGE ON SCHEMA planted TO PUBLIC;
 ALTER ROLE asker SET search_path = planted, public, pg_catalog;
 CREATE TABLE planted.call (n int);
 GRANT INSERT ON planted.call TO PUBLIC;
-CREATE FUNCTION planted.sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer)
-RETURNS TABLE (status text, range_first integer, range_last integer, now bigint, first integer, last integer, floor bigint, ceiling bigint)
+CREATE FUNCTION planted.sno_registry_renew(bigint, bigint, bigint, text, bigint, bigint, integer, text)
+RETURNS TABLE (status text, range_first bigint, range_last bigint, now bigint, first bigint, last bigint, floor bigint, ceiling bigint)
 LANGUAGE sql AS 'INSERT INTO planted.call VALUES (1); SELECT $$granted$$, 1024, 2047, $5, 1024, 2047, 0::bigint, $6';
-CREATE FUNCTION public.sno_registry_renew(text, text, text, text, text, text, text)
-RETURNS TABLE (status text, range_first integer, range_last integer, now bigint, first integer, last integer, floor bigint, ceiling bigint)
+CREATE FUNCTION public.sno_registry_renew(text, text, text, text, text, text, text, text)
+RETURNS TABLE (status text, range_first bigint, range_last bigint, now bigint, first bigint, last bigint, floor bigint, ceiling bigint)
 LANGUAGE sql AS 'INSERT INTO planted.call VALUES (2); SELECT $$granted$$, 1024, 2047, $5::bigint, 1024, 2047, 0::bigint, $6::bigint';
 CREATE FUNCTION planted.eq(name, name) RETURNS boolean LANGUAGE sql AS
 'INSERT INTO planted.call VALUES (3); SELECT false';
@@ -37,7 +37,7 @@ CREATE FUNCTION planted.eq(oid, oid) RETURNS boolean LANGUAGE sql AS
 CREATE OPERATOR planted.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = planted.eq);
 CREATE ROLE planter;
 ALTER FUNCTION planted.sno_registry_renew OWNER TO planter;
-ALTER FUNCTION public.sno_registry_renew(text, text, text, text, text, text, text) OWNER TO planter;
+ALTER FUNCTION public.sno_registry_renew(text, text, text, text, text, text, text, text) OWNER TO planter;
 });
 
 my $node = PostgreSQL::Test::Cluster->new('node');
