@@ -6,10 +6,12 @@
  *
  * core/asker.c runs as it is.  registry.h is the registry.  A place is a folder in which
  * one server runs, with one database.  It has the asker in a file, the asker as its
- * worker has it, and in memory what is in force.  The worker prepares a request, writes
- * the file, asks, writes the file, and publishes.  Each of that is a step, and between
- * any two of them the server may crash and go on from the file.  If the file can't be
- * written, nothing is in force until the worker has gone on from the file.
+ * worker has it, and in memory what is in force.  There may be two askers, for partitions
+ * and for nodes of a layout, in one file.  A layout has another name in each place.  The
+ * worker prepares a request, writes the file, asks, writes the file, and publishes.  Each
+ * of that is a step, and between any two of them the server may crash and go on from the
+ * file.  If the file can't be written, nothing is in force until the worker has gone on
+ * from the file.
  *
  * The registry answers at once, or the answer gets lost.  A request may also arrive
  * late, any number of times, when nobody waits for its answer any more.
@@ -19,17 +21,18 @@
  * is restored from a backup.  Each failover and each such restore begins a timeline of
  * its own, since PostgreSQL takes the next number after all that it finds in the
  * archive.  A snapshot of the disk keeps the timeline.  Then an operator says so, once
- * for the snapshot and once for each loss that it doesn't know of.
+ * for the snapshot and once for each loss that it doesn't know of.  If a layout was lost, an
+ * operator adds it again, in other blocks.
  *
  * Askers' clocks aren't part of the world: each reading may be any unit.  The registry's
  * clock is late by the longest grant at most, likewise at each reading.
  *
  * What must hold:
  *
- *	TWICE		No unit of a partition is in force in two places, at whatever times: an asker
- *				whose clock steps may issue all that is in force.  If a place is copied with
- *				its memory, both may issue what was granted before, or in answer to the
- *				request that wasn't answered when the copy was made.
+ *	TWICE		No unit of a partition or node is in force in two places, at whatever times:
+ *				an asker whose clock steps may issue all that is in force.  If a place is
+ *				copied with its memory, both may issue what was granted before, or in answer
+ *				to the request that wasn't answered when the copy was made.
  *	REVOKED		What a place gave up, because another one goes on as its holder, never is in
  *				force there again.
  *	FORGOT		A restart in place brings back what was in force.
@@ -55,6 +58,7 @@
 #define lengthof(array)	(sizeof(array) / sizeof((array)[0]))
 
 #define PLACES		3			/* the most there can be */
+#define ASKERS		2			/* of a place, likewise */
 #define LONGEST		1			/* units */
 #define COUNTED		32			/* the highest token if they are counted */
 #define NOBODY		255			/* a number that no place has any more */
@@ -87,12 +91,16 @@ typedef struct Scope
 				snapshots;		/* that are restored, at most */
 	bool		formers,		/* do former primaries live on? */
 				again,			/* is a backup restored more than once? */
+				layouts,		/* does a place ask for nodes, too? */
+				nodes,			/* or for nodes alone? */
+				adds,			/* does an operator add what is granted? */
 				large;			/* too much so to be explored whole: for mutants only */
 } Scope;
 
 typedef enum ScopeNumber
 {
-	LEASES, LATE, MEMORY, FAILOVER, FORMERS, RESTORED, REUSED, VOUCHED, VOUCHED_LATER, SWITCHED, SNAPSHOTS
+	LEASES, LATE, MEMORY, FAILOVER, FORMERS, RESTORED, REUSED, VOUCHED, VOUCHED_LATER, SWITCHED, SNAPSHOTS,
+	NAMES, SWITCHED_NODES, ADDED
 } ScopeNumber;
 
 static const Scope scopes[] = {
@@ -110,7 +118,11 @@ static const Scope scopes[] = {
 	.vouches = true,.large = true},
 	[SWITCHED] = {"an operator vouches, and then a loss", 2, 2, 2, 2, 0,.losses = 2,
 	.vouches = true},
-	[SNAPSHOTS] = {"snapshots restored", 2, 2, 4, 4, 1,.snapshots = 2,.again = true}
+	[SNAPSHOTS] = {"snapshots restored", 2, 2, 4, 4, 1,.snapshots = 2,.again = true},
+	[NAMES] = {"two names of a layout, beside partitions", 2, 2, 1, 1, 0,.layouts = true},
+	[SWITCHED_NODES] = {"an operator vouches for who has nodes, and then a loss", 2, 2, 2, 2, 0,.losses = 2,
+	.vouches = true,.nodes = true,.large = true},
+	[ADDED] = {"a layout is lost, and added again", 2, 4, 2, 2, 0,.losses = 1,.adds = true}
 };
 
 #define ROW_OF(name, text, scope, rule)	{#name, text, scope, rule},
@@ -152,11 +164,11 @@ typedef struct Asker
 
 typedef struct Place
 {
-	Asker		file,
-				worker;
-	Granted		memory;			/* in force */
-	uint8_t		gave_up,		/* the holder, for a rule */
-				unused[7];
+	Asker		file[ASKERS],
+				worker[ASKERS];
+	Granted		memory[ASKERS]; /* in force */
+	uint8_t		gave_up[ASKERS],	/* the holder, for a rule */
+				unused[6];
 } Place;
 
 typedef struct Rest
@@ -169,19 +181,22 @@ typedef struct Rest
 				former,			/* the timeline of the former primary, 0 if there is none */
 				lossy;			/* the last time when something was lost, 0 if never */
 	/* A request that may arrive late */
-	uint8_t		holder,
+	uint8_t		layout,
+				holder,
 				token,
 				next;
-	/* The copy with memory: whose, and the request that wasn't answered */
+	/* The copy with memory: whose, and the requests that weren't answered */
 	uint8_t		copied,			/* the place + 1 */
 				copy,			/* likewise */
-				copied_next;
-	Granted		copied_grants;
+				copied_next[ASKERS];
+	Granted		copied_grants[ASKERS];
 	/* What is remembered: this unit was in force in a place. */
 	uint8_t		place,			/* + 1, 0 if nothing is */
+				asker,
 				block,
 				unit,
-				unused[7];
+				added,			/* was the layout added before? */
+				unused[4];
 } Rest;
 
 typedef struct World
@@ -197,7 +212,7 @@ typedef enum Event
 {
 	PREPARE, WRITE, WRITE_IN_VAIN, PUBLISH, ASK, ASK_FORMER, ASK_IN_VAIN, ASK_FORMER_IN_VAIN, ARRIVE,
 	ARRIVE_FORMER, POST, CRASH, COPY, COPY_FILE, WAIT, BACK_UP, SWITCH_OVER, FAIL_OVER,
-	RESTORE, RESTORE_SNAPSHOT, END_FORMER, VOUCH, EVENTS
+	RESTORE, RESTORE_SNAPSHOT, END_FORMER, VOUCH, ADD, EVENTS
 } Event;
 
 static const char *const events[] = {
@@ -207,12 +222,14 @@ static const char *const events[] = {
 	"sends a request that may arrive late", "crashes and restarts", "is copied with its memory",
 	"is copied", "time passes", "a backup is made", "a standby that lacks nothing is promoted",
 	"a standby is promoted that is as the backup", "the backup is restored",
-	"the backup is restored as a snapshot", "the former primary ends", "an operator vouches"
+	"the backup is restored as a snapshot", "the former primary ends", "an operator vouches",
+	"an operator adds the layout"
 };
 
 static const Scope *scope;
 static Mutant mutant = NONE;
 static World w;
+static int	spaces;				/* that a registry has at most */
 static uint64_t issue_count;
 
 static bool
@@ -228,6 +245,36 @@ broken(Rule rule)
 		wrong(rules[rule]);
 }
 
+/* Askers */
+
+static int
+askers(void)
+{
+	return scope->layouts ? 2 : 1;
+}
+
+/* Whose event is it: of an asker of a place, or of the place? */
+static bool
+is_of_asker(Event event)
+{
+	return event == PREPARE || (event >= ASK && event <= ASK_FORMER_IN_VAIN) || event == POST;
+}
+
+static int
+place_of(Step step)
+{
+	return is_of_asker((Event) step.event) ? step.who / askers() : step.who;
+}
+
+/* The layout that an asker asks for.  The places have other names of it. */
+static int64_t
+layout_of(int place, int asker)
+{
+	if (asker == 0 && !scope->nodes)
+		return PARTITIONS;
+	return mutate(NAMED_LAYOUTS) ? 1 + place : 1;
+}
+
 /* Numbers */
 
 /* Each number that a place has, or a late request: holders or tokens. */
@@ -239,17 +286,21 @@ numbers_of(bool holders, uint8_t *number[])
 	for (int i = 0; i < PLACES; i++)
 	{
 		Place	   *p = &w.place[i];
-		Asker	   *askers[] = {&p->file, &p->worker};
 
-		for (int a = 0; a < 2; a++)
+		for (int n = 0; n < askers(); n++)
 		{
-			number[count++] = holders ? &askers[a]->holder : &askers[a]->token;
-			number[count++] = holders ? &askers[a]->granted.holder : &askers[a]->next;
-		}
-		if (holders)
-		{
-			number[count++] = &p->memory.holder;
-			number[count++] = &p->gave_up;
+			Asker	   *forms[] = {&p->file[n], &p->worker[n]};
+
+			for (int f = 0; f < 2; f++)
+			{
+				number[count++] = holders ? &forms[f]->holder : &forms[f]->token;
+				number[count++] = holders ? &forms[f]->granted.holder : &forms[f]->next;
+			}
+			if (holders)
+			{
+				number[count++] = &p->memory[n].holder;
+				number[count++] = &p->gave_up[n];
+			}
 		}
 	}
 	number[count++] = holders ? &w.rest.holder : &w.rest.token;
@@ -290,18 +341,19 @@ is_first_request(int64_t holder)
 	{
 		const Place *p = &w.place[i];
 
-		if ((p->file.holder == holder && p->file.token == 0) ||
-			(p->worker.holder == holder && p->worker.token == 0))
-			return true;
+		for (int n = 0; n < askers(); n++)
+			if ((p->file[n].holder == holder && p->file[n].token == 0) ||
+				(p->worker[n].holder == holder && p->worker[n].token == 0))
+				return true;
 	}
 	return w.rest.holder == holder && w.rest.token == 0;
 }
 
 /* Does the registry forget the holder, whatever it knows of it? */
 static bool
-is_forgotten(const Registry *r, int64_t holder)
+is_forgotten(const Registry *r, const Space *s, int64_t holder)
 {
-	const Holder *h = find_holder((Registry *) r, holder);
+	const Holder *h = find_holder((Space *) s, holder);
 
 	return h != NULL && h->era != r->era && !scope->vouches && mutant != FORGOTTEN_RENEWED;
 }
@@ -311,33 +363,40 @@ is_forgotten(const Registry *r, int64_t holder)
  * registry may close more parts because of it.
  */
 static void
-renumber_registry(Registry *r, const uint8_t *holders, const uint8_t *tokens)
+renumber_space(const Registry *r, Space *s, const uint8_t *holders, const uint8_t *tokens)
 {
-	Registry	before = *r;
+	Space		before = *s;
 	int64_t		unseen = MAX((int) scope->units - 2 * LONGEST, 0);
 	int			kept = 0;
 
-	for (int i = 0; i < r->blocks; i++)
-		r->block[i].holder = is_forgotten(&before, r->block[i].holder) ? NOBODY :
-			new_number(holders, r->block[i].holder);
-	for (int i = 0; i < r->holders; i++)
+	for (int i = 0; i < s->blocks; i++)
+		s->block[i].holder = is_forgotten(r, &before, s->block[i].holder) ? NOBODY :
+			new_number(holders, s->block[i].holder);
+	for (int i = 0; i < s->holders; i++)
 	{
 		Holder		h = before.holder[i];
-		bool		forgotten = is_forgotten(&before, h.holder);
+		bool		forgotten = is_forgotten(r, &before, h.holder);
 
 		h.holder = new_number(holders, h.holder);
 		if (mutant != COUNTED_TOKENS)
 			h.token = forgotten ? NOBODY : new_number(tokens, h.token);
 		h.seen = MIN(h.seen, unseen);
 		if (h.holder != NOBODY && (!forgotten || is_first_request(h.holder)))
-			r->holder[kept++] = h;
+			s->holder[kept++] = h;
 	}
-	memset(&r->holder[kept], 0, (HOLDERS - kept) * sizeof(Holder));
-	r->holders = kept;
-	qsort(r->holder, kept, sizeof(Holder), compare_holders);
+	memset(&s->holder[kept], 0, (HOLDERS - kept) * sizeof(Holder));
+	s->holders = kept;
+	qsort(s->holder, kept, sizeof(Holder), compare_holders);
 	/* Eras are only compared, unless an operator counts them. */
 	for (int i = 0; i < kept && scope->snapshots == 0; i++)
-		r->holder[i].era = r->holder[i].era == r->era;
+		s->holder[i].era = s->holder[i].era == r->era;
+}
+
+static void
+renumber_registry(Registry *r, const uint8_t *holders, const uint8_t *tokens)
+{
+	for (int i = 0; i < r->spaces; i++)
+		renumber_space(r, &r->space[i], holders, tokens);
 	if (scope->snapshots == 0)
 		r->era = 1;
 }
@@ -366,10 +425,16 @@ without_numbers(const Place *p)
 {
 	Place		it = *p;
 
-	it.file.holder = it.worker.holder = it.memory.holder = it.gave_up = 0;
-	it.file.granted.holder = it.worker.granted.holder = 0;
-	it.file.token = it.worker.token = it.file.token != 0;
-	it.file.next = it.worker.next = it.file.next != 0;
+	for (int n = 0; n < askers(); n++)
+	{
+		Asker	   *file = &it.file[n],
+				   *worker = &it.worker[n];
+
+		file->holder = worker->holder = it.memory[n].holder = it.gave_up[n] = 0;
+		file->granted.holder = worker->granted.holder = 0;
+		file->token = worker->token = file->token != 0;
+		file->next = worker->next = file->next != 0;
+	}
 	return it;
 }
 
@@ -386,11 +451,11 @@ swap_places(int a, int b)
 			*number[i] = (uint8_t) (a + b + 2 - *number[i]);
 }
 
-/* Places are interchangeable, so they are sorted. */
+/* Places are interchangeable, so they are sorted, unless their names matter. */
 static void
 sort_places(void)
 {
-	for (int i = 1; i < (int) scope->places; i++)
+	for (int i = 1; i < (int) scope->places && mutant != NAMED_LAYOUTS; i++)
 		for (int j = i; j > 0; j--)
 		{
 			Place		a = without_numbers(&w.place[j - 1]);
@@ -409,14 +474,19 @@ renumber(void)
 
 	sort_places();
 	for (int i = 0; i < PLACES; i++)
-		if (w.place[i].memory.holder != w.place[i].gave_up &&
-			w.place[i].file.granted.holder != w.place[i].gave_up)
-			w.place[i].gave_up = 0;
+		for (int n = 0; n < askers(); n++)
+		{
+			Place	   *p = &w.place[i];
+
+			if (p->memory[n].holder != p->gave_up[n] && p->file[n].granted.holder != p->gave_up[n])
+				p->gave_up[n] = 0;
+		}
 	map_numbers(true, holders);
 	if (mutant != COUNTED_TOKENS)
 	{
 		map_numbers(false, tokens);
-		w.rest.copied_next = tokens[w.rest.copied_next];
+		for (int n = 0; n < askers(); n++)
+			w.rest.copied_next[n] = tokens[w.rest.copied_next[n]];
 	}
 	renumber_registry(&w.registry, holders, tokens);
 	renumber_registry(&w.backup, holders, tokens);
@@ -490,26 +560,36 @@ covers(const Granted *g, int block, int unit)
 static bool
 is_written(const Place *p)
 {
-	return memcmp(&p->file, &p->worker, sizeof(Asker)) == 0;
+	return memcmp(p->file, p->worker, sizeof(p->file)) == 0;
 }
 
 static bool
 is_published(const Place *p)
 {
-	return same_grants(&p->worker.granted, &p->memory);
+	for (int n = 0; n < askers(); n++)
+		if (!same_grants(&p->worker[n].granted, &p->memory[n]))
+			return false;
+	return true;
 }
 
 static bool
-prepare(Place *p)
+prepare(Place *p, int n)
 {
-	SnoAsker	a = large_asker(&p->worker);
-	uint8_t		next = mutate(COUNTED_TOKENS) ? p->worker.token + 1 : draw(false);
+	SnoAsker	a = large_asker(&p->worker[n]);
+	uint8_t		next = mutate(COUNTED_TOKENS) ? p->worker[n].token + 1 : draw(false);
 
 	if (!is_written(p) || !is_published(p) || !sno_asker_prepare(&a, draw(true), next) ||
 		a.next > COUNTED)
 		return false;
-	p->worker = small_asker(&a);
+	p->worker[n] = small_asker(&a);
 	return true;
+}
+
+/* Does an asker have nothing: not yet, or not any more? */
+static bool
+has_none(const Place *p, int n)
+{
+	return p->worker[n].granted.holder == 0;
 }
 
 static bool
@@ -517,11 +597,11 @@ write_file(Place *p)
 {
 	if (is_written(p) || (mutate(BEFORE_FILE) && !is_published(p)))
 		return false;
-	if (mutate(REVOKED_FIRST) && p->worker.holder == 0 && !is_published(p))
+	if (mutate(REVOKED_FIRST) && p->worker[0].holder == 0 && !is_published(p))
 		return false;
-	p->file = p->worker;
-	if (mutate(REVOKED_IN_MEMORY) && p->worker.holder == 0 && p->worker.granted.count == 0)
-		p->file.granted = p->memory;
+	memcpy(p->file, p->worker, sizeof(p->file));
+	if (mutate(REVOKED_IN_MEMORY) && p->worker[0].holder == 0 && has_none(p, 0))
+		p->file[0].granted = p->memory[0];
 	return true;
 }
 
@@ -529,60 +609,72 @@ write_file(Place *p)
 static bool
 write_in_vain(Place *p)
 {
+	bool		gave_up = false;
+
 	if (is_written(p))
 		return false;
-	if (p->worker.granted.holder == 0)
-		p->gave_up = p->memory.holder;
-	if (p->worker.granted.holder == 0 && !mutate(REVOKED_FILE_STAYS))
-		memset(&p->file, 0, sizeof(Asker));
-	memset(&p->memory, 0, sizeof(Granted));
-	p->worker = p->file;
+	for (int n = 0; n < askers(); n++)
+		if (has_none(p, n))
+		{
+			p->gave_up[n] = p->memory[n].holder;
+			gave_up = gave_up || p->file[n].granted.holder != 0;
+		}
+	if (gave_up && !mutate(REVOKED_FILE_STAYS))
+		memset(p->file, 0, sizeof(p->file));
+	memset(p->memory, 0, sizeof(p->memory));
+	memcpy(p->worker, p->file, sizeof(p->file));
 	return true;
 }
 
 static bool
 publish(Place *p)
 {
-	bool		revokes = p->worker.granted.holder == 0;
-
 	if (is_published(p))
 		return false;
 	if (!is_written(p) && !mutate(BEFORE_FILE) && !mutate(REVOKED_IN_MEMORY) &&
-		!(mutate(REVOKED_FIRST) && revokes))
+		!(mutate(REVOKED_FIRST) && has_none(p, 0)))
 		return false;
-	if (revokes)
-		p->gave_up = p->memory.holder;
-	p->memory = p->worker.granted;
+	for (int n = 0; n < askers(); n++)
+	{
+		if (has_none(p, n))
+			p->gave_up[n] = p->memory[n].holder;
+		p->memory[n] = p->worker[n].granted;
+	}
 	return true;
 }
 
 /* May the worker ask? */
 static bool
-may_ask(const Place *p)
+may_ask(const Place *p, int n)
 {
-	return p->worker.next != 0 && is_published(p) && (is_written(p) || mutate(NEXT_NOT_WRITTEN));
+	return p->worker[n].next != 0 && is_published(p) && (is_written(p) || mutate(NEXT_NOT_WRITTEN));
 }
 
 static Request
-request_of(int64_t holder, int64_t token, int64_t next, unsigned now)
+request_of(int64_t layout, int64_t holder, int64_t token, int64_t next, unsigned now)
 {
 	return (Request) {
-		.holder = holder,.token = token,.next = next,.now = now,
+		.layout = layout,.holder = holder,.token = token,.next = next,.now = now,
 		.until = now + scope->duration,.want = 1
 	};
 }
 
 /* What the answer grants */
 static SnoGrants
-grants_of(const Registry *r, int64_t holder, Status status)
+grants_of(Registry *r, const Request *q, Status status)
 {
+	const Space *s = find_space(r, q->layout);
 	SnoGrants	blocks = {0};
 
-	for (int i = 0; i < r->blocks && status <= FULL; i++)
-		if (r->block[i].holder == holder)
+	for (int i = 0; status <= FULL && i < s->blocks; i++)
+		if (s->block[i].holder == q->holder)
+		{
+			int64_t		number = (s->first + i) % s->blocks;
+
 			blocks.grant[blocks.count++] = (SnoGrant) {
-				(uint64_t) r->block[i].floor, (uint64_t) r->block[i].ceiling, i, i
+				(uint64_t) s->block[i].floor, (uint64_t) s->block[i].ceiling, number, number
 			};
+		}
 	return blocks;
 }
 
@@ -595,9 +687,9 @@ is_twin(const Place *p)
 
 /* Both twins may use what the request that both made is answered with. */
 static void
-add_to_copied(const Granted *g)
+add_to_copied(int n, const Granted *g)
 {
-	Granted    *copied = &w.rest.copied_grants;
+	Granted    *copied = &w.rest.copied_grants[n];
 
 	for (int i = 0; i < g->count; i++)
 	{
@@ -614,57 +706,61 @@ add_to_copied(const Granted *g)
 }
 
 static void
-take(Place *p, Status status, const SnoGrants *blocks)
+take(Place *p, int n, Status status, const SnoGrants *blocks)
 {
-	SnoAsker	a = large_asker(&p->worker);
-	bool		shared = is_twin(p) && w.rest.copied_next == p->worker.next;
+	SnoAsker	a = large_asker(&p->worker[n]);
+	bool		shared = is_twin(p) && w.rest.copied_next[n] == p->worker[n].next;
 
 	if (!sno_grants_are_valid(blocks, BLOCKS - 1))
 		wrong("an answer isn't valid");
 	if (status == SUPERSEDED && w.rest.copied == 0 && !scope->formers && !scope->late)
 		broken(REFUSED);
 	sno_asker_take(&a, (SnoAnswer) status, blocks);
-	p->worker = small_asker(&a);
+	p->worker[n] = small_asker(&a);
 	if (shared && status <= FULL)
-		add_to_copied(&p->worker.granted);
+		add_to_copied(n, &p->worker[n].granted);
 }
 
-/* A place asks, at units of both clocks. */
+/* An asker of a place asks, at units of both clocks. */
 static bool
-ask(Place *p, bool former, bool in_vain, unsigned asker_now, unsigned now)
+ask(Place *p, int n, bool former, bool in_vain, unsigned asker_now, unsigned now)
 {
 	Registry	before = w.registry;
 	Registry   *r = former ? &w.former : &w.registry;
-	Request		q = request_of(p->worker.holder, p->worker.token, p->worker.next, asker_now);
+	Asker	   *a = &p->worker[n];
+	Request		q = request_of(layout_of((int) (p - w.place), n), a->holder, a->token, a->next,
+							   asker_now);
 	Status		status;
 	SnoGrants	blocks;
 
-	if (!may_ask(p) || (former && w.rest.former == 0))
+	if (!may_ask(p, n) || (former && w.rest.former == 0))
 		return false;
-	for (int i = 0; i < p->worker.granted.count; i++)
-		q.has |= 1u << p->worker.granted.range[i].block;
+	for (int i = 0; i < a->granted.count; i++)
+		q.has |= 1u << a->granted.range[i].block;
 	status = answer(r, &q, now, former ? w.rest.former : w.rest.timeline);
-	blocks = grants_of(r, q.holder, status);
+	blocks = grants_of(r, &q, status);
 	if (scope->snapshots > 0)
 		w.rest.eras = MAX(w.rest.eras, r->era);
 	if (in_vain && mutate(SILENCE_RENEWS))
 	{
-		for (int i = 0; i < p->memory.count; i++)
-			p->memory.range[i].ceiling = (uint8_t) MAX(p->memory.range[i].ceiling, q.until);
-		p->file.granted = p->worker.granted = p->memory;
+		Granted    *g = &p->memory[n];
+
+		for (int i = 0; i < g->count; i++)
+			g->range[i].ceiling = (uint8_t) MAX(g->range[i].ceiling, q.until);
+		p->file[n].granted = a->granted = *g;
 	}
 	/* The registry crashes. */
 	if (in_vain && (mutate(SILENCE_RENEWS) || mutate(BEFORE_COMMIT)))
 		w.registry = before;
 	if (!in_vain || mutate(BEFORE_COMMIT))
-		take(p, status, &blocks);
+		take(p, n, status, &blocks);
 	return true;
 }
 
 static bool
 arrive(bool former, unsigned asker_now, unsigned now)
 {
-	Request		q = request_of(w.rest.holder, w.rest.token, w.rest.next, asker_now);
+	Request		q = request_of(w.rest.layout, w.rest.holder, w.rest.token, w.rest.next, asker_now);
 
 	if (w.rest.next == 0 || (former && w.rest.former == 0))
 		return false;
@@ -674,23 +770,26 @@ arrive(bool former, unsigned asker_now, unsigned now)
 }
 
 static bool
-post(const Place *p)
+post(const Place *p, int n)
 {
-	if (!scope->late || !may_ask(p))
+	if (!scope->late || !may_ask(p, n))
 		return false;
-	w.rest.holder = p->worker.holder;
-	w.rest.token = p->worker.token;
-	w.rest.next = p->worker.next;
+	w.rest.layout = (uint8_t) layout_of((int) (p - w.place), n);
+	w.rest.holder = p->worker[n].holder;
+	w.rest.token = p->worker[n].token;
+	w.rest.next = p->worker[n].next;
 	return true;
 }
 
 static bool
 crash(Place *p)
 {
-	if (is_published(p) && !same_grants(&p->memory, &p->file.granted))
-		broken(FORGOT);
-	p->worker = p->file;
-	p->memory = p->file.granted;
+	for (int n = 0; n < askers(); n++)
+		if (is_published(p) && !same_grants(&p->memory[n], &p->file[n].granted))
+			broken(FORGOT);
+	memcpy(p->worker, p->file, sizeof(p->file));
+	for (int n = 0; n < askers(); n++)
+		p->memory[n] = p->file[n].granted;
 	return true;
 }
 
@@ -712,9 +811,12 @@ copy(int from, int to)
 	w.place[to] = *p;
 	w.rest.copied = (uint8_t) (from + 1);
 	w.rest.copy = (uint8_t) (to + 1);
-	w.rest.copied_next = p->worker.next != 0 ? p->worker.next : p->file.next;
-	add_to_copied(&p->memory);
-	add_to_copied(&p->worker.granted);
+	for (int n = 0; n < askers(); n++)
+	{
+		w.rest.copied_next[n] = p->worker[n].next != 0 ? p->worker[n].next : p->file[n].next;
+		add_to_copied(n, &p->memory[n]);
+		add_to_copied(n, &p->worker[n].granted);
+	}
 	return true;
 }
 
@@ -724,7 +826,7 @@ copy_file(int from, int to)
 {
 	if (!mutate(FILE_TRUSTED) || !is_new(&w.place[to]))
 		return false;
-	w.place[to].file = w.place[from].file;
+	memcpy(w.place[to].file, w.place[from].file, sizeof(w.place[to].file));
 	return crash(&w.place[to]);
 }
 
@@ -764,7 +866,7 @@ fail_over(bool lives)
 
 	if (lives && (!scope->formers || w.rest.former != 0))
 		return false;
-	if (w.backup.blocks == 0 || !promote(&w.backup, true))
+	if (w.backup.parts == 0 || !promote(&w.backup, true))
 		return false;
 	if (lives)
 	{
@@ -780,7 +882,7 @@ restore_snapshot(unsigned now)
 {
 	int			eras = MAX(w.rest.eras, w.registry.era) - w.backup.era;
 
-	if (w.backup.blocks == 0 || w.rest.snapshots >= scope->snapshots)
+	if (w.backup.parts == 0 || w.rest.snapshots >= scope->snapshots)
 		return false;
 	w.rest.snapshots++;
 	w.registry = w.backup;
@@ -810,16 +912,30 @@ may_vouch(void)
 		(w.rest.lossy == 0 || w.rest.time > w.rest.lossy + 3 * LONGEST);
 }
 
+/* The second time, its blocks are other ones. */
 static bool
-apply(Event event, int who, unsigned a, unsigned b)
+add(unsigned now)
 {
-	Place	   *p = &w.place[who];
-	unsigned	now = w.rest.time > b ? w.rest.time - b : 0;
+	if (!scope->adds || find_space(&w.registry, PARTITIONS) != NULL)
+		return false;
+	add_space(&w.registry, PARTITIONS, (int) scope->blocks, now, w.rest.timeline)->first = w.rest.added;
+	w.rest.added = 1;
+	return true;
+}
+
+static bool
+apply(Step step)
+{
+	Event		event = (Event) step.event;
+	int			place = place_of(step),
+				n = step.who % askers();
+	Place	   *p = &w.place[place];
+	unsigned	now = w.rest.time > step.b ? w.rest.time - step.b : 0;
 
 	switch (event)
 	{
 		case PREPARE:
-			return prepare(p);
+			return prepare(p, n);
 		case WRITE:
 			return write_file(p);
 		case WRITE_IN_VAIN:
@@ -828,25 +944,25 @@ apply(Event event, int who, unsigned a, unsigned b)
 			return publish(p);
 		case ASK:
 		case ASK_FORMER:
-			return ask(p, event == ASK_FORMER, false, a, now);
+			return ask(p, n, event == ASK_FORMER, false, step.a, now);
 		case ASK_IN_VAIN:
 		case ASK_FORMER_IN_VAIN:
-			return ask(p, event == ASK_FORMER_IN_VAIN, true, a, now);
+			return ask(p, n, event == ASK_FORMER_IN_VAIN, true, step.a, now);
 		case ARRIVE:
 		case ARRIVE_FORMER:
-			return arrive(event == ARRIVE_FORMER, a, now);
+			return arrive(event == ARRIVE_FORMER, step.a, now);
 		case POST:
-			return post(p);
+			return post(p, n);
 		case CRASH:
 			return crash(p);
 		case COPY:
-			return copy(who, (int) a);
+			return copy(place, step.a);
 		case COPY_FILE:
-			return copy_file(who, (int) a);
+			return copy_file(place, step.a);
 		case WAIT:
 			return w.rest.time++ < scope->units;
 		case BACK_UP:
-			if (w.backup.blocks != 0 || !may_restore())
+			if (w.backup.parts != 0 || !may_restore())
 				return false;
 			w.backup = w.registry;
 			return true;
@@ -865,12 +981,21 @@ apply(Event event, int who, unsigned a, unsigned b)
 				return false;
 			vouch(&w.registry, now, w.rest.timeline);
 			return true;
+		case ADD:
+			return add(now);
 		default:
 			return false;
 	}
 }
 
 /* Worlds as keys. */
+
+/* A registry has no more spaces than it begins with. */
+static void
+transfer_registry(Registry *r)
+{
+	transfer_part(r, offsetof(Registry, space) + spaces * sizeof(Space));
+}
 
 static void
 transfer(void)
@@ -880,11 +1005,11 @@ transfer(void)
 	else
 		memset(&w, 0, sizeof(w));
 	transfer_part(&w.rest, sizeof(w.rest));
-	transfer_part(&w.registry, sizeof(Registry));
+	transfer_registry(&w.registry);
 	if (scope->losses + scope->snapshots > 0)
-		transfer_part(&w.backup, sizeof(Registry));
+		transfer_registry(&w.backup);
 	if (scope->formers)
-		transfer_part(&w.former, sizeof(Registry));
+		transfer_registry(&w.former);
 	for (unsigned i = 0; i < scope->places; i++)
 		transfer_part(&w.place[i], sizeof(Place));
 }
@@ -900,12 +1025,14 @@ check(void)
 	{
 		const Place *p = &w.place[i];
 
-		if (p->memory.holder != 0 && p->memory.holder == p->gave_up)
-			broken(REVOKED);
-		if (rest->place == 0 || i == rest->place - 1 || !covers(&p->memory, rest->block, rest->unit))
+		for (int n = 0; n < askers(); n++)
+			if (p->memory[n].holder != 0 && p->memory[n].holder == p->gave_up[n])
+				broken(REVOKED);
+		if (rest->place == 0 || i == rest->place - 1 ||
+			!covers(&p->memory[rest->asker], rest->block, rest->unit))
 			continue;
 		if (!is_twin(p) || !is_twin(&w.place[rest->place - 1]) ||
-			!covers(&rest->copied_grants, rest->block, rest->unit))
+			!covers(&rest->copied_grants[rest->asker], rest->block, rest->unit))
 			broken(TWICE);
 	}
 }
@@ -917,28 +1044,36 @@ visit_checked(Step step)
 	visit(&model, step);
 }
 
-/* The world goes on without a memory, and with each one that there may be. */
+/* Each memory that there may be of what came into force of an asker */
 static void
-visit_all(const World *before, Step step)
+visit_memories(const World *after, Step step, int n, const Granted *had)
 {
-	World		after = w;
-	const Granted *had = &before->place[step.who].memory;
-	const Granted *has = &after.place[step.who].memory;
+	int			place = place_of(step);
+	const Granted *has = &after->place[place].memory[n];
 
-	visit_checked(step);
-	if (same_grants(had, has) || after.rest.place != 0)
-		return;
 	for (int block = 0; block < (int) scope->blocks; block++)
 		for (int unit = 1; unit <= (int) (scope->units + scope->duration); unit++)
 			if (covers(has, block, unit) && !covers(had, block, unit) && violation == NULL)
 			{
 				issue_count++;
-				w = after;
-				w.rest.place = step.who + 1;
+				w = *after;
+				w.rest.place = (uint8_t) (place + 1);
+				w.rest.asker = (uint8_t) n;
 				w.rest.block = (uint8_t) block;
 				w.rest.unit = (uint8_t) unit;
 				visit_checked(step);
 			}
+}
+
+/* The world goes on without a memory, and with each one that there may be. */
+static void
+visit_all(const World *before, Step step)
+{
+	World		after = w;
+
+	visit_checked(step);
+	for (int n = 0; n < askers() && after.rest.place == 0; n++)
+		visit_memories(&after, step, n, &before->place[place_of(step)].memory[n]);
 }
 
 static bool
@@ -952,8 +1087,10 @@ static void
 count_values(Event event, unsigned *who, unsigned *a, unsigned *b)
 {
 	*who = event <= ASK_FORMER_IN_VAIN || (event >= POST && event <= COPY_FILE) ? scope->places : 1;
+	if (is_of_asker(event))
+		*who *= (unsigned) askers();
 	*a = asks(event) ? w.rest.time + 1U : event == COPY || event == COPY_FILE ? scope->places : 1;
-	*b = asks(event) || event == VOUCH || event == RESTORE_SNAPSHOT ? scope->late_clock + 1U : 1;
+	*b = asks(event) || event == VOUCH || event == ADD || event == RESTORE_SNAPSHOT ? scope->late_clock + 1U : 1;
 }
 
 /*
@@ -967,7 +1104,11 @@ busy_place(void)
 	{
 		const Place *p = &w.place[i];
 
-		if (!is_new(p) && (p->worker.next == 0 || !is_written(p) || !is_published(p)))
+		bool		ready = is_written(p) && is_published(p);
+
+		for (int n = 0; n < askers(); n++)
+			ready = ready && p->worker[n].next != 0;
+		if (!is_new(p) && !ready)
 			return i;
 	}
 	return -1;
@@ -991,14 +1132,14 @@ expand(Step step)
 			continue;
 		for (unsigned n = 0; n < count_who * count_a * count_b; n++)
 		{
-			if (busy >= 0 && n / count_b / count_a != (unsigned) busy)
-				continue;
 			w = before;
 			step.event = (uint8_t) event;
 			step.who = (uint8_t) (n / count_b / count_a);
 			step.a = (uint8_t) (n / count_b % count_a);
 			step.b = (uint8_t) (n % count_b);
-			if (apply((Event) event, step.who, step.a, step.b))
+			if (busy >= 0 && place_of(step) != busy)
+				continue;
+			if (apply(step))
 				visit_all(&before, step);
 			if (violation != NULL)
 				return;
@@ -1023,16 +1164,18 @@ describe(Step step)
 
 	count_values((Event) step.event, &who, &a, &b);
 	if (who > 1)
-		printf("place %u ", step.who);
+		printf("place %d ", place_of(step));
 	printf("%s", events[step.event]);
+	if (scope->layouts && is_of_asker((Event) step.event))
+		printf(step.who % askers() == 0 ? ", for partitions" : ", for nodes");
 	if (step.event == COPY || step.event == COPY_FILE)
 		printf(" to place %u", step.a);
 	else if (a > 1)
 		printf(", at unit %u of its clock", step.a);
 	if (b > 1)
 		printf(", unit %d of the registry's", w.rest.time - step.b);
-	if (step.event == PUBLISH)
-		describe_grants("what it has,", &w.place[step.who].worker.granted);
+	for (int n = 0; n < askers() && step.event == PUBLISH; n++)
+		describe_grants(n == 0 ? "what it has," : "and of nodes,", &w.place[step.who].worker[n].granted);
 }
 
 static const Model model = {transfer, expand, describe};
@@ -1044,24 +1187,47 @@ explore_scope(ScopeNumber number, Mutant with)
 	mutant = with;
 	issue_count = 0;
 	memset(&w, 0, sizeof(w));
-	w.registry.blocks = (int32_t) scope->blocks;
 	w.registry.parts = (int32_t) scope->parts;
 	w.registry.longest = LONGEST;
 	w.registry.share = WANTED;
 	w.registry.timeline = w.rest.timeline = w.rest.timelines = 1;
 	w.rest.time = 1;
+	if (!scope->adds)
+		add_space(&w.registry, PARTITIONS, (int) scope->blocks, 0, w.rest.timeline);
+	for (int place = 0; place < (int) scope->places && !scope->adds; place++)
+		for (int n = 0; n < askers(); n++)
+			if (find_space(&w.registry, layout_of(place, n)) == NULL)
+				add_space(&w.registry, layout_of(place, n), (int) scope->blocks, 0, w.rest.timeline);
+	spaces = scope->adds ? 1 : w.registry.spaces;
 	return explore(&model);
 }
 
 /* Traces */
 
-#define ASKERS			40
-#define FIRST			1000	/* partition */
+#define TRACED			40		/* askers */
 #define TRACE_LONGEST	150000	/* ten minutes */
 
+/* What askers ask for.  Two names are of the same layout, and the last one is unknown. */
+typedef enum Name
+{
+	SNO, SNOWFLAKE, TWITTER, SONYFLAKE, UNKNOWN, NAMES_COUNT
+} Name;
+
+static const char *const definitions[NAMES_COUNT] = {
+	"", "1288834974657/1/41/10/12", "1288834974657/1/41/10/12", "1409529600000/10/39/16/8/last",
+	"0/1/41/10/12"
+};
+
+/* How it is cut. */
+typedef struct Cut
+{
+	int			first,
+				last,
+				size;
+} Cut;
+
 static Registry traced;
-static int	traced_size;		/* of a block */
-static int	traced_last;		/* partition */
+static Cut	cuts[NAMES_COUNT];
 static uint64_t random_state;
 
 /* Splitmix64 */
@@ -1081,52 +1247,93 @@ one_of(unsigned count)
 	return random_number() % count == 0;
 }
 
+static int64_t
+layout_by_name(Name name)
+{
+	return name == TWITTER && !mutate(NAMED_LAYOUTS) ? SNOWFLAKE : name;
+}
+
+/* The last block is shorter, if it can be. */
+static void
+cut_space(Name name, int first, int blocks, int size)
+{
+	cuts[name] = (Cut) {first, first + blocks * size - (size > 1 ? 2 : 1), size};
+}
+
 static void
 trace_registry(int blocks, int size, bool lossless, int share)
 {
+	const Cut  *cut = &cuts[SNO];
+
 	traced = (Registry) {
-		.blocks = blocks,.parts = lossless ? 1 : PARTS,.lossless = lossless,.timeline = 1,
-		.share = share,.longest = TRACE_LONGEST
+		.parts = lossless ? 1 : PARTS,.lossless = lossless,.timeline = 1,.share = share,
+		.longest = TRACE_LONGEST
 	};
-	traced_size = size;
-	/* The last block is shorter, if it can be. */
-	traced_last = FIRST + blocks * size - (size > 1 ? 2 : 1);
-	printf("create(%d, %d, %d, %s, %d)\tcreated\n", FIRST, traced_last, size,
+	cut_space(SNO, 1000, blocks, size);
+	add_space(&traced, PARTITIONS, blocks, 0, 1);
+	printf("create(%d, %d, %d, %s, %d)\tcreated\n", cut->first, cut->last, size,
 		   lossless ? "true" : "false", share);
 }
 
-static bool
-trace_answer(const Request *q, int64_t now, int timeline, Status *status)
+static void
+trace_add(Name name, int blocks, int size, int64_t now, int timeline)
 {
-	static const char *const names[] = {"granted", "full", "forgotten", "superseded"};
-	bool		valid = q->holder != 0 && q->next != 0 && q->next != q->token && q->now >= 0 &&
-		q->until >= q->now && q->until <= (int64_t) SNO_UNIT_MAX && q->want >= 1 &&
-		q->want <= WANTED;
+	const Cut  *cut = &cuts[name];
 
-	printf("answer(%lld, %lld, %lld, %lld, %lld, %d, %lld, %d)\t",
+	cut_space(name, 7, blocks, size);
+	printf("add('%s', %d, %d, %d, %lld, %d)\tadded\n", definitions[name], cut->first, cut->last, size,
+		   (long long) now, timeline);
+	add_space(&traced, layout_by_name(name), blocks, now, timeline);
+}
+
+/* By a mutant, another name is another layout. */
+static void
+trace_layouts(int64_t now, int timeline)
+{
+	trace_add(SNOWFLAKE, 12, 5, now, timeline);
+	cuts[TWITTER] = cuts[SNOWFLAKE];
+	if (mutate(NAMED_LAYOUTS))
+		add_space(&traced, TWITTER, 12, now, timeline);
+}
+
+static bool
+trace_answer(const Request *q, Name name, int64_t now, int timeline, Status *status)
+{
+	static const char *const names[] = {"granted", "full", "forgotten", "superseded", "range"};
+	bool		valid = q->holder != 0 && q->next != 0 && q->next != q->token && q->now >= 0 &&
+		q->until >= q->now && q->until <= (int64_t) SNO_UNIT_MAX && q->want >= 0 &&
+		q->want <= WANTED;
+	const Space *s = find_space(&traced, q->layout);
+	const Cut  *cut = &cuts[name];
+
+	printf("answer(%lld, %lld, %lld, %lld, %lld, %d, '%s', %lld, %d)\t",
 		   (long long) q->holder, (long long) q->token, (long long) q->next,
-		   (long long) q->now, (long long) q->until, q->want, (long long) now, timeline);
+		   (long long) q->now, (long long) q->until, q->want, definitions[name], (long long) now, timeline);
 	if (!valid)
 	{
 		printf("error 22023\n");
 		return false;
 	}
 	*status = answer(&traced, q, now, timeline);
-	printf("%s %d %d %lld", names[*status], FIRST, traced_last, (long long) now);
-	for (int i = 0; i < traced.blocks && *status <= FULL; i++)
-		if (traced.block[i].holder == q->holder)
-			printf(" %d-%d:%lld-%lld", FIRST + i * traced_size,
-				   MIN(FIRST + (i + 1) * traced_size - 1, traced_last),
-				   (long long) traced.block[i].floor, (long long) traced.block[i].ceiling);
+	printf("%s", names[*status]);
+	if (s != NULL)
+		printf(" %d %d", cut->first, cut->last);
+	printf(" %lld", (long long) now);
+	for (int i = 0; *status <= FULL && i < s->blocks; i++)
+		if (s->block[i].holder == q->holder)
+			printf(" %d-%d:%lld-%lld", cut->first + i * cut->size,
+				   MIN(cut->first + (i + 1) * cut->size - 1, cut->last),
+				   (long long) s->block[i].floor, (long long) s->block[i].ceiling);
 	printf("\n");
 	return true;
 }
 
 /* What an asker asks for, mostly as it should */
 static Request
-random_request(const SnoAsker *a, int64_t now)
+random_request(const SnoAsker *a, Name name, int64_t now)
 {
 	Request		q = {
+		.layout = layout_by_name(name),
 		.holder = (int64_t) a->holder,.token = (int64_t) a->token,.next = (int64_t) a->next,
 		.now = now,.want = 1 + (int) (random_number() % 3)
 	};
@@ -1169,17 +1376,29 @@ random_request(const SnoAsker *a, int64_t now)
 	return q;
 }
 
-static void
-trace_step(SnoAsker *askers, Request *late, int64_t now, int *timeline)
+/* A request that may arrive late */
+typedef struct Late
 {
-	SnoAsker   *a = &askers[random_number() % ASKERS];
+	Request		request;
+	Name		name;
+} Late;
+
+static void
+trace_step(SnoAsker *all, Late *late, int64_t now, int *timeline)
+{
+	unsigned	i = random_number() % TRACED;
+	Name		name = (Name) (i % NAMES_COUNT);
+	SnoAsker   *a = &all[i];
+	const Space *s = find_space(&traced, layout_by_name(name));
 	Request		q;
 	Status		status;
 	SnoGrants	blocks;
 
+	/* A copy, mostly of one that asks for the same */
 	if (one_of(20))
-		*a = askers[random_number() % ASKERS];
-	if (one_of(30) && traced.holders < HOLDERS - 2)
+		*a = all[one_of(4) ? random_number() % TRACED :
+				 (i + random_number() % TRACED * NAMES_COUNT) % TRACED];
+	if (one_of(30) && (s == NULL || s->holders < HOLDERS - 2))
 		*a = (SnoAsker) {0};
 	if (one_of(200))
 		*timeline += one_of(10) ? -1 : 1 + one_of(4) + 3 * one_of(20);
@@ -1194,15 +1413,15 @@ trace_step(SnoAsker *askers, Request *late, int64_t now, int *timeline)
 		vouch(&traced, now, *timeline);
 	}
 	sno_asker_prepare(a, random_number(), random_number());
-	q = random_request(a, now);
+	q = random_request(a, name, now);
 	if (one_of(10))
-		*late = q;
-	if (one_of(20) && late->holder != 0)
-		trace_answer(late, now, *timeline, &status);
+		*late = (Late) {q, name};
+	if (one_of(20) && late->request.holder != 0)
+		trace_answer(&late->request, late->name, now, *timeline, &status);
 	/* The answer may get lost. */
-	if (!trace_answer(&q, now, *timeline, &status) || one_of(5))
+	if (!trace_answer(&q, name, now, *timeline, &status) || one_of(5))
 		return;
-	blocks = grants_of(&traced, q.holder, status);
+	blocks = grants_of(&traced, &q, status);
 	if (blocks.count <= SNO_GRANTS && q.holder == (int64_t) a->holder &&
 		q.next == (int64_t) a->next)
 		sno_asker_take(a, (SnoAnswer) status, &blocks);
@@ -1211,7 +1430,7 @@ trace_step(SnoAsker *askers, Request *late, int64_t now, int *timeline)
 static void
 trace(uint64_t seed, int steps)
 {
-	static SnoAsker askers[ASKERS];
+	static SnoAsker all[TRACED];
 	static const struct
 	{
 		int			blocks,
@@ -1225,19 +1444,22 @@ trace(uint64_t seed, int steps)
 	random_state = seed;
 	for (size_t i = 0; i < lengthof(registries); i++)
 	{
-		Request		late = {0};
+		Late		late = {0};
 		int64_t		now = INT64_C(125000000000);
 		int			timeline = 1;
 
-		memset(askers, 0, sizeof(askers));
+		memset(all, 0, sizeof(all));
 		trace_registry(registries[i].blocks, registries[i].size, registries[i].lossless,
 					   registries[i].share);
+		trace_layouts(now, timeline);
 		for (int n = 0; n < steps; n++)
 		{
+			if (n == steps / 4)
+				trace_add(SONYFLAKE, 4, 1, now, timeline);
 			now += (int64_t) (random_number() % (TRACE_LONGEST / 8));
 			if (one_of(100))
 				now += (int64_t) (random_number() % (8 * TRACE_LONGEST)) - 2 * TRACE_LONGEST;
-			trace_step(askers, &late, now, &timeline);
+			trace_step(all, &late, now, &timeline);
 		}
 	}
 }

@@ -3,9 +3,10 @@
  *		The rules of the registry, as a model in C: of sno_registry.answer(), and of what
  *		operators say.  test/t/082_registry_conformance.pl compares it with the SQL.
  *
- * A registry grants blocks of partitions.  The blocks are in several parts, of which one
- * is in use.  If the registry may have lost its last grants, it goes on with the next
- * part.  It closes the parts in which lost grants may be, for as long as they can last.
+ * A registry has spaces: partitions, and the nodes of layouts.  It grants blocks of each.
+ * The blocks are in several parts, of which one is in use.  If the registry may have lost
+ * its last grants, it goes on with the next part.  It closes the parts in which lost grants
+ * may be, for as long as they can last.
  *
  * A file that includes this has mutate(), which says what rule is made wrong.
  */
@@ -18,11 +19,13 @@
 
 /* The most there can be of each. */
 #ifndef BLOCKS
-#define BLOCKS			4
-#define HOLDERS			8
+#define BLOCKS			4		/* of a space */
+#define HOLDERS			8		/* likewise */
 #endif
+#define SPACES			3
 #define PARTS			4
 #define WANTED			64		/* blocks that a holder may ask for */
+#define PARTITIONS		0		/* the layout of that space */
 
 #define MIN(a, b)		((a) < (b) ? (a) : (b))
 #define MAX(a, b)		((a) > (b) ? (a) : (b))
@@ -57,7 +60,10 @@
 	M(VOUCHED_UNSEEN, "who vouches hides a loss before the first request", VOUCHED, TWICE) \
 	M(VOUCHED_FLOOR, "who vouches takes the floor of a part away", VOUCHED, TWICE) \
 	M(PART_ALONE, "a loss closes no part but the one in use", SWITCHED, TWICE) \
-	M(TOLD_ONCE, "an operator tells the last loss, not those before", SNAPSHOTS, TWICE)
+	M(TOLD_ONCE, "an operator tells the last loss, not those before", SNAPSHOTS, TWICE) \
+	M(NAMED_LAYOUTS, "a layout is known by its name", NAMES, TWICE) \
+	M(NODES_ASIDE, "a loss closes no part because of who has nodes", SWITCHED_NODES, TWICE) \
+	M(ADDED_LOW, "what was lost is no floor of a layout that is added", ADDED, TWICE)
 
 #define NAME_OF(name, ...)	name,
 
@@ -72,7 +78,7 @@ static bool mutate(Mutant m);
 
 typedef enum Status
 {
-	GRANTED, FULL, FORGOTTEN, SUPERSEDED
+	GRANTED, FULL, FORGOTTEN, SUPERSEDED, RANGE
 } Status;
 
 typedef struct Block
@@ -90,20 +96,28 @@ typedef struct Holder
 	int64_t		era;
 } Holder;
 
+typedef struct Space
+{
+	int64_t		layout;
+	int64_t		first;			/* number of the first block; after the last one comes 0 */
+	int32_t		blocks;
+	int32_t		holders;
+	Block		block[BLOCKS];
+	Holder		holder[HOLDERS];
+} Space;
+
 typedef struct Registry
 {
-	int32_t		blocks;
+	int32_t		spaces;
 	int32_t		parts;			/* one if it is lossless */
 	int32_t		lossless;
 	int32_t		timeline;
 	int32_t		part;
 	int32_t		era;
-	int32_t		holders;
-	int32_t		share;			/* blocks that one holder can have */
+	int64_t		share;			/* blocks that one holder can have */
 	int64_t		longest;
 	int64_t		closed[PARTS];	/* up to this unit */
-	Block		block[BLOCKS];
-	Holder		holder[HOLDERS];
+	Space		space[SPACES];
 } Registry;
 
 typedef struct Request
@@ -113,22 +127,32 @@ typedef struct Request
 	int64_t		next;
 	int64_t		now;
 	int64_t		until;
+	int64_t		layout;
 	int			want;
 	unsigned	has;			/* blocks, as bits: for a mutant */
 } Request;
 
 static int
-part_of_block(const Registry *r, int block)
+part_of_block(const Registry *r, const Space *s, int block)
 {
-	return block * r->parts / r->blocks;
+	return block * r->parts / s->blocks;
+}
+
+static Space *
+find_space(Registry *r, int64_t layout)
+{
+	for (int i = 0; i < r->spaces; i++)
+		if (r->space[i].layout == layout)
+			return &r->space[i];
+	return NULL;
 }
 
 static Holder *
-find_holder(Registry *r, int64_t holder)
+find_holder(Space *s, int64_t holder)
 {
-	for (int i = 0; i < r->holders; i++)
-		if (r->holder[i].holder == holder)
-			return &r->holder[i];
+	for (int i = 0; i < s->holders; i++)
+		if (s->holder[i].holder == holder)
+			return &s->holder[i];
 	return NULL;
 }
 
@@ -139,9 +163,16 @@ may_lack(Registry *r, int part, int timelines)
 	if ((part - r->part + r->parts) % r->parts < timelines)
 		return true;
 	/* An operator may have vouched for a holder of another part. */
-	for (int i = 0; i < r->blocks && !mutate(PART_ALONE); i++)
-		if (part_of_block(r, i) == part && find_holder(r, r->block[i].holder) != NULL)
-			return true;
+	for (int i = 0; i < r->spaces && !mutate(PART_ALONE); i++)
+	{
+		Space	   *s = &r->space[i];
+
+		if (mutate(NODES_ASIDE) && s->layout != PARTITIONS)
+			continue;
+		for (int b = 0; b < s->blocks; b++)
+			if (part_of_block(r, s, b) == part && find_holder(s, s->block[b].holder) != NULL)
+				return true;
+	}
 	return false;
 }
 
@@ -160,20 +191,20 @@ lose(Registry *r, int timelines, int64_t now)
 
 /* Is this holder known, by the token?  GRANTED is yes. */
 static Status
-recognize(Registry *r, const Request *q, int64_t now)
+recognize(const Registry *r, Space *s, const Request *q, int64_t now)
 {
-	Holder	   *h = find_holder(r, q->holder);
+	Holder	   *h = find_holder(s, q->holder);
 
 	if (h == NULL && q->token != 0 && !mutate(BLOCKS_TRUSTED))
 		return FORGOTTEN;
 	if (h == NULL)
 	{
-		h = &r->holder[r->holders++];
+		h = &s->holder[s->holders++];
 		*h = (Holder) {q->holder, q->next, now, r->era};
 		/* What it had before it was pruned, others may have had since then. */
-		for (int i = 0; i < r->blocks && !mutate(PRUNED_REMEMBERED); i++)
-			if (r->block[i].holder == q->holder)
-				r->block[i].holder = 0;
+		for (int i = 0; i < s->blocks && !mutate(PRUNED_REMEMBERED); i++)
+			if (s->block[i].holder == q->holder)
+				s->block[i].holder = 0;
 	}
 	if (h->era != r->era && !mutate(FORGOTTEN_RENEWED))
 		return FORGOTTEN;
@@ -186,19 +217,19 @@ recognize(Registry *r, const Request *q, int64_t now)
 
 /* The block to be granted next, -1 if there is none. */
 static int
-next_block(const Registry *r, int64_t past)
+next_block(const Registry *r, const Space *s, int64_t past)
 {
 	int			best = -1;
 
-	for (int i = 0; i < r->blocks; i++)
-		if (part_of_block(r, i) == r->part && r->block[i].ceiling < past &&
-			(best < 0 || r->block[i].ceiling < r->block[best].ceiling))
+	for (int i = 0; i < s->blocks; i++)
+		if (part_of_block(r, s, i) == r->part && s->block[i].ceiling < past &&
+			(best < 0 || s->block[i].ceiling < s->block[best].ceiling))
 			best = i;
 	return best;
 }
 
 static Status
-grant(Registry *r, const Request *q, int64_t now)
+grant(const Registry *r, Space *s, const Request *q, int64_t now)
 {
 	int64_t		ceiling = mutate(UNTIL_TRUSTED) ? q->until : MIN(q->until, now + r->longest);
 	int64_t		past = MIN(q->now, now);
@@ -208,9 +239,9 @@ grant(Registry *r, const Request *q, int64_t now)
 
 	if (mutate(REUSED_EARLY) || (mutate(CLOSED_NO_FLOOR) && closed < now))
 		closed = 0;
-	for (int i = 0; i < r->blocks; i++)
+	for (int i = 0; i < s->blocks; i++)
 	{
-		Block	   *b = &r->block[i];
+		Block	   *b = &s->block[i];
 
 		if (mutate(BLOCKS_TRUSTED) && q->has & 1u << i)
 			b->holder = q->holder;
@@ -220,9 +251,9 @@ grant(Registry *r, const Request *q, int64_t now)
 		has++;
 		usable += b->floor < q->now;
 	}
-	while (usable < q->want && has < r->share && closed < past && next_block(r, past) >= 0)
+	while (usable < q->want && has < r->share && closed < past && next_block(r, s, past) >= 0)
 	{
-		Block	   *b = &r->block[next_block(r, past)];
+		Block	   *b = &s->block[next_block(r, s, past)];
 
 		b->holder = q->holder;
 		b->floor = mutate(OLD_FLOOR) ? b->floor : MAX(b->ceiling, closed);
@@ -235,22 +266,22 @@ grant(Registry *r, const Request *q, int64_t now)
 
 /* Forget holders that have no block, or no grant, and didn't ask for long. */
 static void
-prune(Registry *r, int64_t now)
+prune(const Registry *r, Space *s, int64_t now)
 {
 	int			kept = 0;
 
-	for (int i = 0; i < r->holders; i++)
+	for (int i = 0; i < s->holders; i++)
 	{
-		bool		seen = r->holder[i].seen >= now - 2 * r->longest,
+		bool		seen = s->holder[i].seen >= now - 2 * r->longest,
 					keep = false;
 
-		for (int b = 0; b < r->blocks && !keep; b++)
-			keep = r->block[b].holder == r->holder[i].holder && (seen || r->block[b].ceiling >= now);
+		for (int b = 0; b < s->blocks && !keep; b++)
+			keep = s->block[b].holder == s->holder[i].holder && (seen || s->block[b].ceiling >= now);
 		if (keep)
-			r->holder[kept++] = r->holder[i];
+			s->holder[kept++] = s->holder[i];
 	}
-	memset(&r->holder[kept], 0, (r->holders - kept) * sizeof(Holder));
-	r->holders = kept;
+	memset(&s->holder[kept], 0, (s->holders - kept) * sizeof(Holder));
+	s->holders = kept;
 }
 
 /* The WAL is on this timeline: each that passed may have lost grants. */
@@ -264,17 +295,39 @@ follow(Registry *r, int64_t now, int timeline)
 	r->timeline = timeline;
 }
 
-/* Answer a request. */
+/*
+ * Grant blocks of a layout, too.  The registry may have had it before, cut in other blocks,
+ * and have lost it.
+ */
+static Space *
+add_space(Registry *r, int64_t layout, int blocks, int64_t now, int timeline)
+{
+	Space	   *s;
+
+	follow(r, now, timeline);
+	s = &r->space[r->spaces++];
+	*s = (Space) {.layout = layout,.blocks = blocks};
+	for (int i = 0; i < blocks && !mutate(ADDED_LOW); i++)
+		for (int part = 0; part < PARTS; part++)
+			s->block[i].ceiling = MAX(s->block[i].ceiling, r->closed[part]);
+	return s;
+}
+
+/* Answer a request.  One for nothing, or for an unknown layout, just asks what there is. */
 static Status
 answer(Registry *r, const Request *q, int64_t now, int timeline)
 {
+	Space	   *s = find_space(r, q->layout);
 	Status		status;
 
+	if (s == NULL || q->want == 0)
+		return RANGE;
 	follow(r, now, timeline);
-	status = recognize(r, q, now);
+	status = recognize(r, s, q, now);
 	if (status == GRANTED)
-		status = grant(r, q, now);
-	prune(r, now);
+		status = grant(r, s, q, now);
+	for (int i = 0; i < r->spaces; i++)
+		prune(r, &r->space[i], now);
 	return status;
 }
 
@@ -290,9 +343,14 @@ vouch(Registry *r, int64_t now, int timeline)
 	if (mutate(VOUCHED_UNSEEN))
 		r->timeline = timeline;
 	follow(r, now, timeline);
-	for (int i = 0; i < r->holders; i++)
-		if (r->holder[i].seen >= now - 2 * r->longest || mutate(VOUCHED_FOR_ALL))
-			r->holder[i].era = r->era;
+	for (int i = 0; i < r->spaces; i++)
+	{
+		Space	   *s = &r->space[i];
+
+		for (int h = 0; h < s->holders; h++)
+			if (s->holder[h].seen >= now - 2 * r->longest || mutate(VOUCHED_FOR_ALL))
+				s->holder[h].era = r->era;
+	}
 	for (int i = 0; i < r->parts; i++)
 		r->closed[i] = mutate(VOUCHED_FLOOR) ? 0 : MIN(r->closed[i], now);
 }

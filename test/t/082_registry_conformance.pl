@@ -1,7 +1,7 @@
 
 # The SQL of the registry, and its model in C, test/model/registry.h, give the same
-# answers: to long random traces of requests, late and repeated ones too, while clocks
-# step, timelines change, and operators say what they know.
+# answers: to long random traces of requests, for partitions and for nodes of layouts, late
+# and repeated ones too, while clocks step, timelines change, and operators say what they know.
 
 use strict;
 use warnings;
@@ -35,15 +35,21 @@ BEGIN
     PERFORM sno_registry_create(first, last, size, '10 minutes', lossless, share => $5);
     RETURN 'created';
 END $$;
+CREATE FUNCTION trace.add(layout text, first bigint, last bigint, size bigint, registry_now bigint, timeline int)
+RETURNS text LANGUAGE sql AS $$
+    SELECT sno_registry.follow(timeline, registry_now);
+    SELECT sno_registry.add(layout, first, last, size, '2010-01-01 00:00:00+00');
+    SELECT 'added'
+$$;
 CREATE FUNCTION trace.answer(holder bigint, token bigint, next bigint, now bigint, until bigint,
-    want int, registry_now bigint, timeline int) RETURNS text
+    want int, layout text, registry_now bigint, timeline int) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (SELECT concat_ws(' ', status, range_first, range_last, a.now,
             string_agg(format('%s-%s:%s-%s', first, last, floor, ceiling), ' ' ORDER BY first)
                 FILTER (WHERE first IS NOT NULL))
         FROM sno_registry.answer(holder, token, next, 'server', answer.now, until, want,
-            '', registry_now, timeline, sno_registry.home()) AS a
+            layout, registry_now, timeline, sno_registry.home()) AS a
         GROUP BY status, range_first, range_last, a.now);
 EXCEPTION WHEN OTHERS THEN
     RETURN 'error ' || SQLSTATE;
@@ -87,7 +93,7 @@ foreach my $seed (1, 2)
 
 	$count{ (split ' ')[0] }++ foreach @$expected;
 	cmp_ok($count{$_} // 0, '>', 10, "trace $seed: $_")
-	  foreach qw(granted full forgotten superseded error);
+	  foreach qw(granted full forgotten superseded range error);
 	my $n = first_difference($real, $expected);
 	ok(!defined $n, "trace $seed: all " . @$expected . ' answers are the same');
 	diag("call $n: $calls->[$n]\nanswer: $real->[$n]\nmodel:  $expected->[$n]")
@@ -95,7 +101,7 @@ foreach my $seed (1, 2)
 }
 
 # The control: a registry with other rules is seen.
-foreach my $mutant ('OLD_FLOOR', 'PRUNED_REMEMBERED', 'CLOSED_SHORT')
+foreach my $mutant ('OLD_FLOOR', 'PRUNED_REMEMBERED', 'CLOSED_SHORT', 'NAMED_LAYOUTS', 'ADDED_LOW')
 {
 	my ($calls, $expected) = trace(1, $steps, $mutant);
 	ok(defined first_difference(replay($calls), $expected), "mutant $mutant is seen");
