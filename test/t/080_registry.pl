@@ -49,6 +49,17 @@ sub ask
 	return join ' ', $status, @first;
 }
 
+# The same for a node of a layout
+my $layout = '1288834974657/1/41/10/12';
+sub ask_for_node
+{
+	my ($node, $dbname, $holder, $token, $next) = @_;
+	return $node->safe_psql(
+		$dbname,
+		"SELECT concat_ws(' ', status, first) FROM sno_registry_renew($holder, $token, $next, 's', $unit, $unit + 20000000, 1, '$layout')",
+		connstr => $node->connstr($dbname) . ' user=asker');
+}
+
 # The SQLSTATE of an error
 sub error
 {
@@ -101,7 +112,8 @@ $primary->command_ok(
 	[   'psql', '-X', '-q', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $script,
 		$owner ],
 	'the owner of a database installs the registry by psql');
-my $create = q{SELECT sno_registry_create(1024, 1087, 4);
+my $create = qq{SELECT sno_registry_create(1024, 1087, 4);
+	SELECT sno_registry_add_layout('$layout', 0, 7, 1);
 	GRANT EXECUTE ON FUNCTION sno_registry_renew TO asker};
 $primary->safe_psql('app', $create, connstr => $owner);
 is( ask($primary, 'app', 1, 0, 11, 2),
@@ -151,6 +163,8 @@ like(
 	qr/^25006: .* in a read-only transaction/,
 	'a standby grants nothing');
 
+is(ask_for_node($primary, 'registry', 2, 0, 21), 'granted 0', 'a node is granted, too');
+$primary->wait_for_catchup($standby);
 $standby->stop;
 $standby->append_conf('postgresql.conf', "primary_conninfo = ''");
 is(ask($primary, 'registry', 2, 22, 23, 1),
@@ -176,6 +190,9 @@ is(ask($primary, 'registry', 5, 0, 51, 1), 'full', 'and has no more there');
 is( ask($standby, 'registry', 13, 0, 131, 3),
 	'full 1048 1052',
 	'nor has the new one in the second part');
+is(ask_for_node($standby, 'registry', 2, 21, 22), 'forgotten', 'the new primary forgets who has nodes');
+is(ask_for_node($standby, 'registry', 12, 0, 121), 'granted 2', 'and grants those of another part');
+is(ask_for_node($primary, 'registry', 2, 21, 22), 'granted 0', 'the old primary renews nodes of the first part');
 check_granted('promotion with loss');
 
 #
@@ -272,6 +289,7 @@ is(ask($target, 'copy_of_registry', 22, 222, 223, 2),
 is( ask($target, 'copy_of_registry', 32, 0, 321, 4),
 	'granted 1072 1076 1080 1084',
 	'and the fourth part of the blocks is granted');
+is(ask_for_node($target, 'copy_of_registry', 32, 0, 321), 'granted 6', 'likewise of the nodes, which the dump has');
 check_granted('moved');
 is( error($target, 'copy_of_registry', 'SELECT sno_registry_move()'),
 	'55000: the registry has not moved',

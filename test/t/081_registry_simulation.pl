@@ -13,7 +13,7 @@
 #   operator calls its functions.
 #
 # A server may issue in all units that it was ever granted.  No two servers may ever
-# have a unit of a partition in common.
+# have a unit of a partition, or of a node, in common.
 #
 # A copy with memory is an exception.  It and its original may both issue what the
 # original had been granted.  What either is granted later is its own, if no request
@@ -42,8 +42,10 @@ my $steps = $ENV{SIMULATION_STEPS} // $default_steps;
 my $longest = 900_000;
 my $epoch   = 100_000_000_000;
 
-# The registry has 8 blocks in each of its parts.
-my $create = q{SELECT sno_registry_create(0, 63, 2, '1 hour')};
+# The registry has 8 blocks of partitions in each of its parts, and 4 of nodes of a layout, whose
+# numbers are others.
+my $layout = '1288834974657/1/41/10/12';
+my $create = qq{SELECT sno_registry_create(0, 63, 2, '1 hour'); SELECT sno_registry_add_layout('$layout', 100, 131, 2)};
 my $save   = q{SELECT json_build_object(
 	'settings', (SELECT json_agg(s) FROM sno_registry.settings AS s),
 	'space', (SELECT json_agg(e) FROM sno_registry.space AS e),
@@ -250,7 +252,7 @@ sub answer
 		query(
 			$registry,
 			sprintf(
-				q{SELECT status, first, floor, ceiling FROM sno_registry.answer(%d, %d, %d, 'n', %d, %d, %d, '', %d, %d, 'home')},
+				q{SELECT status, first, floor, ceiling FROM sno_registry.answer(%d, %d, %d, 'n', %d, %d, %d, '%s', %d, %d, 'home')},
 				@$request, registry_clock($registry),
 				$registry->{timeline})))
 	{
@@ -273,6 +275,7 @@ sub new_server
 		place    => ++$run->{places},
 		skew     => about($longest / 20),
 		want     => choose(1, 1, 2),
+		layout   => $run->{ids} % 3 ? '' : $layout,
 		cut      => 0,
 		due      => 0,
 		versions => [],
@@ -329,7 +332,7 @@ sub publish
 			  grep { $_->[0] == $first && $_->[1] <= $from && $to <= $_->[2] }
 			  @{ $run->{common}{ pair($server->{id}, $note->{id}) } // [] };
 			push @{ $run->{twice} },
-			  "partition $first, units $from to $to: servers $note->{id} and $server->{id}";
+			  "partition or node $first, units $from to $to: servers $note->{id} and $server->{id}";
 		}
 		if ($own)
 		{
@@ -374,7 +377,7 @@ sub renew
 		my $clock   = max(0, $now + $server->{skew});
 		my @request = (
 			@asker{ 'holder', 'token', 'next' }, $clock,
-			$clock + int(0.96 * $longest),       $server->{want});
+			$clock + int(0.96 * $longest),       @$server{ 'want', 'layout' });
 		my $registry = choose(@{ $run->{registries} });
 		my $luck     = rand();
 		if ($luck < 0.05)
