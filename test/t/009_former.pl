@@ -227,6 +227,37 @@ is( (run_command([ 'sed', '-E', '-f', "$dir/former.sed", "$dir/calls.sql" ]))[0]
 	'all calls get their new names');
 
 #
+# The registry's tables, as pg_dump writes them
+#
+append_to_file("$dir/registry.sql", <<"SQL");
+CREATE EXTENSION IF NOT EXISTS sno_registry WITH SCHEMA public;
+COPY sno_registry.block (first, last, part, holder, floor, ceiling) FROM stdin;
+1024\t1039\t0\t-7\t100\t900
+1040\t1050\t1\t\\N\t0\t0
+\\.
+COPY sno_registry.holder (holder, token, node, seen, era) FROM stdin;
+-7\t12\ta node, (first, last, of ours\t2026-10-31 00:00:00+00\t3
+\\.
+COPY sno_registry.settings (first, last, longest, lossless, share, home, timeline, era, part, closed) FROM stdin;
+1024\t1050\t25:00:00\tf\t16\t1/2/3\t1\t3\t1\t{5,0,0,0}
+\\.
+SQL
+append_to_file("$dir/registry.new", (run_command([ 'sed', '-E', '-f', "$dir/former.sed", "$dir/registry.sql" ]))[0]);
+$node->safe_psql('postgres', 'CREATE DATABASE registry OWNER regress_owner');
+$node->command_ok(
+	[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/registry.new", connection('registry') ],
+	'the dump of a registry is loaded by the owner of its database');
+foreach (
+	[ settings => '25:00:00|f|16|1/2/3|1|3|1|{5,0,0,0}' ],
+	[ space    => '|1024|1050' ],
+	[ holder   => '|-7|12|a node, (first, last, of ours|2026-10-31 00:00:00+00|3' ],
+	[ block    => "|1024|1039|0|-7|100|900\n|1040|1050|1||0|0" ])
+{
+	my ($table, $rows) = @$_;
+	is($node->safe_psql('registry', "TABLE sno_registry.$table"), $rows, "its table $table");
+}
+
+#
 # New ids, in the same moment
 #
 my $unit_of_feed = decode_id((grep { $_->{generator} eq 'feed' } dumped('public.issued'))[0]{id})->{unit};
