@@ -6,6 +6,7 @@
 --
 -- Then, for example:
 --     SELECT sno_registry_create(1024, 65535);
+--     SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 --     CREATE ROLE sno_asker LOGIN;
 --     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
 -- The role needs nothing else.
@@ -493,9 +494,9 @@ BEGIN
     -- The clock is read under the lock.
     PERFORM sno_registry.lock();
     RETURN QUERY SELECT * FROM sno_registry.answer(
-        sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next, sno_registry_renew.server,
-        asker_now, until, want, sno_registry_renew.layout, sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(),
-        sno_registry.home());
+        sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next,
+        sno_registry_renew.server, asker_now, until, want, sno_registry_renew.layout,
+        sno_registry.unit_of(clock_timestamp()), sno_registry.timeline(), sno_registry.home());
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text) IS
