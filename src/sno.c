@@ -279,10 +279,10 @@ init(void)
 							GUC_UNIT_S,
 							NULL, NULL, NULL);
 
-	DefineCustomStringVariable("sno.node",
+	DefineCustomStringVariable("sno.server",
 							   "Sets the name of this server in the registry.",
 							   "It is for people only. If it is empty, \"cluster_name\" is used.",
-							   &sno_node,
+							   &sno_server,
 							   "",
 							   PGC_SIGHUP,
 							   0,

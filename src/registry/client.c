@@ -369,7 +369,7 @@ send_request(Client *c, const SnoAsker *a, uint64 now, int want)
 		psprintf(INT64_FORMAT, (int64) a->holder),
 		psprintf(INT64_FORMAT, (int64) a->token),
 		psprintf(INT64_FORMAT, (int64) a->next),
-		sno_node[0] != '\0' ? sno_node : GetConfigOption("cluster_name", false, false),
+		sno_server[0] != '\0' ? sno_server : GetConfigOption("cluster_name", false, false),
 		psprintf(UINT64_FORMAT, now),
 		psprintf(UINT64_FORMAT, until),
 		psprintf("%d", want),

@@ -31,7 +31,7 @@
 char	   *sno_registry;
 bool		sno_registry_refused;
 int			sno_grant_duration;
-char	   *sno_node;
+char	   *sno_server;
 
 /* Was the present setting of the registry checked? */
 static bool setting_is_checked;

@@ -17,7 +17,7 @@
 extern char *sno_registry;		/* how to connect to it; empty if there is none */
 extern bool sno_registry_refused;	/* a value was given, but not taken */
 extern int	sno_grant_duration; /* seconds */
-extern char *sno_node;
+extern char *sno_server;
 
 /* Is there a registry, so that only what it granted may be used? */
 static inline bool

@@ -111,7 +111,7 @@ postgresql:
   parameters:
     unix_socket_directories: $host
     fsync: 'off'
-    sno.node: $name
+    sno.server: $name
 });
 	start($name, 'patroni', "$dir/$name.yml");
 	return $node;
@@ -207,7 +207,7 @@ is(scalar keys %all, 3, '... and each time another one');
 is( $registry->query(
 		q{SELECT string_agg(DISTINCT server, ',') FROM sno_registry.blocks}),
 	'a,b',
-	'the registry knows them by sno.node');
+	'the registry knows them by sno.server');
 
 check_log($_) foreach $a, $b;
 done_testing();
