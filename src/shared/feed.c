@@ -4,8 +4,9 @@
  *
  * Each space has a feed: a promise and the issuers of all processes (core/issuer.h), and
  * the transactions that are prepared.  The feed is made when the first id of a database
- * is issued, or the first watermark is asked for.  A process keeps its issuer when the
- * session ends, because a reader may have an older snapshot.
+ * is issued, or the first watermark is asked for.  A process keeps its issuers when the
+ * session ends, because a reader may have an older snapshot.  One of them tells units,
+ * the other one the ticks of a logical clock, for the numbers of counters (core/numbers.h).
  *
  * A parallel worker issues for its leader's transaction, so it uses the leader's issuer.
  * The leader ends the issuer with the transaction, even if the leader issued nothing
@@ -23,8 +24,9 @@
  * again.  So a promise outlives the server.  The row is written a second ahead of the
  * clock.
  *
- * Locking: issuers and promise are atomic.  The feed's lock protects the list.  Readers
- * hold the lock, shared, while they look at issuers and list.  So they see a transaction
+ * Locking: issuers, promise and ticks are atomic.  The feed's lock protects the list, and
+ * the notes of counters.  Who tells a tick doesn't wait for it.  Readers hold the lock while
+ * they look at issuers and list, shared unless they make a note.  So they see a transaction
  * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Whoever
  * writes the row holds another lock, because the writing takes some time.
  */
@@ -39,20 +41,40 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "core/numbers.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
 #include "shared/prepared.h"
 #include "shared/shmem.h"
+#include "type/fields.h"
+
+/* A counter of which a watermark was asked for.  It stays in the list. */
+typedef struct Counter
+{
+	dsa_pointer next;
+	SnoSubject	subject;
+	pg_atomic_uint64 noted_at;	/* monotonic µs, when a transaction did last */
+	SnoNumbers	numbers;
+} Counter;
+
+/* What a process tells. */
+typedef struct Issuers
+{
+	SnoIssuer	told[SNO_TOLDS];
+	uint64		tick_unit;		/* of the clock, when a tick was told */
+} Issuers;
 
 typedef struct SnoFeed
 {
 	SnoPromise	promise;
+	uint64		ticks;			/* of the logical clock, see core/numbers.h */
 	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(pg_atomic_uint64)];
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(uint64) - sizeof(pg_atomic_uint64)];
 
 	LWLock		lock;			/* protects what follows */
 	SnoPreparedList prepared;
+	dsa_pointer counters;
 
 	LWLock		writing;		/* held by who writes the row */
 	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
@@ -63,7 +85,7 @@ typedef struct SnoFeed
 	uint32		former;
 	uint32		life;
 
-	SnoIssuer	issuer[FLEXIBLE_ARRAY_MEMBER];	/* by the number of the process */
+	Issuers		issuers[FLEXIBLE_ARRAY_MEMBER]; /* by the number of the process */
 } SnoFeed;
 
 /* How far ahead of the clock the row is written: for a second. */
@@ -72,12 +94,29 @@ typedef struct SnoFeed
 #endif
 
 uint64		sno_feed_bound = SNO_NO_UNIT;
+uint64		sno_feed_transaction = 1;
 
 static SnoFeed *feed;
-static SnoIssuer *issuer;
+static Issuers *issuers;
 
 /* The unit from which the transaction issues, as this process told its issuer. */
 static uint64 told = SNO_NO_UNIT;
+
+/* The transaction in which it told a tick last. */
+static uint64 ticked_in;
+
+/* Forget the notes of all counters. */
+static void
+clear_counters(SnoFeed *f)
+{
+	while (DsaPointerIsValid(f->counters))
+	{
+		dsa_pointer this = f->counters;
+
+		f->counters = ((Counter *) dsa_get_address(sno_area, this))->next;
+		dsa_free(sno_area, this);
+	}
+}
 
 /* Forget all of a database that is gone. */
 static void
@@ -85,7 +124,7 @@ clear_feed(SnoFeed *f)
 {
 	sno_prepared_clear(&f->prepared);
 	sno_promise_forget(&f->promise);
-	memset(f->issuer, 0, ProcGlobal->allProcCount * sizeof(SnoIssuer));
+	memset(f->issuers, 0, ProcGlobal->allProcCount * sizeof(Issuers));
 }
 
 /*
@@ -102,6 +141,7 @@ follow_space(SnoFeed *f)
 	{
 		pg_atomic_write_u64(&f->covered, 0);
 		pg_atomic_write_u32(&f->past_known, 0);
+		clear_counters(f);
 	}
 	f->former = sno_space->former;
 	f->life = sno_space->life;
@@ -116,8 +156,8 @@ have_feed(void)
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	if (!DsaPointerIsValid(sno_space->feed))
 	{
-		dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuer) +
-										  ProcGlobal->allProcCount * sizeof(SnoIssuer));
+		dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuers) +
+										  ProcGlobal->allProcCount * sizeof(Issuers));
 
 		f = dsa_get_address(sno_area, place);
 		sno_shmem_init_lock(&f->lock);
@@ -148,17 +188,17 @@ sno_feed_attach(void)
 {
 	PGPROC	   *leader = IsParallelWorker() ? MyProc->lockGroupLeader : NULL;
 
-	if (issuer != NULL)
+	if (issuers != NULL)
 		return;
 	if (leader != NULL && !leader_is_attached(leader))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a parallel worker cannot issue a sno for a session that has not issued any"),
+				 errmsg("a parallel worker cannot issue an id for a session that has not issued any"),
 				 errdetail("The session must be prepared to tell when the ids of its workers are committed."),
 				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED.")));
 	sno_space_enter();
 	feed = have_feed();
-	issuer = &feed->issuer[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
+	issuers = &feed->issuers[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
 	if (leader == NULL)
 		pg_atomic_write_u32(&sno_my_activity->has_feed, MyProcPid);
 }
@@ -177,7 +217,8 @@ sno_feed_unit(void)
 	if (now < told)
 	{
 		/* If this raises an error, nothing is told yet: the next call does all again. */
-		uint64		unit = sno_issuer_begin(issuer, &feed->promise, now, sno_clock_unit);
+		uint64		unit = sno_issuer_begin(&issuers->told[SNO_TOLD_UNIT], &feed->promise, now,
+											   sno_clock_unit);
 
 		told = now;
 		sno_feed_bound = Min(sno_feed_bound, unit);
@@ -185,6 +226,76 @@ sno_feed_unit(void)
 	}
 	now = sno_promise_now(&feed->promise, now, sno_clock_unit);
 	return Max(now, sno_feed_bound);
+}
+
+/* The unit in which this statement began.  Counters go on where the clock can't be told. */
+static uint64
+statement_unit(void)
+{
+	uint64		unit;
+
+	(void) sno_timestamptz_to_unit(GetCurrentStatementStartTimestamp(), &unit);
+	return unit;
+}
+
+/* The counter, if a watermark of it was asked for; else NULL. */
+static Counter *
+find_counter(const SnoSubject *counter)
+{
+	dsa_pointer place = feed->counters;
+
+	while (DsaPointerIsValid(place))
+	{
+		Counter    *c = dsa_get_address(sno_area, place);
+
+		if (sno_subjects_equal(&c->subject, counter))
+			return c;
+		place = c->next;
+	}
+	return NULL;
+}
+
+/*
+ * Note the next number of a counter, before the transaction tells a tick: so that is the
+ * watermark if this transaction stays open.  Once in the time of a unit is enough, and who
+ * finds the notes taken goes on.
+ */
+static void
+note_number(const SnoSubject *counter, uint64 next)
+{
+	Counter    *c = find_counter(counter);
+	uint64		now;
+
+	if (c == NULL)
+		return;
+	now = (uint64) sno_clock_monotonic();
+	if (now - pg_atomic_read_u64(&c->noted_at) < SNO_UNIT_MSEC * 1000 ||
+		!LWLockConditionalAcquire(&feed->lock, LW_EXCLUSIVE))
+		return;
+	pg_atomic_write_u64(&c->noted_at, now);
+	sno_numbers_note(&c->numbers, &feed->ticks, next);
+	LWLockRelease(&feed->lock);
+}
+
+/*
+ * The transaction is about to draw numbers of counters.  It begins with this one, whose next
+ * number was read; NULL if that isn't known.
+ */
+void
+sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
+{
+	SnoIssuer  *issuer;
+
+	sno_feed_attach();
+	if (ticked_in == sno_feed_transaction)
+		return;
+	if (counter != NULL)
+		note_number(counter, next);
+	issuer = &issuers->told[SNO_TOLD_TICK];
+	if (sno_issuer_since(issuer) == SNO_NO_UNIT)
+		__atomic_store_n(&issuers->tick_unit, statement_unit(), __ATOMIC_RELAXED);
+	sno_numbers_begin(issuer, &feed->ticks);
+	ticked_in = sno_feed_transaction;
 }
 
 /*
@@ -276,19 +387,28 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 	LWLockRelease(&feed->writing);
 }
 
+/* The unit of the clock when a process told that. */
+static uint64
+unit_of(const Issuers *i, SnoTold what, uint64 since)
+{
+	return what == SNO_TOLD_UNIT ? since : __atomic_load_n(&i->tick_unit, __ATOMIC_RELAXED);
+}
+
 /* This transaction is about to be prepared. */
 static void
-note_prepared(void)
+note_prepared(SnoTold what)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	uint64		since = sno_issuer_since(issuer);
+	uint64		since = sno_issuer_since(&issuers->told[what]);
+	uint64		unit = unit_of(issuers, what, since);
 
 	if (since == SNO_NO_UNIT)
 		return;
-	sno_prepared_lock(xid, since);
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	sno_prepared_add(&feed->prepared, xid, since);
+	sno_prepared_add(&feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
 	LWLockRelease(&feed->lock);
+	/* Whoever finds the lock finds it in the list, with all that it told. */
+	sno_prepared_lock(xid, what, unit);
 }
 
 /* Attach, and know the transactions that were prepared before the server started. */
@@ -313,6 +433,24 @@ refuse_broken(void)
 			 errhint("Let the readers of feeds look for rows that they missed, and call sno_reset_watermark().")));
 }
 
+/* The lowest that transactions told which the snapshot doesn't show.  The lock is held. */
+static uint64
+lowest_told(SnoTold what, SnoView *view)
+{
+	uint64		lowest = SNO_NO_UNIT;
+	const Issuers *all = feed->issuers;
+	int			count = ProcGlobal->allProcCount;
+	uint64		one;
+
+	for (int i = 0; i < count; i++)
+	{
+		one = sno_issuer_lowest(&all[i].told[what], sno_view_shows, view);
+		lowest = Min(lowest, one);
+	}
+	one = sno_prepared_lowest(&feed->prepared, what, view);
+	return Min(lowest, one);
+}
+
 /*
  * The watermark for a snapshot: no row that the snapshot doesn't show will appear with
  * an id of an earlier unit, if the transaction that inserts it made the id.  Raises 55000
@@ -335,18 +473,67 @@ sno_feed_lowest(Snapshot snapshot)
 	lowest = sno_promise_make(&feed->promise, now, sno_clock_unit);
 	unit = pg_atomic_read_u64(&feed->covered);
 	lowest = Min(lowest, unit);
-	for (int i = 0; i < ProcGlobal->allProcCount; i++)
-	{
-		unit = sno_issuer_lowest(&feed->issuer[i], sno_view_shows, &view);
-		lowest = Min(lowest, unit);
-	}
-	unit = sno_prepared_lowest(&feed->prepared, &view);
+	unit = lowest_told(SNO_TOLD_UNIT, &view);
 	lowest = Min(lowest, unit);
 	broken = sno_promise_is_broken(&feed->promise);
 	LWLockRelease(&feed->lock);
 	if (broken)
 		refuse_broken();
 	return lowest;
+}
+
+/* What is known of a counter, made if nothing is.  The lock is held alone. */
+static SnoNumbers *
+have_numbers(const SnoSubject *counter)
+{
+	Counter    *c = find_counter(counter);
+	dsa_pointer place;
+
+	if (c != NULL)
+		return &c->numbers;
+	place = dsa_allocate0(sno_area, sizeof(Counter));
+	c = dsa_get_address(sno_area, place);
+	c->next = feed->counters;
+	c->subject = *counter;
+	/* The list is read without the lock, too. */
+	pg_write_barrier();
+	feed->counters = place;
+	return &c->numbers;
+}
+
+/*
+ * The watermark of a counter, whose next number is `next` or a higher one by now: no row that
+ * the snapshot doesn't show will appear with a lower number, if the transaction that inserts
+ * it drew that.  0 if nothing is known.
+ */
+uint64
+sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
+{
+	SnoView		view = {.snapshot = snapshot};
+	SnoNumbers *numbers;
+	uint64		lowest;
+
+	attach_to_read();
+	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
+	numbers = have_numbers(counter);
+	sno_numbers_note(numbers, &feed->ticks, next);
+	lowest = sno_numbers_lowest(numbers, lowest_told(SNO_TOLD_TICK, &view));
+	LWLockRelease(&feed->lock);
+	return lowest;
+}
+
+/* Add what a transaction told, which may be known by something else that it told. */
+static void
+add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
+{
+	for (int i = 0; i < *count; i++)
+		if (blockers[i].pid == b.pid && blockers[i].xid == b.xid)
+		{
+			blockers[i].since = Min(blockers[i].since, b.since);
+			return;
+		}
+	blockers[(*count)++] = b;
 }
 
 /* The sessions and prepared transactions that keep watermarks from rising. */
@@ -365,14 +552,20 @@ sno_feed_blockers(int *count)
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)
 	{
 		const PGPROC *proc = GetPGProcByNumber(i);
-		SnoBlocker	blocker = {proc->pid, proc->xid, sno_issuer_since(&feed->issuer[i])};
+		const Issuers *its = &feed->issuers[i];
 
-		if (blocker.since != SNO_NO_UNIT)
-			blockers[(*count)++] = blocker;
+		for (int what = 0; what < SNO_TOLDS; what++)
+		{
+			uint64		since = sno_issuer_since(&its->told[what]);
+
+			if (since != SNO_NO_UNIT)
+				add_blocker(blockers, count,
+							(SnoBlocker) {proc->pid, proc->xid, unit_of(its, what, since)});
+		}
 	}
 	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		if (TransactionIdIsInProgress((TransactionId) p->xid))
-			blockers[(*count)++] = (SnoBlocker) {0, (TransactionId) p->xid, p->since};
+			add_blocker(blockers, count, (SnoBlocker) {0, (TransactionId) p->xid, p->unit});
 	LWLockRelease(&feed->lock);
 	return blockers;
 }
@@ -398,8 +591,8 @@ sno_feed_reset(void (*forget) (void *arg), void *arg)
 static void
 end_transaction(uint64 xid)
 {
-	if (issuer != NULL)
-		sno_issuer_end(issuer, xid);
+	for (int what = 0; issuers != NULL && what < SNO_TOLDS; what++)
+		sno_issuer_end(&issuers->told[what], xid);
 }
 
 static void
@@ -408,9 +601,10 @@ at_transaction_event(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
+			for (int what = 0; issuers != NULL && what < SNO_TOLDS; what++)
+				note_prepared(what);
+			return;
 		case XACT_EVENT_PRE_COMMIT:
-			if (issuer != NULL && event == XACT_EVENT_PRE_PREPARE)
-				note_prepared();
 			return;
 		case XACT_EVENT_COMMIT:
 			end_transaction(U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
@@ -428,6 +622,7 @@ at_transaction_event(XactEvent event, void *arg)
 			return;
 	}
 	told = sno_feed_bound = SNO_NO_UNIT;
+	sno_feed_transaction++;
 }
 
 /* When the library is loaded. */

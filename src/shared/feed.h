@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "core/issuer.h"
+#include "core/subject.h"
 
 /*
  * The lowest unit that this transaction may use; SNO_NO_UNIT before sno_feed_unit()
@@ -18,17 +19,21 @@
  */
 extern uint64 sno_feed_bound;
 
+/* Counts this session's transactions. */
+extern uint64 sno_feed_transaction;
+
 /* Who keeps a watermark from rising. */
 typedef struct SnoBlocker
 {
 	int32		pid;			/* of a session, 0 for a prepared transaction */
 	TransactionId xid;			/* InvalidTransactionId if it has none yet */
-	uint64		since;			/* it issues from this unit on */
+	uint64		since;			/* it issues from this unit of the clock on */
 } SnoBlocker;
 
 extern void sno_feed_init(void);
 extern void sno_feed_attach(void);
 extern uint64 sno_feed_unit(void);
+extern void sno_feed_tell_tick(const SnoSubject *counter, uint64 next);
 extern bool sno_feed_move_on(uint64 exhausted);
 extern bool sno_feed_knows_past(void);
 extern void sno_feed_recall(uint64 (*read) (void *arg), void *arg);
@@ -37,6 +42,7 @@ extern bool sno_feed_is_covered(uint64 unit, RelFileNumber file);
 extern void sno_feed_cover(uint64 unit, RelFileNumber file,
 						   void (*write) (uint64 until, void *arg), void *arg);
 extern uint64 sno_feed_lowest(Snapshot snapshot);
+extern uint64 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next);
 extern SnoBlocker *sno_feed_blockers(int *count);
 extern void sno_feed_reset(void (*forget) (void *arg), void *arg);
 

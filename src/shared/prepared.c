@@ -7,6 +7,8 @@
  * disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for it.  It is
  * an advisory lock of the database, whose tag has the xid and the unit.  The last field of
  * the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.
+ * A transaction that told a tick (core/numbers.h) has an entry and a lock of their own for
+ * that.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
  *
  * Locking: the caller holds the feed's lock, in exclusive mode to change the list.
  */
@@ -23,35 +25,37 @@
 #include "shared/prepared.h"
 #include "shared/shmem.h"
 
-/* What marks a lock's tag, in a field that also has the 7 highest bits of a unit. */
+/* What marks a lock's tag, in a field that also has what was told, and the 7 highest bits of a unit. */
 #define TAG_MARK	0xA700
+#define TAG_TOLD	7			/* the bit from which on that is */
 
 static void
-set_tag(LOCKTAG *tag, TransactionId xid, uint64 since)
+set_tag(LOCKTAG *tag, TransactionId xid, SnoTold what, uint64 unit)
 {
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, xid, (uint32) since,
-						 (uint16) (TAG_MARK | since >> 32));
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, xid, (uint32) unit,
+						 (uint16) (TAG_MARK | what << TAG_TOLD | unit >> 32));
 }
 
 /* Is it a tag of this database? */
 static bool
-read_tag(const LOCKTAG *tag, TransactionId *xid, uint64 *since)
+read_tag(const LOCKTAG *tag, TransactionId *xid, SnoTold *what, uint64 *unit)
 {
 	LOCKTAG		same;
 
 	*xid = tag->locktag_field2;
-	*since = (uint64) (tag->locktag_field4 & 0x7F) << 32 | tag->locktag_field3;
-	set_tag(&same, *xid, *since);
+	*what = tag->locktag_field4 >> TAG_TOLD & 1;
+	*unit = (uint64) (tag->locktag_field4 & 0x7F) << 32 | tag->locktag_field3;
+	set_tag(&same, *xid, *what, *unit);
 	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
 }
 
 /* Take the lock that tells of this transaction, which is about to be prepared. */
 void
-sno_prepared_lock(uint64 xid, uint64 since)
+sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit)
 {
 	LOCKTAG		tag;
 
-	set_tag(&tag, (TransactionId) xid, since);
+	set_tag(&tag, (TransactionId) xid, what, unit);
 	(void) LockAcquire(&tag, ShareLock, false, false);
 }
 
@@ -63,24 +67,25 @@ sno_prepared_at(dsa_pointer place)
 }
 
 static bool
-is_listed(const SnoPreparedList *list, TransactionId xid)
+is_listed(const SnoPreparedList *list, TransactionId xid, SnoTold what)
 {
 	for (SnoPrepared *p = sno_prepared_at(list->first); p != NULL; p = sno_prepared_at(p->next))
-		if ((TransactionId) p->xid == xid)
+		if ((TransactionId) p->xid == xid && p->what == what)
 			return true;
 	return false;
 }
 
 static void
-add(SnoPreparedList *list, uint64 xid, uint64 since)
+add(SnoPreparedList *list, SnoPrepared prepared)
 {
 	dsa_pointer place;
 
-	/* Its lock may have been found while it is being prepared. */
-	if (is_listed(list, (TransactionId) xid))
+	/* A transaction that was prepared since the server started is listed before its lock is found. */
+	if (is_listed(list, (TransactionId) prepared.xid, prepared.what))
 		return;
 	place = dsa_allocate(sno_area, sizeof(SnoPrepared));
-	*sno_prepared_at(place) = (SnoPrepared) {list->first, xid, since};
+	prepared.next = list->first;
+	*sno_prepared_at(place) = prepared;
 	list->first = place;
 }
 
@@ -117,10 +122,10 @@ forget_shown(SnoPreparedList *list)
 
 /* List a transaction that is about to be prepared. */
 void
-sno_prepared_add(SnoPreparedList *list, uint64 xid, uint64 since)
+sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared)
 {
 	forget_shown(list);
-	add(list, xid, since);
+	add(list, prepared);
 }
 
 /* Forget all of a database that is gone. */
@@ -156,10 +161,13 @@ sno_prepared_recall(SnoPreparedList *list)
 	for (int i = 0; i < locks->nelements; i++)
 	{
 		TransactionId xid;
-		uint64		since;
+		SnoTold		what;
+		uint64		unit;
 
-		if (read_tag(&locks->locks[i].locktag, &xid, &since))
-			add(list, full_xid(xid), since);
+		if (read_tag(&locks->locks[i].locktag, &xid, &what, &unit))
+			add(list, (SnoPrepared) {
+				.xid = full_xid(xid),.what = what,.since = what == SNO_TOLD_UNIT ? unit : 0,.unit = unit
+			});
 	}
 	list->known = U64FromFullTransactionId(ReadNextFullTransactionId());
 }
@@ -181,7 +189,7 @@ sno_view_shows(uint64 xid, void *view)
  * before the server started, and ended before the list was made?
  */
 static bool
-may_miss(const SnoPreparedList *list, Snapshot snapshot)
+may_miss(const SnoPreparedList *list, SnoTold what, Snapshot snapshot)
 {
 	TransactionId next = (TransactionId) list->known;
 
@@ -193,7 +201,7 @@ may_miss(const SnoPreparedList *list, Snapshot snapshot)
 	{
 		TransactionId xid = snapshot->xip[i];
 
-		if (TransactionIdPrecedes(xid, next) && !is_listed(list, xid) &&
+		if (TransactionIdPrecedes(xid, next) && !is_listed(list, xid, what) &&
 			!TransactionIdIsInProgress(xid))
 			return true;
 	}
@@ -201,18 +209,18 @@ may_miss(const SnoPreparedList *list, Snapshot snapshot)
 }
 
 /*
- * The lowest unit that prepared transactions used which the snapshot doesn't show, 0 if
- * that isn't known.
+ * The lowest that prepared transactions told which the snapshot doesn't show, 0 if that
+ * isn't known.
  */
 uint64
-sno_prepared_lowest(const SnoPreparedList *list, SnoView *view)
+sno_prepared_lowest(const SnoPreparedList *list, SnoTold what, SnoView *view)
 {
 	uint64		lowest = SNO_NO_UNIT;
 
-	if (may_miss(list, view->snapshot))
+	if (may_miss(list, what, view->snapshot))
 		return 0;
 	for (SnoPrepared *p = sno_prepared_at(list->first); p != NULL; p = sno_prepared_at(p->next))
-		if (!sno_view_shows(p->xid, view))
+		if (p->what == what && !sno_view_shows(p->xid, view))
 			lowest = Min(lowest, p->since);
 	return lowest;
 }

@@ -10,12 +10,22 @@
 #include "utils/dsa.h"
 #include "utils/snapshot.h"
 
+/* What a transaction tells, and its issuers. */
+typedef enum SnoTold
+{
+	SNO_TOLD_UNIT,				/* core/issuer.h */
+	SNO_TOLD_TICK,				/* core/numbers.h */
+	SNO_TOLDS
+} SnoTold;
+
 /* A transaction that is prepared, or that some snapshot may not show yet. */
 typedef struct SnoPrepared
 {
 	dsa_pointer next;
 	uint64		xid;
-	uint64		since;			/* it issued from this unit on */
+	SnoTold		what;
+	uint64		since;			/* what it told; 0 if that isn't known any more */
+	uint64		unit;			/* of the clock, then */
 } SnoPrepared;
 
 typedef struct SnoPreparedList
@@ -34,10 +44,10 @@ typedef struct SnoView
 extern bool sno_view_shows(uint64 xid, void *view);
 
 extern SnoPrepared *sno_prepared_at(dsa_pointer place);
-extern void sno_prepared_lock(uint64 xid, uint64 since);
-extern void sno_prepared_add(SnoPreparedList *list, uint64 xid, uint64 since);
+extern void sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit);
+extern void sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared);
 extern void sno_prepared_recall(SnoPreparedList *list);
-extern uint64 sno_prepared_lowest(const SnoPreparedList *list, SnoView *view);
+extern uint64 sno_prepared_lowest(const SnoPreparedList *list, SnoTold what, SnoView *view);
 extern void sno_prepared_clear(SnoPreparedList *list);
 
 #endif							/* SNO_PREPARED_H */

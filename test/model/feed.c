@@ -3,9 +3,9 @@
  *		Watermarks on models small enough to be explored whole: every order of the
  *		steps of transactions and readers, and of clock readings.  Prints TAP.
  *
- * core/issuer.c and shared/feed.c run as they are.  Each atomic access is a step, and so
- * is each lock, each look at what PostgreSQL knows of transactions, and each thing that
- * PostgreSQL does to them.  What is needed of PostgreSQL is below.
+ * core/issuer.c, core/numbers.c and shared/feed.c run as they are.  Each atomic access is a
+ * step, and so is each lock, each look at what PostgreSQL knows of transactions, and each
+ * thing that PostgreSQL does to them.  What is needed of PostgreSQL is below.
  *
  * A world has writers, a reader, and transactions, each of which one writer runs.
  * A writer begins a transaction, makes ids, and commits, aborts or prepares it.  It makes
@@ -15,10 +15,14 @@
  * server may crash once; only there the row on disk matters.  Clocks may read any unit
  * at any time.
  *
+ * In other scopes, ids are numbers of a counter, which is one more word in memory.  There
+ * a transaction may also insert a number that it didn't draw, as far as the guard lets it.
+ *
  * What must hold: if a snapshot got a watermark and doesn't show a transaction, then
  * that has no id below, and never makes one.  For each transaction it is enough
  * to remember the highest such watermark and the lowest id.  After a clock that was
- * too far ahead, it is enough that later watermarks are refused.
+ * too far ahead, it is enough that later watermarks are refused.  And a counter's watermark
+ * is its next number, once all is quiet.
  *
  * Memory is sequentially consistent here.  So what weaker orders do isn't modelled.
  */
@@ -34,10 +38,13 @@ static uint64 mutate_load(const volatile void *address, uint64 value);
 	(at_access(p), mutate_load(p, __atomic_load_n(p, order)))
 #define __atomic_store_n(p, value, order) \
 	(at_access(p), __atomic_store_n(p, value, order))
+#define __atomic_add_fetch(p, value, order) \
+	(at_access(p), __atomic_add_fetch(p, value, order))
 #define __atomic_compare_exchange_n(p, expected, value, weak, order, other) \
 	(at_access(p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
 
 #define SNO_ISSUER_MEMORY	2
+#define SNO_NUMBERS_NOTES	2
 #define SNO_PROMISE_AHEAD	ahead()
 #define SNO_COVER_AHEAD		0
 
@@ -52,10 +59,11 @@ static unsigned ahead(void);
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
-#include "core/issuer.h"
+#include "core/numbers.h"
 #include "shared/clock.h"
 
 #include "../../src/core/issuer.c"
+#include "../../src/core/numbers.c"
 
 /* What may have a mutant is interposed: the function below calls the real one. */
 static uint64 begin_issuer(SnoIssuer *issuer, SnoPromise *promise, uint64 now, SnoClock clock);
@@ -63,6 +71,9 @@ static void end_issuer(SnoIssuer *issuer, uint64 xid);
 static uint64 lowest_of(const SnoIssuer *issuer, bool (*shows) (uint64_t, void *), void *arg);
 static uint64 make_promise(SnoPromise *promise, uint64 now, SnoClock clock);
 static bool is_broken(const SnoPromise *promise);
+static void begin_numbers(SnoIssuer *issuer, const uint64 *ticks);
+static void note_next(SnoNumbers *numbers, uint64 *ticks, uint64 next);
+static uint64 lowest_number(SnoNumbers *numbers, uint64 since);
 static uint64 read_clock(void);
 static int64 time_passed(void);
 
@@ -71,6 +82,9 @@ static int64 time_passed(void);
 #define sno_issuer_lowest lowest_of
 #define sno_promise_make make_promise
 #define sno_promise_is_broken is_broken
+#define sno_numbers_begin begin_numbers
+#define sno_numbers_note note_next
+#define sno_numbers_lowest lowest_number
 #define sno_clock_unit read_clock
 #define sno_clock_monotonic() time_passed()
 /* Not a function in all versions. */
@@ -83,6 +97,9 @@ static int64 time_passed(void);
 #undef sno_issuer_lowest
 #undef sno_promise_make
 #undef sno_promise_is_broken
+#undef sno_numbers_begin
+#undef sno_numbers_note
+#undef sno_numbers_lowest
 
 /* The libc's, not the server's. */
 #undef printf
@@ -118,14 +135,18 @@ typedef struct Scope
 	bool		worker,			/* is the second writer a worker of the first one? */
 				prepares,		/* are transactions prepared, too? */
 				crashes,
-				moves,			/* does a promise move on that is ahead of the clock? */
+				moves,			/* does a promise move on that is ahead of the clock?  Does a
+								 * writer make notes? */
 				far,			/* is no unit held ahead of the clock? */
-				steady;			/* does no clock go back?  Then no promise is broken */
+				steady,			/* does no clock go back?  Then no promise is broken */
+				numbers,		/* are ids those of a counter? */
+				guards;			/* are other numbers inserted, too? */
 } Scope;
 
 typedef enum ScopeNumber
 {
-	ONE, MOVES, TWO, LONGER, MEMORY, WORKER, PREPARED, CRASH, FAR, STEADY
+	ONE, MOVES, TWO, LONGER, MEMORY, WORKER, PREPARED, CRASH, FAR, STEADY,
+	NUMBERS, NUMBERS_MOVES, NUMBERS_TWO, NUMBERS_NOTES, NUMBERS_WORKER, NUMBERS_GUARD, NUMBERS_PREPARED, NUMBERS_CRASH
 } ScopeNumber;
 
 static const Scope scopes[] = {
@@ -139,7 +160,18 @@ static const Scope scopes[] = {
 	[CRASH] = {"prepared transactions and a crash", 2, 1, 2, 1, 1,.prepares = true,.crashes = true},
 	[FAR] = {"a clock too far ahead", 3, 1, 2, 2, 2,.far = true},
 	[STEADY] = {"a clock that never goes back", 2, 1, 1, 1, 1,.crashes = true,.far = true,
-	.steady = true}
+	.steady = true},
+	[NUMBERS] = {"a counter", 2, 1, 2, 2, 2,.numbers = true},
+	[NUMBERS_MOVES] = {"a counter, and notes of its writers", 1, 1, 2, 1, 2,.moves = true,.numbers = true},
+	[NUMBERS_TWO] = {"a counter with two writers", 1, 2, 1, 1, 2,.numbers = true},
+	[NUMBERS_NOTES] = {"a counter, and more notes than are kept", 1, 1, 3, 1, 3,.numbers = true},
+	[NUMBERS_WORKER] = {"a counter and a parallel worker", 1, 2, 1, 1, 2,.worker = true,.numbers = true},
+	[NUMBERS_GUARD] = {"a counter, and numbers that were drawn before", 1, 2, 1, 1, 1,.numbers = true,
+	.guards = true},
+	[NUMBERS_PREPARED] = {"a counter and prepared transactions", 1, 1, 2, 1, 2,.prepares = true,
+	.numbers = true},
+	[NUMBERS_CRASH] = {"a counter, prepared transactions and a crash", 1, 1, 2, 1, 2,.prepares = true,
+	.crashes = true,.numbers = true}
 };
 
 #define MUTANTS(M) \
@@ -164,7 +196,26 @@ static const Scope scopes[] = {
 	M(PAST_UNKNOWN, "after a crash the row isn't read", CRASH) \
 	M(COVERED_UNWRITTEN, "a watermark is told before its row is written", CRASH) \
 	M(BREAK_UNSEEN, "nobody asks whether the promise is broken", FAR) \
-	M(CLOCK_READ_ONCE, "the clock isn't read again before a promise is broken", STEADY)
+	M(CLOCK_READ_ONCE, "the clock isn't read again before a promise is broken", STEADY) \
+	M(TICKED_BY_CLOCK, "the clock stands for the ticks", NUMBERS) \
+	M(READ_AFTER_TICK, "a counter's next number is read after the tick", NUMBERS) \
+	M(DRAWN_FIRST, "a transaction draws before it tells", NUMBERS) \
+	M(TICK_TOLD_LATE, "a transaction tells the tick after the next one", NUMBERS) \
+	M(NEVER_TOLD_AGAIN, "the next transaction tells no tick", NUMBERS) \
+	M(NUMBERS_NO_MEMORY, "transactions that drew and ended aren't remembered", NUMBERS) \
+	M(NUMBERS_GONE_FIRST, "one is gone before it is remembered", NUMBERS) \
+	M(NUMBERS_BY_FIRST_XID, "those of one tick are remembered by the first xid", NUMBERS) \
+	M(ALL_NOTES_TRUSTED, "a watermark is the latest note", NUMBERS_TWO) \
+	M(LOST_NOTE_TRUSTED, "what is older than the notes counts as the first of them", NUMBERS_NOTES) \
+	M(NUMBERS_ALONE, "a worker that draws tells an issuer of its own", NUMBERS_WORKER) \
+	M(NUMBERS_RAISED, "a worker raises the tick that another process told", NUMBERS_WORKER) \
+	M(GUARD_BY_PAST, "the guard reads the next number before it tells", NUMBERS_GUARD) \
+	M(NUMBERS_NOT_LISTED, "a prepared transaction that drew isn't listed", NUMBERS_PREPARED) \
+	M(LISTED_LATE, "one is listed after it stopped telling", NUMBERS_PREPARED) \
+	M(NUMBERS_FORGOTTEN_EARLY, "one that ended is forgotten at once", NUMBERS_PREPARED) \
+	M(NUMBERS_NOT_RECALLED, "a crash loses one", NUMBERS_CRASH) \
+	M(OLD_TICK_TRUSTED, "a tick is trusted that was told before the crash", NUMBERS_CRASH) \
+	M(NUMBERS_ENDED_UNKNOWN, "what drew and ended before the list was made isn't missed", NUMBERS_CRASH)
 
 #define NAME_OF(name, ...)	name,
 #define ROW_OF(name, text, scope)	{text, scope},
@@ -195,10 +246,10 @@ typedef enum State
 typedef struct Transaction
 {
 	uint8		state;
-	uint8		lowest;			/* id, as a unit; 0 if it has none */
+	uint8		lowest;			/* id, as a unit or a number; 0 if it has none */
 	uint8		limit;			/* the highest watermark of a snapshot that doesn't
 								 * show it */
-	uint8		since;			/* as its lock tells, if it is prepared */
+	uint8		since;			/* as its lock tells, if it is prepared, plus 1 */
 	uint32		xid;
 } Transaction;
 
@@ -210,7 +261,8 @@ typedef struct Process
 				locked[2],		/* does it hold the feed's locks, 2 if alone? */
 				calls,			/* that it has made */
 				transaction,	/* that it runs, + 1 */
-				unused[2];
+				ticked,			/* has that told a tick? */
+				unused;
 	uint64		told,
 				bound;
 	uint32		xmin;			/* of the reader's snapshot, 0 if it has none */
@@ -223,7 +275,11 @@ typedef struct Process
 typedef struct Shared
 {
 	SnoPromise	promise;
-	SnoIssuer	issuer[WRITERS + 1];	/* one more for a mutant */
+	Issuers		issuers[WRITERS + 1];	/* one more for a mutant */
+	uint64		ticks;
+	uint64		next;			/* number of the counter */
+	dsa_pointer counters;
+	Counter		counter;
 	dsa_pointer prepared;
 	uint64		prepared_known;
 	SnoPrepared	entry[ENTRIES];
@@ -262,7 +318,7 @@ static Process *process;
 static union
 {
 	SnoFeed		feed;
-	char		bytes[offsetof(SnoFeed, issuer) + (WRITERS + 1) * sizeof(SnoIssuer)];
+	char		bytes[offsetof(SnoFeed, issuers) + (WRITERS + 1) * sizeof(Issuers)];
 }			memory;
 
 static unsigned choice;			/* what the call chooses, if it does */
@@ -272,10 +328,26 @@ static uint64 id_count;
 
 /* Where the call stops, and what it chooses then. */
 
+/* What no other process needs is no step: what a scope doesn't tell, and what is for people. */
+static bool
+is_needless(const volatile void *address)
+{
+	for (int i = 0; i <= WRITERS; i++)
+	{
+		const Issuers *its = &memory.feed.issuers[i];
+		const SnoIssuer *other = &its->told[scope->numbers ? SNO_TOLD_UNIT : SNO_TOLD_TICK];
+
+		if (address == &its->tick_unit || address == &other->since || address == &other->ended)
+			return true;
+	}
+	return false;
+}
+
 static void
 at_access(const volatile void *address)
 {
-	stop(AT_ACCESS);
+	if (!is_needless(address))
+		stop(AT_ACCESS);
 }
 
 static unsigned
@@ -332,7 +404,7 @@ mutate_load(const volatile void *address, uint64 value)
 
 	if (mutant == PROMISE_IGNORED && address == &memory.feed.promise.unit && !is_reader())
 		return 0;
-	if (mutant == OVERWRITTEN_TRUSTED && is_reader() && address == &memory.feed.issuer[0].ended)
+	if (mutant == OVERWRITTEN_TRUSTED && is_reader() && address == &memory.feed.issuers[0].told[SNO_TOLD_UNIT].ended)
 		return first = Min(value, SNO_ISSUER_MEMORY - 1);
 	return value;
 }
@@ -370,11 +442,11 @@ end_issuer(SnoIssuer *i, uint64 xid)
 	SnoEnded   *last = &i->memory[(i->ended - 1) % SNO_ISSUER_MEMORY];
 	uint64		since = i->since;
 
-	if (mutant == NO_MEMORY)
+	if (mutant == NO_MEMORY || mutant == NUMBERS_NO_MEMORY)
 		xid = 0;
-	if (mutant == JOINED_BY_FIRST_XID && i->ended > 0 && last->since == since)
+	if ((mutant == JOINED_BY_FIRST_XID || mutant == NUMBERS_BY_FIRST_XID) && i->ended > 0 && last->since == since)
 		xid = 0;
-	if (mutant == GONE_BEFORE_REMEMBERED && since != 0 && xid != 0)
+	if ((mutant == GONE_BEFORE_REMEMBERED || mutant == NUMBERS_GONE_FIRST) && since != 0 && xid != 0)
 	{
 		i->since = 0;
 		stop(AT_ACCESS);
@@ -417,6 +489,52 @@ is_broken(const SnoPromise *promise)
 	if (mutant == PROMISE_MADE_LAST)
 		(void) sno_promise_make(unconstify(SnoPromise *, promise), answered, read_clock);
 	return mutant != BREAK_UNSEEN && sno_promise_is_broken(promise);
+}
+
+/* A clock in place of the ticks. */
+static void
+begin_numbers(SnoIssuer *i, const uint64 *ticks)
+{
+	uint64		other = *ticks;
+
+	if (mutant == TICKED_BY_CLOCK)
+		other = read_clock();
+	if (mutant == TICK_TOLD_LATE)
+		other++;
+	if (mutant == NUMBERS_RAISED)
+		i->since = 0;
+	sno_numbers_begin(i, mutant == TICKED_BY_CLOCK || mutant == TICK_TOLD_LATE ? &other : ticks);
+}
+
+static void
+note_next(SnoNumbers *numbers, uint64 *ticks, uint64 next)
+{
+	uint64		before;
+
+	if (mutant == TICKED_BY_CLOCK)
+	{
+		before = read_clock() - 1;
+		sno_numbers_note(numbers, &before, next);
+	}
+	else if (mutant == READ_AFTER_TICK)
+	{
+		before = (*ticks)++;
+		stop(AT_ACCESS);
+		sno_numbers_note(numbers, &before, w.shared.next);
+	}
+	else
+		sno_numbers_note(numbers, ticks, next);
+}
+
+static uint64
+lowest_number(SnoNumbers *numbers, uint64 since)
+{
+	uint64		number;
+
+	if (mutant == ALL_NOTES_TRUSTED)
+		since = SNO_NO_UNIT;
+	number = sno_numbers_lowest(numbers, since);
+	return mutant == LOST_NOTE_TRUSTED && number == 0 ? numbers->note[0].next : number;
 }
 
 /* What PostgreSQL is here. */
@@ -480,17 +598,32 @@ LWLockAcquire(LWLock *lock, LWLockMode mode)
 	return true;
 }
 
+bool
+LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
+{
+	stop(AT_LOCK);
+	if (is_locked(lock == &memory.feed.writing, mode))
+		return false;
+	process->locked[lock == &memory.feed.writing] = mode == LW_EXCLUSIVE ? 2 : 1;
+	return true;
+}
+
 void		LWLockRelease(LWLock *lock) { process->locked[lock == &memory.feed.writing] = 0; }
+
+/* Where the counter is. */
+#define COUNTER_PLACE	(ENTRIES + 1)
 
 void *
 dsa_get_address(dsa_area *a, dsa_pointer place)
 {
-	return &w.shared.entry[place - 1];
+	return place == COUNTER_PLACE ? (void *) &w.shared.counter : &w.shared.entry[place - 1];
 }
 
 dsa_pointer
 dsa_allocate_extended(dsa_area *a, size_t size, int flags)
 {
+	if (size == sizeof(Counter))
+		return COUNTER_PLACE;
 	for (int i = 0; i < ENTRIES; i++)
 		if (!w.shared.used[i])
 		{
@@ -532,6 +665,7 @@ own_transaction(void)
 	return &w.transaction[process->transaction - 1];
 }
 
+TimestampTz GetCurrentStatementStartTimestamp(void) { return 0; }
 FullTransactionId GetTopFullTransactionId(void) { return FullTransactionIdFromU64(own_transaction()->xid); }
 FullTransactionId GetTopFullTransactionIdIfAny(void) { return GetTopFullTransactionId(); }
 FullTransactionId ReadNextFullTransactionId(void) { return FullTransactionIdFromU64(w.shared.next_xid); }
@@ -540,7 +674,7 @@ bool
 TransactionIdIsInProgress(TransactionId xid)
 {
 	stop(AT_LOOK);
-	return mutant == ENDED_UNKNOWN || is_running(of_xid(xid));
+	return mutant == ENDED_UNKNOWN || mutant == NUMBERS_ENDED_UNKNOWN || is_running(of_xid(xid));
 }
 
 bool
@@ -561,7 +695,7 @@ GetReplicationHorizons(TransactionId *xmin, TransactionId *catalog_xmin)
 
 	stop(AT_LOOK);
 	*xmin = oldest;
-	if (mutant == FORGOTTEN_EARLY)
+	if (mutant == FORGOTTEN_EARLY || mutant == NUMBERS_FORGOTTEN_EARLY)
 		return;
 	for (int i = 0; i < TRANSACTIONS; i++)
 		if (is_running(&w.transaction[i]))
@@ -575,7 +709,7 @@ GetReplicationHorizons(TransactionId *xmin, TransactionId *catalog_xmin)
 LockAcquireResult
 LockAcquire(const LOCKTAG *tag, LOCKMODE mode, bool session, bool do_not_wait)
 {
-	own_transaction()->since = (uint8) tag->locktag_field3;
+	own_transaction()->since = (uint8) tag->locktag_field3 + 1;
 	return LOCKACQUIRE_OK;
 }
 
@@ -587,16 +721,17 @@ GetLockStatusData(void)
 
 	stop(AT_LOOK);
 	locks.nelements = 0;
-	for (int i = 0; i < TRANSACTIONS && mutant != NOT_RECALLED; i++)
-		if (w.transaction[i].state == AWAITING)
+	for (int i = 0; i < TRANSACTIONS && mutant != NOT_RECALLED && mutant != NUMBERS_NOT_RECALLED; i++)
+		if (w.transaction[i].state == AWAITING && w.transaction[i].since != 0)
 			set_tag(&lock[locks.nelements++].locktag, w.transaction[i].xid,
-					w.transaction[i].since);
+					scope->numbers && mutant != OLD_TICK_TRUSTED ? SNO_TOLD_TICK : SNO_TOLD_UNIT,
+					w.transaction[i].since - 1);
 	return &locks;
 }
 
 /* What processes do. */
 
-/* The transaction of the process has an id of this unit. */
+/* The transaction of the process has an id of this unit, or this number. */
 static void
 note_id(uint64 unit)
 {
@@ -642,9 +777,53 @@ cover(void)
 		sno_feed_cover(unit, 0, write_row, NULL);
 }
 
+static const SnoSubject counter = {.kind = SNO_OF_NODES};
+
+static uint64
+read_next(void)
+{
+	stop(AT_ACCESS);
+	return w.shared.next;
+}
+
+static uint64
+draw(void)
+{
+	stop(AT_ACCESS);
+	return w.shared.next++;
+}
+
+/* As sno_use_next_flake() and sno_use_first_number() do. */
+static void
+make_numbers(void)
+{
+	for (unsigned i = 0; i < scope->ids; i++)
+	{
+		bool		guard = scope->guards && choose(2) == 1;
+		uint64		early = 0;
+
+		if (mutant == DRAWN_FIRST)
+			early = draw();
+		else if (mutant == GUARD_BY_PAST && guard)
+			early = read_next();
+		if (guard || mutant == DRAWN_FIRST)
+			sno_feed_tell_tick(NULL, 0);
+		else
+			sno_feed_tell_tick(&counter, scope->moves ? read_next() : 1);
+		note_id(early != 0 ? early : guard ? read_next() : draw());
+		if (i + 1 < scope->ids && choose(2) == 0)
+			break;
+	}
+}
+
 static void
 make_ids(void)
 {
+	if (scope->numbers)
+	{
+		make_numbers();
+		return;
+	}
 	know_past();
 	for (unsigned i = 0; i < scope->ids; i++)
 	{
@@ -681,6 +860,7 @@ run_transaction(void)
 {
 	uint64		kept_told = told,
 				kept_bound = sno_feed_bound;
+	SnoIssuer	kept_issuer;
 
 	begin_transaction();
 	w.shared.worker_runs = scope->worker;
@@ -701,10 +881,18 @@ run_transaction(void)
 			at_transaction_event(XACT_EVENT_ABORT, NULL);
 			break;
 		case 2:
-			if (mutant != NOT_LISTED)
+			kept_issuer = issuers->told[SNO_TOLD_TICK];
+			if (mutant != NOT_LISTED && mutant != NUMBERS_NOT_LISTED && mutant != LISTED_LATE)
 				at_transaction_event(XACT_EVENT_PRE_PREPARE, NULL);
 			become(AWAITING);
 			at_transaction_event(XACT_EVENT_PREPARE, NULL);
+			if (mutant == LISTED_LATE)
+			{
+				stop(AT_EVENT);
+				issuers->told[SNO_TOLD_TICK] = kept_issuer;
+				note_prepared(SNO_TOLD_TICK);
+				issuers->told[SNO_TOLD_TICK].since = 0;
+			}
 			break;
 	}
 	process->transaction = 0;
@@ -713,6 +901,8 @@ run_transaction(void)
 		told = kept_told;
 		sno_feed_bound = kept_bound;
 	}
+	if (mutant == NEVER_TOLD_AGAIN)
+		ticked_in = sno_feed_transaction;
 }
 
 /* A worker makes ids of its leader's transaction while that waits. */
@@ -722,8 +912,9 @@ work(void)
 	process->transaction = w.process[0].transaction;
 	make_ids();
 	at_transaction_event(XACT_EVENT_PARALLEL_COMMIT, NULL);
-	if (mutant == WORKER_ALONE)
-		memory.feed.issuer[WRITERS - 1].since = 0;
+	if (mutant == WORKER_ALONE || mutant == NUMBERS_ALONE)
+		for (int what = 0; what < SNO_TOLDS; what++)
+			memory.feed.issuers[WRITERS - 1].told[what].since = 0;
 	process->transaction = 0;
 	w.shared.worker_runs = false;
 }
@@ -760,6 +951,35 @@ note_watermark(Snapshot s, uint64 unit)
 	}
 }
 
+/* Will no transaction run any more, and none end? */
+static bool
+is_quiet(void)
+{
+	for (int i = 0; i < (int) scope->writers; i++)
+		if (w.process[i].at != 0 || w.process[i].calls < scope->transactions)
+			return false;
+	for (int i = 0; i < TRANSACTIONS; i++)
+		if (w.transaction[i].state == AWAITING)
+			return false;
+	return true;
+}
+
+static void
+read_numbers(Snapshot s)
+{
+	bool		quiet = is_quiet();
+
+	for (unsigned i = 0; i < scope->answers; i++)
+	{
+		uint64		lowest = sno_feed_lowest_number(s, &counter, read_next());
+
+		note_watermark(s, lowest);
+		if (quiet && lowest != w.shared.next)
+			wrong("a watermark stands still");
+	}
+	process->xmin = 0;
+}
+
 static void
 read_feed(void)
 {
@@ -767,6 +987,11 @@ read_feed(void)
 	TransactionId xip[TRANSACTIONS];
 
 	take_snapshot(&s, xip);
+	if (scope->numbers)
+	{
+		read_numbers(&s);
+		return;
+	}
 	know_past();
 	for (unsigned i = 0; i < scope->answers; i++)
 	{
@@ -801,14 +1026,19 @@ enter(int number)
 {
 	process = &w.process[number];
 	memory.feed.promise = w.shared.promise;
-	memcpy(memory.feed.issuer, w.shared.issuer, sizeof(w.shared.issuer));
+	memcpy(memory.feed.issuers, w.shared.issuers, sizeof(w.shared.issuers));
+	memory.feed.ticks = w.shared.ticks;
+	memory.feed.counters = w.shared.counters;
 	memory.feed.prepared.first = w.shared.prepared;
 	memory.feed.prepared.known = w.shared.prepared_known;
 	pg_atomic_write_u32(&memory.feed.past_known, w.shared.past_known);
 	pg_atomic_write_u64(&memory.feed.covered, w.shared.covered);
 	pg_atomic_write_u64(&memory.feed.moved_at, 0);
 	feed = &memory.feed;
-	issuer = &memory.feed.issuer[scope->worker && mutant != WORKER_ALONE ? 0 : number];
+	issuers = &memory.feed.issuers[scope->worker && mutant != WORKER_ALONE && mutant != NUMBERS_ALONE ?
+								   0 : number];
+	sno_feed_transaction = 2;
+	ticked_in = process->ticked ? sno_feed_transaction : 1;
 	told = process->told;
 	sno_feed_bound = process->bound;
 }
@@ -817,11 +1047,14 @@ static void
 leave(void)
 {
 	w.shared.promise = memory.feed.promise;
-	memcpy(w.shared.issuer, memory.feed.issuer, sizeof(w.shared.issuer));
+	memcpy(w.shared.issuers, memory.feed.issuers, sizeof(w.shared.issuers));
+	w.shared.ticks = memory.feed.ticks;
+	w.shared.counters = memory.feed.counters;
 	w.shared.prepared = memory.feed.prepared.first;
 	w.shared.prepared_known = memory.feed.prepared.known;
 	w.shared.past_known = (uint8) pg_atomic_read_u32(&memory.feed.past_known);
 	w.shared.covered = (uint8) pg_atomic_read_u64(&memory.feed.covered);
+	process->ticked = ticked_in == sno_feed_transaction;
 	process->told = told;
 	process->bound = sno_feed_bound;
 	if (scope->steady && w.shared.promise.broken != 0)
@@ -889,11 +1122,13 @@ crash(void)
 {
 	uint32		next = w.shared.next_xid;
 	uint64		row = w.shared.row;
+	uint64		number = w.shared.next;
 	uint8		clock = w.shared.clock;
 
 	memset(&w.shared, 0, sizeof(w.shared));
 	w.shared.next_xid = next;
 	w.shared.row = row;
+	w.shared.next = number;
 	w.shared.clock = clock;
 	w.shared.crashed = true;
 	for (int i = 0; i < PROCESSES; i++)
@@ -1003,6 +1238,7 @@ explore_scope(ScopeNumber number, Mutant with)
 	id_count = 0;
 	memset(&w, 0, sizeof(w));
 	w.shared.next_xid = FIRST_XID;
+	w.shared.next = 1;
 	w.shared.covered = scope->crashes ? 0 : UINT8_MAX;
 	set_up();
 	return explore(&model);

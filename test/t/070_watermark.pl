@@ -385,7 +385,7 @@ subtest 'ids of parallel workers' => sub {
 # The leader would not know of their ids.
 subtest 'workers of a leader that has issued no ids' => sub {
 	my $refused =
-	  qr/ERROR:  55000: a parallel worker cannot issue a sno for a session that has not issued any/;
+	  qr/ERROR:  55000: a parallel worker cannot issue an id for a session that has not issued any/;
 	foreach my $before ('', q{LOAD 'sno'; })
 	{
 		my (undef, undef, $error) =

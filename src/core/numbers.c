@@ -1,0 +1,77 @@
+/*
+ * numbers.c
+ *		The protocol of watermarks of counters; src/README.md states its rule W6.
+ */
+#include "core/numbers.h"
+
+#include <string.h>
+
+/*
+ * The issuer's transaction begins to draw numbers.  Parallel workers share their leader's
+ * issuer: the first one tells for all.
+ */
+void
+sno_numbers_begin(SnoIssuer *issuer, const uint64_t *ticks)
+{
+	uint64_t	since = 0;
+	uint64_t	next = __atomic_load_n(ticks, __ATOMIC_SEQ_CST) + 1;
+
+	SNO_DELAY();
+	(void) __atomic_compare_exchange_n(&issuer->since, &since, next, false,
+									   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	SNO_DELAY();
+}
+
+/*
+ * Forget notes, which lowers answers at most.  Those before the last answer are needed by
+ * older snapshots only.  Else a transaction is open for long: then every second note goes,
+ * but neither the one that is the answer, nor the latest one.
+ */
+static void
+make_room(SnoNumbers *numbers)
+{
+	uint64_t	kept = 1;
+
+	if (numbers->note[0].tick < numbers->answered)
+	{
+		memmove(numbers->note, numbers->note + 1, --numbers->count * sizeof(SnoNote));
+		return;
+	}
+	for (uint64_t i = 2; i < numbers->count; i++)
+		if (i % 2 == 0 || i == numbers->count - 1)
+			numbers->note[kept++] = numbers->note[i];
+	numbers->count = kept;
+}
+
+/*
+ * Note the next number of a counter, which was read before.  Only one caller at a time may
+ * have the counter's notes.
+ */
+void
+sno_numbers_note(SnoNumbers *numbers, uint64_t *ticks, uint64_t next)
+{
+	if (numbers->count > 0 && numbers->note[numbers->count - 1].next >= next)
+		return;
+	if (numbers->count == SNO_NUMBERS_NOTES)
+		make_room(numbers);
+	SNO_DELAY();
+	numbers->note[numbers->count++] = (SnoNote) {
+		.tick = __atomic_add_fetch(ticks, 1, __ATOMIC_SEQ_CST),.next = next
+	};
+}
+
+/*
+ * The lowest number that a transaction may draw, or has drawn, that told `since` or a later
+ * tick; SNO_NO_UNIT stands for one that has told nothing yet.  0 if that isn't known.
+ */
+uint64_t
+sno_numbers_lowest(SnoNumbers *numbers, uint64_t since)
+{
+	for (uint64_t i = numbers->count; i > 0; i--)
+		if (numbers->note[i - 1].tick < since)
+		{
+			numbers->answered = numbers->note[i - 1].tick;
+			return numbers->note[i - 1].next;
+		}
+	return 0;
+}
