@@ -88,6 +88,7 @@ typedef struct SnoFlakeTime
 {
 	uint64_t	unit;
 	uint32_t	least;
+	uint64_t	clock;			/* the unit before it was rounded down (F4); 0 of a count */
 } SnoFlakeTime;
 
 extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
@@ -147,12 +148,14 @@ static inline SnoFlakeTime
 sno_flake_at(const SnoNodes *nodes, int64_t msec)
 {
 	const SnoLayout *layout = &nodes->layout;
+	uint64_t	clock = (uint64_t) msec / SNO_UNIT_MSEC;
 
 	if (layout->unit > 1)
 		msec = sno_layout_msec(layout, sno_layout_time(layout, msec));
 	return (SnoFlakeTime) {
 		.unit = (uint64_t) msec / SNO_UNIT_MSEC,
-		.least = layout->unit > 1 ? 0 : (uint32_t) (msec % SNO_UNIT_MSEC) * nodes->size
+		.least = layout->unit > 1 ? 0 : (uint32_t) (msec % SNO_UNIT_MSEC) * nodes->size,
+		.clock = clock
 	};
 }
 

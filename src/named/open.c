@@ -385,6 +385,34 @@ sno_named_read(const SnoDefinition *d, SnoGenerator *g)
 	return SNO_NO_OBSTACLE;
 }
 
+/*
+ * The state word that a counter has, or goes on from if it isn't open.  Nobody opens it
+ * meanwhile: of one that is open, a row tells more than is issued.
+ */
+SnoObstacle
+sno_named_look(const SnoDefinition *d, uint64 *word)
+{
+	SnoGroup   *group = sno_group_have(d);
+	Relation	rel;
+	SnoObstacle obstacle = begin_change(group, &rel);
+	SnoNamedState *s;
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	s = sno_group_have_state(group, d);
+	if (!s->known)
+	{
+		/* For a count, no clock matters. */
+		SnoGenerator g = merge_known_state(rel, group, s, false, 0);
+
+		sno_state_set(s, &g);
+		s->known = true;
+	}
+	*word = sno_state_copy(s).word;
+	end_change(group, rel);
+	return SNO_NO_OBSTACLE;
+}
+
 /* Set a state on disk and in memory, so that it issues only ids after `issued`. */
 SnoObstacle
 sno_named_restore(const SnoDefinition *d, const SnoGenerator *issued)

@@ -28,11 +28,38 @@ sequence_of(const SnoNamedState *s, uint64 word)
 	return Min(SNO_WORD_SEQUENCE(word), (uint32) s->shared.sequence_max + 1);
 }
 
-/* When a generator issues next, if this is its state word; `nodes` are those of a layout. */
+/* The next number of a counter that isn't closed, if this is its state word. */
+uint64
+sno_count_next(const SnoNodes *nodes, uint64 word)
+{
+	SnoFlakeTime next = sno_flake_count(word);
+	uint32		sequence = next.unit == SNO_WORD_UNIT(word) ? SNO_WORD_SEQUENCE(word) : 0;
+
+	return sno_flake_parts(nodes, SNO_WORD(next.unit, false, sequence)).time;
+}
+
+/*
+ * When a generator issues next, if this is its state word; `nodes` are those of a layout.
+ * This tells readers of feeds that the transaction issues.
+ */
 SnoFlakeTime
 sno_named_now(const SnoNodes *nodes, uint64 word)
 {
-	return nodes->size != 0 ? sno_flake_now(nodes, word) : (SnoFlakeTime) {.unit = sno_feed_unit()};
+	uint64		unit;
+
+	if (nodes->size != 0 && nodes->layout.unit == 0)
+	{
+		SnoSubject	counter = {
+			.kind = SNO_OF_NODES,.layout = nodes->layout,.shard = {(int64) nodes->first, (int64) nodes->first}
+		};
+
+		sno_feed_tell_tick(sno_word_is_closed(word) ? NULL : &counter, sno_count_next(nodes, word));
+		return sno_count_now(nodes, word);
+	}
+	unit = sno_feed_unit();
+	if (nodes->size == 0)
+		return (SnoFlakeTime) {.unit = unit,.clock = unit};
+	return sno_flake_in(nodes, Max(sno_clock_msec(), (int64) unit * SNO_UNIT_MSEC));
 }
 
 /* The unit of the clock for those nodes, or the nearest one of their layout. */

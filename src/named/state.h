@@ -70,26 +70,27 @@ sno_is_count(const SnoNamedState *s)
 
 pg_noreturn extern void sno_flake_out_of_time(const SnoNodes *nodes);
 
-/* When a generator of a layout issues next, if this is its state word. */
+/* When a counter issues next, if this is its state word. */
 static inline SnoFlakeTime
-sno_flake_now(const SnoNodes *nodes, uint64 word)
+sno_count_now(const SnoNodes *nodes, uint64 word)
 {
-	SnoFlakeTime now;
-	int64		msec;
+	SnoFlakeTime now = sno_flake_count(word);
 
-	if (nodes->layout.unit == 0)
-	{
-		now = sno_flake_count(word);
-		if (unlikely(now.unit > SNO_UNIT_MAX))
-			sno_flake_out_of_time(nodes);
-		return now;
-	}
-	msec = sno_clock_msec();
+	if (unlikely(now.unit > SNO_UNIT_MAX))
+		sno_flake_out_of_time(nodes);
+	return now;
+}
+
+/* When a generator of a layout with a time issues, in this ms. */
+static inline SnoFlakeTime
+sno_flake_in(const SnoNodes *nodes, int64 msec)
+{
 	if (unlikely(msec < nodes->begin || msec > nodes->end))
 		sno_flake_out_of_time(nodes);
 	return sno_flake_at(nodes, msec);
 }
 
+extern uint64 sno_count_next(const SnoNodes *nodes, uint64 word);
 extern SnoFlakeTime sno_named_now(const SnoNodes *nodes, uint64 word);
 extern uint64 sno_named_unit(const SnoNodes *nodes);
 extern void sno_state_init(SnoNamedState *s, const SnoDefinition *d);

@@ -272,6 +272,15 @@ leave_stale_states(SnoDefinitions *in)
 	in->looked = seen;
 }
 
+/* Note what the definition says now.  Numbers of another counter tell nothing of this one's. */
+static void
+define(SnoUse *use, const SnoDefinition *d)
+{
+	if (!sno_subjects_equal(&use->definition.subject, &d->subject))
+		use->transaction = 0;
+	use->definition = *d;
+}
+
 /* The current user was found to have the right that the definition demands. */
 static void
 note_right(SnoUse *use)
@@ -309,7 +318,7 @@ refresh_use(SnoUse *use)
 	sno_use_check(use->in, use->name, &d);
 	if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
 		leave_state(use);
-	use->definition = d;
+	define(use, &d);
 	note_right(use);
 	if (use->state == NULL)
 	{
@@ -350,13 +359,16 @@ unit_msec(const SnoDefinition *d)
 	return Max(SNO_UNIT_MSEC, (int) d->nodes.layout.unit);
 }
 
-/* ms until the clock is in the next unit of a layout with long ones, else 0. */
+/*
+ * ms until the clock is in the next unit of a layout with long ones, else 0.  If ids are
+ * ahead of the clock, callers move the promise on meanwhile, by a unit of ours at a time.
+ */
 static int
-msec_left(const SnoDefinition *d)
+msec_left(const SnoDefinition *d, SnoFlakeTime now)
 {
 	const SnoLayout *layout = &d->nodes.layout;
 
-	if (layout->unit <= SNO_UNIT_MSEC)
+	if (layout->unit <= SNO_UNIT_MSEC || now.clock > sno_clock_unit())
 		return 0;
 	return (int) (layout->unit - (sno_clock_msec() + SNO_EPOCH_MSEC - layout->epoch) % layout->unit);
 }
@@ -367,7 +379,6 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 {
 	SnoNamedState *s = use->state;
 	const SnoNodes *nodes = &use->definition.nodes;
-	bool		flake = sno_is_flake(&use->definition);
 	RelFileNumber file = sno_leases_file();
 	uint64		word = sno_generator_load(&s->shared);
 	SnoFlakeTime now = sno_named_now(nodes, word);
@@ -404,13 +415,11 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	step = before > 0 ? SNO_EXHAUSTED : sno_state_issue(s, word, now, issued);
 	if (step == SNO_EXHAUSTED)
 		*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * unit_msec(&use->definition) +
-					msec_left(&use->definition));
-	if (flake)
-		return step;
-	if (step == SNO_ISSUED && SNO_WORD_UNIT(*issued) < sno_feed_bound)
+					msec_left(&use->definition, now));
+	if (step == SNO_ISSUED && SNO_WORD_UNIT(*issued) < Min(now.unit, sno_feed_bound))
 		return SNO_RACED;
 	if (step == SNO_EXHAUSTED && now.unit == SNO_WORD_UNIT(word) &&
-		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now.unit))
+		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && sno_feed_move_on(now.clock))
 		return SNO_RACED;
 	return step;
 }
@@ -453,6 +462,16 @@ describe_wait(SnoWait *wait, const char *name, const SnoDefinition *d)
 	wait->flake = sno_is_flake(d);
 }
 
+/* The transaction draws numbers of a counter, beginning with this one. */
+static void
+note_number(SnoUse *use, uint64 number)
+{
+	if (use->transaction == sno_feed_transaction)
+		return;
+	use->transaction = sno_feed_transaction;
+	use->first = number;
+}
+
 /* Issue, however long it takes. */
 static uint64
 next_patiently(SnoUse *use)
@@ -468,6 +487,8 @@ next_patiently(SnoUse *use)
 
 		if (step == SNO_ISSUED)
 		{
+			if (sno_is_count(use->state))
+				note_number(use, sno_flake_parts(&use->definition.nodes, issued).time);
 			/* Those who gave up what we waited for may wait for what we own. */
 			sno_owned_leave_unusable();
 			return issued;
@@ -543,10 +564,11 @@ sno_use_of(SnoDefinitions *in, const text *name)
 		use->length = length;
 		use->in = in;
 		use->state = NULL;
+		use->transaction = 0;
 	}
 	else if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
 		leave_state(use);
-	use->definition = d;
+	define(use, &d);
 	if (use->state == NULL)
 		use->version = 0;
 	return use;
@@ -576,4 +598,35 @@ sno_use_restore(const char *name, const SnoDefinition *d, const SnoGenerator *is
 	describe_wait(&wait, name, d);
 	while ((obstacle = sno_named_restore(d, issued)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
+}
+
+/* The next number of a counter.  Nobody draws a lower one from now on. */
+uint64
+sno_use_next_number(const char *name, const SnoDefinition *d)
+{
+	SnoWait		wait = {0};
+	SnoObstacle obstacle;
+	uint64		word;
+
+	begin_uses();
+	describe_wait(&wait, name, d);
+	while ((obstacle = sno_named_look(d, &word)) != SNO_NO_OBSTACLE)
+		sno_wait(&wait, obstacle, 1);
+	return sno_count_next(&d->nodes, word);
+}
+
+/*
+ * The lowest number that this transaction may draw from a counter, or has drawn.  It tells
+ * readers of feeds so: no watermark is above it, for a snapshot that doesn't show the
+ * transaction.
+ */
+uint64
+sno_use_first_number(SnoUse *use)
+{
+	if (use->transaction != sno_feed_transaction)
+	{
+		sno_feed_tell_tick(NULL, 0);
+		note_number(use, sno_use_next_number(use->name, &use->definition));
+	}
+	return use->first;
 }

@@ -25,6 +25,10 @@ typedef struct SnoUse
 	SnoDefinition definition;
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
 	Oid			user;			/* who is known to have the right, InvalidOid if everybody has */
+
+	/* Of a counter: a transaction, and a number.  What it draws is not below that. */
+	uint64		transaction;
+	uint64		first;
 } SnoUse;
 
 extern bool sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d);
@@ -32,6 +36,8 @@ extern void sno_use_check(SnoDefinitions *in, const char *name, const SnoDefinit
 extern void sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d);
 extern SnoUse *sno_use_of(SnoDefinitions *in, const text *name);
 extern uint64 sno_use_next_slowly(SnoUse *use);
+extern uint64 sno_use_first_number(SnoUse *use);
+extern uint64 sno_use_next_number(const char *name, const SnoDefinition *d);
 extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
 extern void sno_use_restore(const char *name, const SnoDefinition *d,
 							const SnoGenerator *issued);
@@ -73,7 +79,25 @@ sno_use_next(SnoUse *use)
 	return sno_use_next_slowly(use);
 }
 
-/* The same for a generator of a layout.  Feeds have no such ids. */
+/*
+ * When a generator of a layout issues next, if this is its state word.  False if readers of
+ * feeds have to be told first.
+ */
+static inline bool
+sno_use_now(const SnoUse *use, uint64 word, SnoFlakeTime *now)
+{
+	const SnoNodes *nodes = &use->definition.nodes;
+
+	if (nodes->layout.unit == 0)
+	{
+		*now = sno_count_now(nodes, word);
+		return use->transaction == sno_feed_transaction;
+	}
+	*now = sno_flake_in(nodes, sno_clock_msec());
+	return now->clock >= sno_feed_bound;
+}
+
+/* The same for a generator of a layout. */
 static inline uint64
 sno_use_next_flake(SnoUse *use)
 {
@@ -81,12 +105,13 @@ sno_use_next_flake(SnoUse *use)
 	{
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);
-		SnoFlakeTime now = sno_flake_now(&use->definition.nodes, word);
+		SnoFlakeTime now;
 		uint64		issued;
 
-		if (likely(now.unit == SNO_WORD_UNIT(word) && now.least <= SNO_WORD_SEQUENCE(word) &&
-				   !sno_use_is_queued(s)) &&
-			sno_generator_share(&s->shared, word, now.unit, now.least, &issued) == SNO_ISSUED)
+		if (likely(sno_use_now(use, word, &now) && now.unit == SNO_WORD_UNIT(word) &&
+				   now.least <= SNO_WORD_SEQUENCE(word) && !sno_use_is_queued(s)) &&
+			sno_generator_share(&s->shared, word, now.unit, now.least, &issued) == SNO_ISSUED &&
+			likely(issued >= word))
 			return issued;
 	}
 	return sno_use_next_slowly(use);

@@ -240,6 +240,7 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_feed_unit read_clock
 #define sno_feed_move_on(exhausted) false
 #define sno_feed_knows_past() true
+#define sno_feed_tell_tick(counter, next) ((void) (counter), (void) (next))
 #define sno_lease_end(now, half) lease_end(now)
 #define sno_lease_task lease_task
 #define sno_generator_step step_own
@@ -1008,6 +1009,7 @@ SnoSpace   *sno_space;
 dsa_area   *sno_area;
 SnoActivity *sno_my_activity;
 uint64		sno_feed_bound;
+uint64		sno_feed_transaction;
 
 void		sno_shmem_init_lock(LWLock *lock) {}
 void		sno_shmem_note_use(int number) {}
