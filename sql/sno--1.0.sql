@@ -859,7 +859,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_watermark_blockers() IS
     'transactions of this database that made ids, have not ended, and hold '
-    'sno_watermark() back';
+    'watermarks back';
 
 CREATE FUNCTION sno_watermark_guard() RETURNS trigger
 AS 'MODULE_PATHNAME'

@@ -388,6 +388,38 @@ COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
     'generator issued';
 
 --
+-- feeds
+--
+
+CREATE FUNCTION sno_flake_watermark(name text) RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION sno_flake_watermark(text) IS
+    'bound for reading a feed: rows that this statement does not see yet have '
+    'this id of the generator or higher ones, of up to 64 bits';
+
+CREATE FUNCTION sno_flake_watermark_uuid(name text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION sno_flake_watermark_uuid(text) IS
+    'bound for reading a feed: rows that this statement does not see yet have '
+    'this id of the generator or higher ones, of 128 bits';
+
+CREATE FUNCTION sno_flake_watermark_bytea(name text) RETURNS bytea
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION sno_flake_watermark_bytea(text) IS
+    'bound for reading a feed: rows that this statement does not see yet have '
+    'this id of the generator or higher ones, of 9 to 15 bytes';
+
+CREATE FUNCTION sno_flake_watermark_guard() RETURNS trigger
+AS 'MODULE_PATHNAME'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sno_flake_watermark_guard() IS
+    'trigger function that refuses ids of a generator which readers of a feed '
+    'may have passed';
+
+--
 -- grants
 --
 

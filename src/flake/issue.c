@@ -29,18 +29,6 @@ typedef struct FlakeCall
 	const uint64 *keys_version; /* the present one */
 } FlakeCall;
 
-/* The layout of a definition, as it was when that was read: its name may be another one's. */
-static SnoNamedLayout
-layout_of(const SnoDefinition *d)
-{
-	SnoNamedLayout layout = {
-		.type = sno_layout_type(&d->subject.layout),.layout = d->subject.layout
-	};
-
-	strlcpy(layout.name, d->layout, NAMEDATALEN);
-	return layout;
-}
-
 /* Look the key up. */
 static void
 refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
@@ -58,7 +46,7 @@ refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 	SnoUse	   *use = call->call.use;
 
 	call->call.use = NULL;		/* in case of an error */
-	call->layout = layout_of(&use->definition);
+	call->layout = sno_flake_layout_of(&use->definition);
 	sno_flake_check_type(&call->layout, type, "sno_flake_generate");
 	call->sealed = use->definition.key[0] != '\0';
 	if (call->sealed)
@@ -134,7 +122,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 
 	PreventCommandDuringRecovery("sno_flake_advance()");
 	sno_use_look_up(&sno_flake_definitions, name, &d);
-	layout = layout_of(&d);
+	layout = sno_flake_layout_of(&d);
 	sno_flake_check_type(&layout, SNO_FLAKE_BIGINT, NULL);
 	if (d.key[0] != '\0')
 	{

@@ -105,6 +105,18 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 	nulls[KEY] = d->key[0] == '\0' ? 'n' : ' ';
 }
 
+/* The layout of a definition, as it was when that was read: its name may be another one's. */
+SnoNamedLayout
+sno_flake_layout_of(const SnoDefinition *d)
+{
+	SnoNamedLayout layout = {
+		.type = sno_layout_type(&d->subject.layout),.layout = d->subject.layout
+	};
+
+	strlcpy(layout.name, d->layout, NAMEDATALEN);
+	return layout;
+}
+
 SnoDefinitions sno_flake_definitions = {
 	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),
 	.source = &sno_layouts,.version = 1},

@@ -8,11 +8,13 @@
 #include "postgres.h"
 
 #include "catalog/definition.h"
+#include "catalog/layout.h"
 #include "seal/cipher.h"
 
 /* The table. */
 extern SnoDefinitions sno_flake_definitions;
 
+extern SnoNamedLayout sno_flake_layout_of(const SnoDefinition *d);
 extern PGDLLEXPORT char *sno_flake_using_key(const char *key);
 extern const SnoCiphers *sno_flake_ciphers(const char *key);
 

@@ -2,7 +2,8 @@
  * watermark.c
  *		sno_watermark(): the id below which a feed is complete, and its other functions.
  *
- * shared/feed.c knows the unit.  This file makes the answer for a statement from it.  Each
+ * shared/feed.c knows the unit, or the number of a counter.  This file makes the answer for
+ * a statement from it, and has what the triggers of all kinds of ids do.  Each
  * statement gets one answer.  If W rose while the statement reads rows, it could leave out
  * a row and return a later one.  Two statements may have equal snapshots and need different
  * answers, because time goes on.  So the statement's own copy of the snapshot keeps the
@@ -12,11 +13,11 @@
 
 #include "access/parallel.h"
 #include "access/xlog.h"
-#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -26,16 +27,35 @@
 #include "catalog/record.h"
 #include "generate/session.h"
 #include "generate/wait.h"
+#include "generate/watermark.h"
 #include "shared/feed.h"
 #include "type/fields.h"
 
 extern Datum sno_in(PG_FUNCTION_ARGS);
 
+/* A watermark of a counter that was told in this transaction. */
+typedef struct Answer
+{
+	SnoSubject	counter;
+	uint64		number;
+	uint32		before;			/* the number of the same snapshot's answer before; 0: none */
+} Answer;
+
+/* Of the session's transaction with this number, from 1 on, in the memory of that. */
+static Answer *answers;
+static uint32 answer_count,
+			answer_size;
+static uint64 answers_of;
+
 /*
- * Where the active snapshot keeps its answer: the unit plus 1, or 0 if it has none yet.
+ * Where the active snapshot keeps its answers: the unit plus 1, or 0 if it has none yet; and
+ * in the bits above that the number of its last answer for a counter.
  * PostgreSQL uses this field only in the snapshot that GetSnapshotData() fills again.  An
  * active snapshot is a copy of that, and all copies begin with 0.
  */
+#define UNIT_BITS	40
+#define UNIT_MASK	((UINT64CONST(1) << UNIT_BITS) - 1)
+
 static uint64 *
 answer_of(Snapshot snapshot)
 {
@@ -75,30 +95,104 @@ cover_watermark(void)
 	}
 }
 
+/* The snapshot of the statement. */
+static Snapshot
+statement_snapshot(void)
+{
+	if (!ActiveSnapshotSet())
+		elog(ERROR, "no active snapshot set");
+	return GetActiveSnapshot();
+}
+
+/* Raise an error where no watermark can be found. */
+static void
+check_place(const char *function)
+{
+	PreventCommandDuringRecovery(function);
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot execute %s in a parallel worker", function)));
+	sno_session_know_past();
+}
+
+/* The unit before which the statement sees all that has a time. */
+uint64
+sno_watermark_unit(const char *function)
+{
+	Snapshot	snapshot = statement_snapshot();
+	uint64	   *answer = answer_of(snapshot);
+
+	if ((*answer & UNIT_MASK) == 0)
+	{
+		check_place(function);
+		cover_watermark();
+		*answer |= sno_feed_lowest(snapshot) + 1;
+	}
+	return (*answer & UNIT_MASK) - 1;
+}
+
+/* The number of a new answer. */
+static uint32
+new_answer(void)
+{
+	if (answers_of != sno_feed_transaction)
+	{
+		answers = NULL;
+		answer_count = answer_size = 0;
+		answers_of = sno_feed_transaction;
+	}
+	if (answer_count == UINT64_MAX >> UNIT_BITS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many watermarks of counters in one transaction")));
+	if (answer_count == answer_size)
+	{
+		uint32		size = Max(2 * answer_size, 8);
+
+		answers = answers == NULL ? MemoryContextAlloc(TopTransactionContext, size * sizeof(Answer)) :
+			repalloc_huge(answers, size * sizeof(Answer));
+		answer_size = size;
+	}
+	return ++answer_count;
+}
+
+/*
+ * The number below which the statement sees all that was drawn from a counter.  `next` reads
+ * the next number of that.  0 if nothing is known.
+ */
+uint64
+sno_watermark_number(const char *function, const SnoSubject *counter,
+					 uint64 (*next) (const void *arg), const void *arg)
+{
+	Snapshot	snapshot = statement_snapshot();
+	uint64	   *answer = answer_of(snapshot);
+	uint32		number;
+	Answer		new;
+
+	for (number = *answer >> UNIT_BITS; number != 0; number = answers[number - 1].before)
+		if (sno_subjects_equal(&answers[number - 1].counter, counter))
+			return answers[number - 1].number;
+
+	check_place(function);
+	new = (Answer) {
+		.counter = *counter,
+		.number = sno_feed_lowest_number(snapshot, counter, next(arg)),
+		.before = *answer >> UNIT_BITS
+	};
+	number = new_answer();
+	answers[number - 1] = new;
+	*answer = (*answer & UNIT_MASK) | (uint64) number << UNIT_BITS;
+	return new.number;
+}
+
 PG_FUNCTION_INFO_V1(sno_watermark);
 Datum
 sno_watermark(PG_FUNCTION_ARGS)
 {
 	Sno		   *id = palloc(SNO_SIZE);
-	Snapshot	snapshot;
-	uint64	   *answer;
 
-	if (!ActiveSnapshotSet())
-		elog(ERROR, "no active snapshot set");
-	snapshot = GetActiveSnapshot();
-	answer = answer_of(snapshot);
-	if (*answer == 0)
-	{
-		PreventCommandDuringRecovery("sno_watermark()");
-		if (IsParallelWorker())
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-					 errmsg("cannot execute %s in a parallel worker", "sno_watermark()")));
-		sno_session_know_past();
-		cover_watermark();
-		*answer = sno_feed_lowest(snapshot) + 1;
-	}
-	sno_assemble(id, (*answer - 1) << 1, 0, 0, 0);
+	sno_assemble(id, sno_watermark_unit("sno_watermark()") << 1, 0, 0, 0);
 	PG_RETURN_SNO_P(id);
 }
 
@@ -142,33 +236,31 @@ sno_watermark_blockers(PG_FUNCTION_ARGS)
 }
 
 pg_noreturn static void
-refuse_trigger(const char *why)
+refuse_trigger(const SnoGuard *guard, const char *why)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg("function \"%s\" %s", "sno_watermark_guard", why),
-			 errhint("Create a trigger BEFORE INSERT OR UPDATE ... FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id').")));
+			 errmsg("function \"%s\" %s", guard->function, why),
+			 errhint("Create a trigger BEFORE INSERT OR UPDATE ... FOR EACH ROW EXECUTE FUNCTION %s.",
+					 guard->call)));
 }
 
 /* The number of the column that a trigger guards. */
 static int
-guarded_column(const TriggerData *trigger)
+guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	const char *name;
 	int			column;
-	Oid			input,
-				parameter;
-	FmgrInfo	function;
 
 	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
-		refuse_trigger("must be fired for each row, before INSERT or UPDATE");
+		refuse_trigger(guard, "must be fired for each row, before INSERT or UPDATE");
 	/* Another trigger may change the id when no statement names it. */
 	if (trigger->tg_trigger->tgnattr != 0)
-		refuse_trigger("must not be limited to updates of some columns");
-	if (trigger->tg_trigger->tgnargs != 1)
-		refuse_trigger("needs the name of one column");
+		refuse_trigger(guard, "must not be limited to updates of some columns");
+	if (trigger->tg_trigger->tgnargs != guard->count)
+		refuse_trigger(guard, guard->arguments);
 	name = trigger->tg_trigger->tgargs[0];
 	column = SPI_fnumber(desc, name);
 	if (column <= 0)
@@ -183,30 +275,24 @@ guarded_column(const TriggerData *trigger)
 				(errcode(ERRCODE_INVALID_COLUMN_DEFINITION),
 				 errmsg("column \"%s\" of relation \"%s\" is a generated column",
 						name, RelationGetRelationName(trigger->tg_relation)),
-				 errdetail("Its value is not known yet when function \"%s\" runs.", "sno_watermark_guard"),
-				 errhint("Make the id with sno_generate() in the same transaction.")));
-
-	getTypeInputInfo(getBaseType(SPI_gettypeid(desc, column)), &input, &parameter);
-	fmgr_info(input, &function);
-	if (function.fn_addr != sno_in)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of relation \"%s\" is not of type sno",
-						name, RelationGetRelationName(trigger->tg_relation))));
+				 errdetail("Its value is not known yet when function \"%s\" runs.", guard->function),
+				 errhint("Make the id with %s in the same transaction.", guard->generate)));
 	return column;
 }
 
-/*
- * The trigger of a table that is read as a feed.  Whatever made an id: if it isn't of a
- * unit before sno_feed_bound, no watermark above it was told for a snapshot that doesn't
- * show its row, and none will be.
- */
-PG_FUNCTION_INFO_V1(sno_watermark_guard);
+/* What a trigger remembers. */
+typedef struct Guarded
+{
+	int			column;
+	const void *known;
+} Guarded;
+
+/* A row comes to a table with such a trigger. */
 Datum
-sno_watermark_guard(PG_FUNCTION_ARGS)
+sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	int		   *column = fcinfo->flinfo->fn_extra;
+	Guarded    *guarded = fcinfo->flinfo->fn_extra;
 	HeapTuple	row;
 	TupleDesc	desc;
 	Datum		id,
@@ -214,38 +300,98 @@ sno_watermark_guard(PG_FUNCTION_ARGS)
 	bool		isnull;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		refuse_trigger("was not called as a trigger");
-	if (column == NULL)
+		refuse_trigger(guard, "was not called as a trigger");
+	if (guarded == NULL)
 	{
-		column = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(int));
-		*column = guarded_column(trigger);
-		fcinfo->flinfo->fn_extra = column;
+		guarded = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Guarded));
+		guarded->column = guarded_column(guard, trigger);
+		guarded->known = guard->look(trigger, guarded->column, fcinfo->flinfo->fn_mcxt);
+		fcinfo->flinfo->fn_extra = guarded;
 	}
 	desc = RelationGetDescr(trigger->tg_relation);
 	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple :
 		trigger->tg_trigtuple;
-	id = heap_getattr(row, *column, desc, &isnull);
+	id = heap_getattr(row, guarded->column, desc, &isnull);
 	if (isnull)
 		PG_RETURN_POINTER(row);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 	{
-		was = heap_getattr(trigger->tg_trigtuple, *column, desc, &isnull);
-		if (!isnull && sno_compare(DatumGetSnoP(id), DatumGetSnoP(was)) == 0)
+		was = heap_getattr(trigger->tg_trigtuple, guarded->column, desc, &isnull);
+		if (!isnull && guard->equal(id, was, guarded->known))
 			PG_RETURN_POINTER(row);
 	}
+	if (guard->passed(id, guarded->known))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("id of relation \"%s\" is older than the transaction that inserts it",
+						RelationGetRelationName(trigger->tg_relation)),
+				 errdetail("Readers may have read past it already, as they are told by %s.", guard->watermark),
+				 errhint("Make the id with %s in the same transaction.", guard->generate),
+				 errtablecol(trigger->tg_relation, guarded->column)));
+	PG_RETURN_POINTER(row);
+}
 
+/* The unit before which readers may have read, when this transaction ends. */
+uint64
+sno_guard_unit(void)
+{
 	if (sno_feed_bound == SNO_NO_UNIT)
 	{
 		sno_session_know_past();
 		(void) sno_feed_unit();
 	}
-	if (sno_unpack(DatumGetSnoP(id)).unit < sno_feed_bound)
+	return sno_feed_bound;
+}
+
+static const void *
+look_sno(const TriggerData *trigger, int column, MemoryContext context)
+{
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	Oid			input,
+				parameter;
+	FmgrInfo	function;
+
+	getTypeInputInfo(getBaseType(SPI_gettypeid(desc, column)), &input, &parameter);
+	fmgr_info(input, &function);
+	if (function.fn_addr != sno_in)
 		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("id of relation \"%s\" is older than the transaction that inserts it",
-						RelationGetRelationName(trigger->tg_relation)),
-				 errdetail("Readers may have read past it already, as they are told by sno_watermark()."),
-				 errhint("Make the id with sno_generate() in the same transaction."),
-				 errtablecol(trigger->tg_relation, *column)));
-	PG_RETURN_POINTER(row);
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of relation \"%s\" is not of type sno",
+						trigger->tg_trigger->tgargs[0], RelationGetRelationName(trigger->tg_relation))));
+	return NULL;
+}
+
+static bool
+snos_equal(Datum one, Datum other, const void *known)
+{
+	return sno_compare(DatumGetSnoP(one), DatumGetSnoP(other)) == 0;
+}
+
+/*
+ * Whatever made an id: if it isn't of a unit before sno_feed_bound, no watermark above it was
+ * told for a snapshot that doesn't show its row, and none will be.
+ */
+static bool
+sno_is_passed(Datum id, const void *known)
+{
+	return sno_unpack(DatumGetSnoP(id)).unit < sno_guard_unit();
+}
+
+PG_FUNCTION_INFO_V1(sno_watermark_guard);
+Datum
+sno_watermark_guard(PG_FUNCTION_ARGS)
+{
+	static const SnoGuard guard = {
+		.function = "sno_watermark_guard",
+		.call = "sno_watermark_guard('id')",
+		.arguments = "needs the name of one column",
+		.count = 1,
+		.generate = "sno_generate()",
+		.watermark = "sno_watermark()",
+		.look = look_sno,
+		.equal = snos_equal,
+		.passed = sno_is_passed
+	};
+
+	return sno_guard_row(fcinfo, &guard);
 }

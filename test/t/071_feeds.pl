@@ -27,7 +27,10 @@ my ($mail, $script, $on_standby, $again) =
   map { $block{$_}[0] } 'sql mail', 'psql', 'sql standby', 'sql again';
 is_deeply(
 	[ map { "$_: " . @{ $block{$_} } } sort keys %block ],
-	[ 'psql: 1', 'sql: 8', 'sql again: 1', 'sql mail: 1', 'sql standby: 1' ],
+	[
+		'psql: 1', 'sql: 8', 'sql again: 1', 'sql bigint: 1', 'sql bigint read: 1', 'sql bigserial read: 1',
+		'sql mail: 1', 'sql standby: 1'
+	],
 	'all blocks are run');
 
 my $clock = FakeClock->new;
@@ -134,6 +137,28 @@ read_mail($reader);
 is(mails(), "$early $late", 'the reader has both');
 is(ids_from($reader, $next), "$early $late", 'so has the other reader');
 is(ids_from($reader, $next), '',             '... once');
+
+# The same with a bigint, beside a bigserial
+my ($by_id, $by_serial) = map { $block{$_}[0] } 'sql bigint read', 'sql bigserial read';
+my $add = q{INSERT INTO event (message) VALUES ('happened') RETURNING id};
+
+# The numbers that a query of the page returns after one
+sub numbers_after
+{
+	my ($query, $last) = @_;
+	return ids_after($node, $query =~ s/> 0/> $last/r, '');
+}
+$node->safe_psql('postgres', $block{'sql bigint'}[0]);
+$writer->query_safe('BEGIN');
+is($writer->query_safe($add), 1, 'an event is inserted');
+is($other->query_safe($add),  2, 'another one is committed');
+is(numbers_after($by_serial, 0), '2', 'bigserial: the second one is read');
+is(numbers_after($by_id,     0), '',  'bigint: below the watermark there is none yet');
+$writer->query_safe('COMMIT');
+is(numbers_after($by_serial, 2), '',    'bigserial: the first one was missed');
+is(numbers_after($by_id,     0), '1 2', 'bigint: both are read');
+is(numbers_after($by_id,     2), '',    '... once');
+like(error_of($other, q{INSERT INTO event (id, message) VALUES (1, 'old')}), qr/ERROR:  23514/, '... and no old one comes');
 
 # What isn't fed is refused.
 my $past = q{now() - interval '1 s'};

@@ -1,0 +1,188 @@
+/*
+ * watermark.c
+ *		Feeds of ids of other systems: sno_flake_watermark(), sno_flake_watermark_uuid(),
+ *		sno_flake_watermark_bytea(), sno_flake_watermark_guard().
+ *
+ * Ids of a layout with a time are issued in units as others are, so the watermark is the
+ * lowest id of the time in which that unit begins.  A counter has its own, see
+ * core/numbers.h.  Anybody may ask, whoever may use the generator.
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "flake/id.h"
+#include "flake/nodes.h"
+#include "generate/watermark.h"
+#include "named/use.h"
+
+/* A generator that a call or a trigger names. */
+typedef struct Named
+{
+	char		name[NAMEDATALEN];
+	uint64		version;		/* of the definitions, before the rest was looked up */
+	SnoDefinition definition;
+	SnoNamedLayout layout;
+} Named;
+
+/* Look a generator up, whose ids must have an order. */
+static void
+look_up(Named *named)
+{
+	SnoDefinition *d = &named->definition;
+	uint64		version = sno_flake_definitions.table.version;
+
+	named->version = 0;			/* in case of an error */
+	if (!sno_use_find(&sno_flake_definitions, named->name, d))
+		sno_definition_missing(&sno_flake_definitions, named->name);
+	if (d->key[0] != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("generator \"%s\" has no watermark", named->name),
+				 errdetail("Its ids are sealed, and sealed ids have no order."),
+				 errhint("Use a generator without a key, and seal its ids where they are given out.")));
+	named->layout = sno_flake_layout_of(d);
+	named->version = version;
+}
+
+static uint64
+next_number(const void *arg)
+{
+	const Named *named = arg;
+
+	return sno_use_next_number(named->name, &named->definition);
+}
+
+/* The time of a layout at the beginning of a unit, or its first one, or the one after its last one. */
+static uint64
+time_of(const SnoNodes *nodes, uint64 unit)
+{
+	int64		msec = (int64) (unit * SNO_UNIT_MSEC);
+
+	if (msec < sno_layout_msec(&nodes->layout, 0))
+		return 0;
+	return Min(sno_layout_time(&nodes->layout, msec), nodes->last + 1);
+}
+
+/* The generator that the first argument names. */
+static const Named *
+named_by_call(FunctionCallInfo fcinfo, SnoFlakeType type)
+{
+	Named	   *named = fcinfo->flinfo->fn_extra;
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	if (named == NULL)
+		named = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(Named));
+	if (named->version != sno_flake_definitions.table.version || strcmp(named->name, name) != 0)
+	{
+		PreventCommandDuringRecovery("sno_flake_watermark()");
+		if (strlen(name) >= NAMEDATALEN)
+			sno_definition_missing(&sno_flake_definitions, name);
+		strlcpy(named->name, name, NAMEDATALEN);
+		look_up(named);
+		sno_flake_check_type(&named->layout, type, "sno_flake_watermark");
+	}
+	pfree(name);
+	return named;
+}
+
+static Datum
+flake_watermark(FunctionCallInfo fcinfo, SnoFlakeType type)
+{
+	const Named *named = named_by_call(fcinfo, type);
+	const SnoNodes *nodes = &named->definition.nodes;
+	SnoFlakeParts parts = {0};
+
+	if (nodes->layout.unit != 0)
+		parts.time = time_of(nodes, sno_watermark_unit("sno_flake_watermark()"));
+	else
+	{
+		parts.time = sno_watermark_number("sno_flake_watermark()", &named->definition.subject,
+										  next_number, named);
+		parts.node = nodes->first;
+	}
+	/* All ids were issued that there can be: the last one of all is above them, or one of them. */
+	if (parts.time > nodes->last)
+		parts = (SnoFlakeParts) {nodes->last, PG_UINT64_MAX, PG_UINT64_MAX};
+	return sno_flake_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));
+}
+
+SNO_FLAKE_MAKERS(sno_flake_watermark, flake_watermark)
+
+static const void *
+look_flake(const TriggerData *trigger, int column, MemoryContext context)
+{
+	static const Oid types[] = {
+		[SNO_FLAKE_BIGINT] = INT8OID,
+		[SNO_FLAKE_UUID] = UUIDOID,
+		[SNO_FLAKE_BYTEA] = BYTEAOID
+	};
+	Named	   *named = MemoryContextAllocZero(context, sizeof(Named));
+	const char *name = trigger->tg_trigger->tgargs[1];
+
+	if (strlen(name) >= NAMEDATALEN)
+		sno_definition_missing(&sno_flake_definitions, name);
+	strlcpy(named->name, name, NAMEDATALEN);
+	look_up(named);
+	if (getBaseType(SPI_gettypeid(RelationGetDescr(trigger->tg_relation), column)) !=
+		types[named->layout.type])
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of relation \"%s\" is not of type %s",
+						trigger->tg_trigger->tgargs[0], RelationGetRelationName(trigger->tg_relation),
+						format_type_be(types[named->layout.type])),
+				 errdetail("Ids of generator \"%s\" are.", name)));
+	return named;
+}
+
+static bool
+flakes_equal(Datum one, Datum other, const void *known)
+{
+	const Named *named = known;
+	SnoFlake	a = sno_flake_of_datum(&named->layout, one);
+	SnoFlake	b = sno_flake_of_datum(&named->layout, other);
+
+	return a.high == b.high && a.low == b.low;
+}
+
+/* Whatever made an id: see sno_is_passed() and sno_use_first_number(). */
+static bool
+flake_is_passed(Datum id, const void *known)
+{
+	const Named *named = known;
+	const SnoNodes *nodes = &named->definition.nodes;
+	SnoFlake	flake = sno_flake_of_datum(&named->layout, id);
+	SnoFlakeParts parts = {.node = nodes->first};
+	SnoFlake	bound;
+
+	if (nodes->layout.unit != 0)
+		return sno_flake_unpack(&nodes->layout, flake).time < time_of(nodes, sno_guard_unit());
+	parts.time = sno_use_first_number(sno_use_of(&sno_flake_definitions, cstring_to_text(named->name)));
+	bound = sno_flake_pack(&nodes->layout, parts);
+	return flake.low < bound.low;
+}
+
+PG_FUNCTION_INFO_V1(sno_flake_watermark_guard);
+Datum
+sno_flake_watermark_guard(PG_FUNCTION_ARGS)
+{
+	static const SnoGuard guard = {
+		.function = "sno_flake_watermark_guard",
+		.call = "sno_flake_watermark_guard('id', 'generator')",
+		.arguments = "needs the names of one column and of its generator",
+		.count = 2,
+		.generate = "sno_flake_generate()",
+		.watermark = "sno_flake_watermark()",
+		.look = look_flake,
+		.equal = flakes_equal,
+		.passed = flake_is_passed
+	};
+
+	return sno_guard_row(fcinfo, &guard);
+}
