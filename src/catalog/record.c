@@ -136,11 +136,41 @@ holder_number(const Holder *holder)
 	return drawn_holder;
 }
 
+typedef struct Visit
+{
+	SnoRecordVisitor visitor;
+	void	   *arg;
+	Holder		holder;
+} Visit;
+
+static void
+visit_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
+{
+	Visit	   *visit = arg;
+	SnoSubject	subject = subject_of(row);
+
+	note_holder(&visit->holder, row, place);
+	visit->visitor(&subject, ceiling_of(row), is_own(row, place), visit->arg);
+}
+
+/*
+ * Visit all rows; returns the holder of our own ones, or a new one.  A page is locked while
+ * the visitor looks at a row of it.
+ */
+uint64
+sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg)
+{
+	Visit		visit = {.visitor = visitor,.arg = arg};
+
+	(void) sno_home();
+	(void) sno_row_visit(rel, visit_row, &visit);
+	return holder_number(&visit.holder);
+}
+
 typedef struct SurveyPass
 {
 	SnoSurvey  *survey;
 	uint64		now;
-	Holder		holder;
 } SurveyPass;
 
 /* Note in *bound, of a partition, that a row has this ceiling, and if it is our own. */
@@ -156,19 +186,15 @@ raise_bound(uint64 *bound, uint64 ceiling, bool own)
 }
 
 static void
-survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
+survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 {
 	SurveyPass *pass = arg;
 	SnoSurvey  *survey = pass->survey;
-	uint64		ceiling = ceiling_of(row);
-	bool		own = is_own(row, place);
-	SnoSubject	subject = subject_of(row);
 	uint64	  **block;
 
-	note_holder(&pass->holder, row, place);
 	/* Without the constraint of the table, a row may have any number. */
-	if (!sno_subject_has_partition(&subject) ||
-		subject.partition < 0 || subject.partition > SNO_PARTITION_MAX)
+	if (!sno_subject_has_partition(subject) ||
+		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
 	/* A partition of ids of given times is used up, and no lease of it lasts. */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
@@ -176,10 +202,10 @@ survey_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		survey->others++;
 		survey->others_until = Max(survey->others_until, ceiling);
 	}
-	block = &survey->bounds.block[subject.partition / SNO_BOUNDS_BLOCK];
+	block = &survey->bounds.block[subject->partition / SNO_BOUNDS_BLOCK];
 	if (*block == NULL)
 		*block = palloc0(SNO_BOUNDS_BLOCK * sizeof(uint64));
-	raise_bound(&(*block)[subject.partition % SNO_BOUNDS_BLOCK], ceiling, own);
+	raise_bound(&(*block)[subject->partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
 /* What the rows say at the unit `now`; in the current memory context. */
@@ -189,9 +215,7 @@ sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 	SurveyPass	pass = {.survey = survey,.now = now};
 
 	memset(survey, 0, sizeof(SnoSurvey));
-	(void) sno_home();
-	(void) sno_row_visit(rel, survey_row, &pass);
-	survey->holder = holder_number(&pass.holder);
+	survey->holder = sno_record_visit(rel, survey_row, &pass);
 }
 
 typedef struct Recall

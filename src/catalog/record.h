@@ -29,9 +29,13 @@ typedef struct SnoUnseen
 	uint64		more;			/* this many units beyond all ceilings that they tell */
 } SnoUnseen;
 
+/* Looks at what a row says: its lease, up to which unit that may reach, and if it is our own. */
+typedef void (*SnoRecordVisitor) (const SnoSubject *subject, uint64 ceiling, bool own, void *arg);
+
 /* Does the caller know better than a row of ours what was issued under it? */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
+extern uint64 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg);
 extern void sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey);
 extern void sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 							  SnoUnseen unseen, bool made_here, SnoRecordKnown known,
