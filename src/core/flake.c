@@ -4,6 +4,9 @@
  */
 #include "core/flake.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* The last bytes of a number, the highest first, and back */
 static void
 write_number(uint8_t *bytes, int size, uint64_t number)
@@ -45,6 +48,18 @@ sno_layout_read(const uint8_t *bytes)
 		.sequence_bits = bytes[14],
 		.node_last = bytes[15] != 0
 	};
+}
+
+/*
+ * The definition of a layout as text, by which a registry knows it: epoch in ms since 1970,
+ * unit, bits of time, node and sequence, and if the node is last, "last".  `text` has room
+ * for SNO_LAYOUT_TEXT_SIZE bytes.
+ */
+void
+sno_layout_print(const SnoLayout *layout, char *text)
+{
+	snprintf(text, SNO_LAYOUT_TEXT_SIZE, "%" PRId64 "/%" PRIu32 "/%d/%d/%d%s", layout->epoch, layout->unit,
+			 layout->time_bits, layout->node_bits, layout->sequence_bits, layout->node_last ? "/last" : "");
 }
 
 /* Add the lowest `bits` of `value` below what the id has. */

@@ -46,8 +46,14 @@ typedef struct SnoLayout
 	bool		node_last;		/* time, sequence, node; else time, node, sequence */
 } SnoLayout;
 
+/* No layout has more bits of the node. */
+#define SNO_NODE_BITS_MAX	48
+
 /* As bytes, the same on all machines: epoch, unit, bits, order. */
 #define SNO_LAYOUT_SIZE		16
+
+/* As text, its size at most, with the 0 at its end. */
+#define SNO_LAYOUT_TEXT_SIZE	64
 
 /* Do word and id determine each other in the same way? */
 static inline bool
@@ -93,6 +99,7 @@ typedef struct SnoFlakeTime
 
 extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
 extern SnoLayout sno_layout_read(const uint8_t *bytes);
+extern void sno_layout_print(const SnoLayout *layout, char *text);
 extern SnoFlake sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts);
 extern SnoFlakeParts sno_flake_unpack(const SnoLayout *layout, SnoFlake id);
 extern uint64_t sno_flake_last_time(const SnoLayout *layout, bool sealed);

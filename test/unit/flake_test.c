@@ -4,6 +4,9 @@
  *		is compared with a reference that goes bit by bit, or with the other way round,
  *		for random layouts.
  */
+#include <inttypes.h>
+#include <string.h>
+
 #include "core/flake.h"
 #include "flake_word.h"
 #include "random.h"
@@ -249,11 +252,65 @@ bytes_are_known(void)
 		back.node_bits == 16 && back.sequence_bits == 8 && back.node_last && bytes_are_right(&back);
 }
 
+/* The definition of a layout as text */
+static bool
+text_is(const SnoLayout *layout, const char *wanted)
+{
+	char		text[SNO_LAYOUT_TEXT_SIZE + 1];
+
+	/* What is beyond its size is left alone. */
+	memset(text, '!', sizeof(text));
+	sno_layout_print(layout, text);
+	return text[SNO_LAYOUT_TEXT_SIZE] == '!' && strcmp(text, wanted) == 0;
+}
+
+/* A registry knows layouts by these texts, so they never change. */
+static bool
+texts_are_known(void)
+{
+	static const struct
+	{
+		SnoLayout	layout;
+		const char *text;
+	}			known[] = {
+		{{INT64_C(1288834974657), 1, 41, 10, 12, false}, "1288834974657/1/41/10/12"},
+		{{INT64_C(1409529600000), 10, 39, 16, 8, true}, "1409529600000/10/39/16/8/last"},
+		{{0, 0, 63, 0, 0, false}, "0/0/63/0/0"},
+		{{0, 0, 62, 1, 0, true}, "0/0/62/1/0/last"},
+		{{-1, 3600000, 1, 48, 32, false}, "-1/3600000/1/48/32"},
+		/* The longest ones, whatever the bits are */
+		{{INT64_MIN, UINT32_MAX, 255, 255, 255, true}, "-9223372036854775808/4294967295/255/255/255/last"},
+		{{INT64_MAX, UINT32_MAX, 255, 255, 255, false}, "9223372036854775807/4294967295/255/255/255"}
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!text_is(&known[i].layout, known[i].text))
+			return false;
+	return true;
+}
+
+/* The text tells all of the layout, and so different layouts apart. */
+static bool
+text_is_right(const SnoLayout *layout)
+{
+	SnoLayout	back;
+	char		text[SNO_LAYOUT_TEXT_SIZE],
+				last[6] = "";
+
+	sno_layout_print(layout, text);
+	if (sscanf(text, "%" SCNd64 "/%" SCNu32 "/%" SCNu8 "/%" SCNu8 "/%" SCNu8 "%5s", &back.epoch, &back.unit,
+			   &back.time_bits, &back.node_bits, &back.sequence_bits, last) < 5)
+		return false;
+	back.node_last = strcmp(last, "/last") == 0;
+	return sno_layouts_equal(&back, layout);
+}
+
 int
 main(void)
 {
 	bool		packs = true,
 				bytes = bytes_are_known(),
+				texts = texts_are_known(),
 				sizes = true,
 				words = true,
 				ids = true,
@@ -267,6 +324,7 @@ main(void)
 		{
 			packs = packs && pack_is_right(&nodes.layout);
 			bytes = bytes && bytes_are_right(&nodes.layout);
+			texts = texts && text_is_right(&nodes.layout);
 			sizes = sizes && size_is_right(&nodes.layout);
 			words = words && word_is_right(&nodes);
 			ids = ids && id_is_right(&nodes);
@@ -275,6 +333,7 @@ main(void)
 	}
 	report(packs, "an id has the bits of its parts, and the parts of its bits");
 	report(bytes, "a layout and its bytes determine each other");
+	report(texts, "a layout and its text determine each other");
 	report(sizes, "a generator uses all sequences of its nodes that the state word can tell apart");
 	report(words, "a state word of any time is one id, of that time, and that id is no other word");
 	report(ids, "an id that has a state word is that of the word");
