@@ -46,6 +46,7 @@ SnoFlakeTime
 sno_named_now(const SnoNodes *nodes, uint64 word)
 {
 	uint64		unit;
+	int64		msec;
 
 	if (nodes->size != 0 && nodes->layout.unit == 0)
 	{
@@ -59,16 +60,21 @@ sno_named_now(const SnoNodes *nodes, uint64 word)
 	unit = sno_feed_unit();
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = unit,.clock = unit};
-	return sno_flake_in(nodes, Max(sno_clock_msec(), (int64) unit * SNO_UNIT_MSEC));
+	/* Once: Max() would read the clock again, and that may have been set back. */
+	msec = sno_clock_msec();
+	return sno_flake_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
 }
 
 /* The unit of the clock for those nodes, or the nearest one of their layout. */
 uint64
 sno_named_unit(const SnoNodes *nodes)
 {
+	int64		msec;
+
 	if (nodes->size == 0)
 		return sno_clock_unit();
-	return sno_flake_at(nodes, Min(Max(sno_clock_msec(), nodes->begin), nodes->end)).unit;
+	msec = sno_clock_msec();
+	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end)).unit;
 }
 
 /* Raise the error that a generator has come to the end of its layout. */
