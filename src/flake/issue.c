@@ -85,7 +85,7 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 			refresh_cipher(call, call->call.use->definition.key, fcinfo->flinfo->fn_mcxt);
 		id.low = call->cipher->encrypt(call->cipher, id.low);
 	}
-	return sno_flake_datum(&call->layout, id);
+	return type == SNO_FLAKE_BIGINT ? Int64GetDatum((int64) id.low) : sno_flake_datum(&call->layout, id);
 }
 
 SNO_FLAKE_MAKERS(sno_flake_generate, next_flake)
