@@ -86,7 +86,7 @@ GROUP BY measured.n, call, nodes ORDER BY measured.n;
 SQL
 
 sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${LOADS:-5}" -v rows="${ROWS:-1000000}" <<'SQL'
-SELECT sno_flake_drop_generator(name) FROM sno_generators() WHERE node_first IS NOT NULL \g /dev/null
+SELECT sno_flake_drop_generator(name) FROM sno_catalog.sno_flake_generator \g /dev/null
 CREATE TABLE load (key text, round integer, seconds float8, ids bigint, waits bigint);
 CREATE TABLE load_settings AS SELECT :rounds AS rounds, :rows AS rows;
 SELECT sno_flake_create_generator(name, name) FROM unnest('{counter, snowflake, instagram, json1}'::text[]) AS name \g /dev/null

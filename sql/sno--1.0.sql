@@ -1119,16 +1119,17 @@ COMMENT ON FUNCTION sno_reset_statistics() IS
     'whole server';
 
 CREATE FUNCTION sno_grants(
-    OUT partition_first integer,
-    OUT partition_last  integer,
+    OUT layout text,
+    OUT first  bigint,
+    OUT last   bigint,
     OUT after timestamptz,
     OUT until timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
-    'partitions that the registry granted to this database, and the times of '
-    'ids for which it did';
+    'partitions and nodes of layouts that the registry granted to this '
+    'database, and the times of ids for which it did';
 
 CREATE FUNCTION sno_check(
     OUT item   text,

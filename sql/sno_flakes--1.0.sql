@@ -111,15 +111,19 @@ CREATE TABLE sno_catalog.sno_flake_generator (
     database          oid     NOT NULL,
     home              bigint  NOT NULL,
     layout            text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(layout) BETWEEN 1 AND 63),
-    node_first        bigint  NOT NULL CHECK (node_first BETWEEN 0 AND 281474976710655),
-    node_last         bigint  NOT NULL CHECK (node_last BETWEEN node_first AND 281474976710655),
+    node_first        bigint CHECK (node_first BETWEEN 0 AND 281474976710655),
+    node_last         bigint CHECK (node_last BETWEEN node_first AND 281474976710655),
     counts            boolean NOT NULL,
     key               text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
+    nodes             integer CHECK (nodes BETWEEN 1 AND 4194304),
+    after             timestamptz,
+    CONSTRAINT sno_flake_generator_nodes CHECK (
+        (node_first IS NULL) = (nodes IS NOT NULL) AND (node_last IS NULL) = (nodes IS NOT NULL)),
     CONSTRAINT sno_flake_generator_overlap EXCLUDE USING gist (
         pg_catalog.numrange(
             pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_first::numeric,
             pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_last::numeric, '[]')
-        WITH OPERATOR(pg_catalog.&&)) WHERE (NOT counts)
+        WITH OPERATOR(pg_catalog.&&)) WHERE (NOT counts AND node_first IS NOT NULL)
 );
 COMMENT ON TABLE sno_catalog.sno_flake_generator IS
     'definitions of generators of ids of other systems';
@@ -138,13 +142,22 @@ COMMENT ON COLUMN sno_catalog.sno_flake_generator.home IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.layout IS
     'name of the layout of its ids';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_first IS
-    'first node of its ids, 0 to 2^48 - 1';
+    'first node of its ids, 0 to 2^48 - 1, or null if nodes are chosen when it '
+    'issues';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_last IS
-    'last node of its ids, 0 to 2^48 - 1';
+    'last node of its ids, 0 to 2^48 - 1, or null as the first one';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.counts IS
     'whether its layout counts, so that other generators may have its node';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.key IS
     'key that seals its ids, or null if they are not sealed';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.nodes IS
+    'number of nodes that are chosen when it issues, 1 to 2^22, or null if its '
+    'nodes are fixed';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.after IS
+    'time after which its ids are, as sno_flake_advance() said for nodes that '
+    'are chosen, or null';
+COMMENT ON CONSTRAINT sno_flake_generator_nodes ON sno_catalog.sno_flake_generator IS
+    'nodes are fixed, or chosen';
 COMMENT ON CONSTRAINT sno_flake_generator_overlap ON sno_catalog.sno_flake_generator IS
     'no two generators can issue the same id';
 
@@ -327,6 +340,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text) IS
     'create a layout of ids, with a unit in milliseconds, which stays as it is';
 
+CREATE FUNCTION sno_flake_layout_definition(layout text) RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_flake_layout_definition(text) IS
+    'what defines a layout, as sno_registry_add_layout() wants it';
+
 --
 -- generators
 --
@@ -338,7 +357,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_generator(text, text, bigint, integer, text) IS
     'create a named generator of ids of another system, and return its first '
-    'node';
+    'node, or null if nodes are chosen when it issues';
 
 CREATE FUNCTION sno_flake_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'

@@ -259,7 +259,7 @@ init(void)
 
 	guard(&registry);
 	DefineCustomStringVariable("sno.registry",
-							   "Sets how to connect to the registry that grants partitions to this server.",
+							   "Sets how to connect to the registry that grants partitions and nodes to this server.",
 							   "A connection string of libpq. Without one, all of \"sno.partitions\" may be used.",
 							   &sno_registry,
 							   "",

@@ -35,6 +35,7 @@
 #include "catalog/home.h"
 #include "catalog/layout.h"
 #include "catalog/table.h"
+#include "type/fields.h"
 
 /* The columns of sno_generator that are its own */
 enum
@@ -196,7 +197,8 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 {
 	Overlap    *o = arg;
 
-	if (o->name[0] != '\0' || !sno_subjects_overlap(&d->subject, o->wanted))
+	if (o->name[0] != '\0' || sno_subject_floats(&d->subject) ||
+		!sno_subjects_overlap(&d->subject, o->wanted))
 		return;
 	strlcpy(o->name, name, NAMEDATALEN);
 	o->shard = d->subject.shard;
@@ -213,31 +215,6 @@ sno_definition_choose_alone(SnoDefinitions *in)
 
 	LockRelationOid(relid, ShareUpdateExclusiveLock);
 	LockRelationOid(relid, AccessShareLock);
-}
-
-/*
- * Move the shard of a definition up to the first one, at most up to `last`, that no other
- * definition has, those of transactions in progress included.  False if there is none.
- */
-bool
-sno_definition_next_free(SnoDefinitions *in, SnoDefinition *d, int64 last)
-{
-	SnoShard   *shard = &d->subject.shard;
-
-	sno_definition_choose_alone(in);
-	while (shard->max <= last)
-	{
-		Overlap		o = {.wanted = &d->subject};
-		SnapshotData dirty;
-
-		InitDirtySnapshot(dirty);
-		sno_definition_visit(in, &dirty, find_overlap, &o);
-		if (o.name[0] == '\0')
-			return true;
-		shard->max += o.shard.max + 1 - shard->min;
-		shard->min = o.shard.max + 1;
-	}
-	return false;
 }
 
 void
@@ -351,5 +328,19 @@ sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 
 	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET role = $2 WHERE name OPERATOR(pg_catalog.=) $1",
 								  in->table.name), 2, types, values, role == NULL ? " n" : "  ") == 0)
+		sno_definition_missing(in, name);
+}
+
+/* Let a generator, whose nodes are chosen, issue only in units after this one. */
+void
+sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after)
+{
+	const Oid	types[2] = {TEXTOID, TIMESTAMPTZOID};
+	Datum		values[2] = {
+		CStringGetTextDatum(name), TimestampTzGetDatum(sno_unit_to_timestamptz(after))
+	};
+
+	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET after = greatest(after, $2) WHERE name OPERATOR(pg_catalog.=) $1",
+								  in->table.name), 2, types, values, NULL) == 0)
 		sno_definition_missing(in, name);
 }

@@ -26,6 +26,7 @@ typedef struct SnoDefinition
 	char		layout[NAMEDATALEN];
 	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
 	SnoNodes	nodes;			/* of size 0 if the layout isn't known */
+	uint64		after;			/* if nodes are chosen: it issues in units after this one */
 } SnoDefinition;
 
 /* Is it of a layout of another system? */
@@ -55,7 +56,7 @@ enum
 	SNO_DEFINITION_DATABASE,
 	SNO_DEFINITION_HOME,
 	SNO_DEFINITION_OWN,
-	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 4
+	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 6
 };
 
 /* A table of definitions.  Each has names of its own. */
@@ -96,10 +97,10 @@ extern void sno_definition_insert(SnoDefinitions *in, const char *name,
 								  const SnoDefinition *definition);
 extern void sno_definition_drop(SnoDefinitions *in, const char *name);
 extern void sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role);
+extern void sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after);
 extern void sno_definition_visit(SnoDefinitions *in, Snapshot snapshot,
 								 SnoDefinitionVisit visit, void *arg);
 extern Bitmapset *sno_definition_partitions(void);
 extern void sno_definition_choose_alone(SnoDefinitions *in);
-extern bool sno_definition_next_free(SnoDefinitions *in, SnoDefinition *d, int64 last);
 
 #endif							/* SNO_DEFINITION_H */

@@ -107,7 +107,7 @@ read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
 	}			numbers[] = {
 		{UNIT, "The unit", 0, 3600000},
 		{TIME_BITS, "Bits of the time", 1, 64},
-		{NODE_BITS, "Bits of the node", 0, 48},
+		{NODE_BITS, "Bits of the node", 0, SNO_NODE_BITS_MAX},
 		{SEQUENCE_BITS, "Bits of the sequence", 0, 32}
 	};
 	const char *wrong;
@@ -250,6 +250,17 @@ sno_layout_look_name(const SnoLayout *layout)
 		if (sno_layouts_equal(&all->layout[i].layout, layout))
 			return all->layout[i].name;
 	return NULL;
+}
+
+PG_FUNCTION_INFO_V1(sno_flake_layout_definition);
+Datum
+sno_flake_layout_definition(PG_FUNCTION_ARGS)
+{
+	const SnoNamedLayout *layout = sno_layout_by_name(PG_GETARG_TEXT_PP(0));
+	char		text[SNO_LAYOUT_TEXT_SIZE];
+
+	sno_layout_print(&layout->layout, text);
+	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
 /* Raise the error that tells which layout is in the way. */

@@ -37,6 +37,16 @@ sno_subject_is_named(const SnoSubject *s)
 	return s->kind == SNO_OF_GENERATOR || s->kind == SNO_OF_NODES;
 }
 
+/*
+ * Does a definition leave open which nodes its generator has?  Then the shard is from -n to
+ * -1, for n nodes.
+ */
+static inline bool
+sno_subject_floats(const SnoSubject *s)
+{
+	return s->kind == SNO_OF_NODES && s->shard.min < 0;
+}
+
 /* Are they in one partition, or in one layout?  All feeds are in the same one. */
 static inline bool
 sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)

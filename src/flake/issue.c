@@ -137,6 +137,11 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 				 errmsg("bigint %lld is no id of generator \"%s\"",
 						(long long) PG_GETARG_INT64(1), name)));
 	issued.word = word_after(&d.nodes, after);
+	if (sno_subject_floats(&d.subject))
+	{
+		sno_definition_advance(&sno_flake_definitions, name, SNO_WORD_UNIT(issued.word));
+		PG_RETURN_VOID();
+	}
 	/* A time is used up on both sides. */
 	issued.wall_safe = layout.layout.unit == 0 ? 0 : SNO_WORD_UNIT(issued.word);
 	sno_use_restore(name, &d, &issued);

@@ -3,10 +3,10 @@
  *		Generators of flakes: the table sno_flake_generator, and the functions that
  *		change it.
  *
- * Such a generator is a named one.  What it has are nodes of a layout.  Generators that
- * count do so each by itself: two with one node issue the same numbers.  So the shard of one
- * has its name, too, in the bits above the node.  If the generator is dropped and created
- * again, it goes on where it was.
+ * Such a generator is a named one.  What it has are nodes of a layout.  If its definition tells
+ * only how many, named/choose.c chooses them.  Generators that count do so each by itself: two
+ * with one node issue the same numbers.  So the shard of one has its name, too, in the bits
+ * above the node.  If the generator is dropped and created again, it goes on where it was.
  */
 #include "postgres.h"
 
@@ -20,12 +20,16 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "catalog/layout.h"
 #include "flake/nodes.h"
+#include "generate/wait.h"
+#include "named/choose.h"
 #include "named/define.h"
 #include "named/state.h"
 #include "shared/partition.h"
+#include "type/fields.h"
 
 /* Shards of rows of sno_lease have this many bits. */
 #define SHARD_BITS		48
@@ -33,11 +37,11 @@
 /* The columns of sno_flake_generator that are its own */
 enum
 {
-	LAYOUT, NODE_FIRST, NODE_LAST, COUNTS, KEY
+	LAYOUT, NODE_FIRST, NODE_LAST, COUNTS, KEY, NODES, AFTER
 };
 
 static const Oid column_types[] = {
-	TEXTOID, TEXTOID, INT8OID, INT4OID, OIDOID, INT8OID, TEXTOID, INT8OID, INT8OID, BOOLOID, TEXTOID
+	TEXTOID, TEXTOID, INT8OID, INT4OID, OIDOID, INT8OID, TEXTOID, INT8OID, INT8OID, BOOLOID, TEXTOID, INT4OID, TIMESTAMPTZOID
 };
 
 /*
@@ -56,11 +60,23 @@ counter_shard(const SnoLayout *layout, int64 node, const char *name)
 	return (SnoShard) {node, node};
 }
 
-/* Complete a definition that has a name, a layout and nodes.  False if the layout hasn't these. */
+/* What the shard of a generator is while it isn't chosen which nodes it has, but how many. */
+static SnoShard
+unchosen(int64 nodes)
+{
+	return (SnoShard) {-nodes, -1};
+}
+
+/*
+ * Complete a definition that has a name, a layout and nodes, or so many of them.  False if the
+ * layout hasn't these.
+ */
 static bool
 complete(SnoDefinition *d, const char *name, const SnoLayout *layout, SnoShard nodes)
 {
-	if (nodes.min < 0 || (uint64) nodes.max > sno_bits_max(layout->node_bits))
+	int64		last = (int64) sno_bits_max(layout->node_bits);
+
+	if (nodes.min < 0 ? layout->unit == 0 || nodes.max != -1 || -nodes.min > last + 1 : nodes.max > last)
 		return false;
 	d->subject = (SnoSubject) {
 		.kind = SNO_OF_NODES,
@@ -74,7 +90,9 @@ complete(SnoDefinition *d, const char *name, const SnoLayout *layout, SnoShard n
 static SnoDefinitionLook
 read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *null)
 {
-	SnoShard	nodes = {DatumGetInt64(values[NODE_FIRST]), DatumGetInt64(values[NODE_LAST])};
+	SnoShard	nodes = null[NODES] ?
+		(SnoShard) {DatumGetInt64(values[NODE_FIRST]), DatumGetInt64(values[NODE_LAST])} :
+		unchosen(DatumGetInt32(values[NODES]));
 	const SnoNamedLayout *layout;
 
 	/* Without the constraints of the table, a row may have no layout. */
@@ -82,6 +100,8 @@ read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *nu
 		strlcpy(d->layout, TextDatumGetCString(values[LAYOUT]), NAMEDATALEN);
 	if (!null[KEY])
 		strlcpy(d->key, TextDatumGetCString(values[KEY]), NAMEDATALEN);
+	if (!null[AFTER])
+		(void) sno_timestamptz_to_unit(DatumGetTimestampTz(values[AFTER]), &d->after);
 	d->subject.kind = SNO_OF_NODES;
 	d->subject.shard = nodes;
 	if (!sno_layout_look())
@@ -95,6 +115,7 @@ static void
 write_own(const SnoDefinition *d, Datum *values, char *nulls)
 {
 	bool		counts = d->subject.layout.unit == 0;
+	bool		floats = sno_subject_floats(&d->subject);
 	uint64		nodes = sno_bits_max(d->subject.layout.node_bits);
 
 	values[LAYOUT] = CStringGetTextDatum(d->layout);
@@ -102,7 +123,11 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 	values[NODE_LAST] = Int64GetDatum((int64) (d->subject.shard.max & nodes));
 	values[COUNTS] = BoolGetDatum(counts);
 	values[KEY] = CStringGetTextDatum(d->key);
+	values[NODES] = Int32GetDatum((int32) -d->subject.shard.min);
+	nulls[NODE_FIRST] = nulls[NODE_LAST] = floats ? 'n' : ' ';
 	nulls[KEY] = d->key[0] == '\0' ? 'n' : ' ';
+	nulls[NODES] = floats ? ' ' : 'n';
+	nulls[AFTER] = 'n';
 }
 
 /* The layout of a definition, as it was when that was read: its name may be another one's. */
@@ -126,8 +151,8 @@ SnoDefinitions sno_flake_definitions = {
 	.read = read_own,
 	.write = write_own,
 	.insert = "INSERT INTO sno_catalog.sno_flake_generator "
-	"(name, role, system_identifier, timeline, database, home, layout, node_first, node_last, counts, key) "
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+	"(name, role, system_identifier, timeline, database, home, layout, node_first, node_last, counts, key, nodes, after) "
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 };
 
 /*
@@ -177,49 +202,69 @@ sno_flake_ciphers(const char *key)
 	return ciphers;
 }
 
-/* The first of those nodes that are this server's share, as of partitions. */
-static int64
-share_of(int first_partition, unsigned node_bits)
+/* Raise the error that this server's share is too small. */
+pg_noreturn static void
+refuse_share(const SnoNamedLayout *layout, SnoShard share)
 {
-	if (node_bits >= 16)
-		return (int64) first_partition << (node_bits - 16);
-	return (((int64) first_partition << node_bits) + SNO_PARTITION_MAX) >> 16;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no node of layout \"%s\" is free", layout->name),
+			 share.max < share.min ?
+			 errdetail("Partitions from %d to %d are too small a share to have a node.",
+					   sno_partition_range.first, sno_partition_range.last) :
+			 errdetail("This server may choose nodes from %lld to %lld, by its share of the partitions.",
+					   (long long) share.min, (long long) share.max),
+			 errhint("Pass a node that no other server has, or widen \"sno.partitions\".")));
 }
 
-/* Choose nodes in this server's share: free ones, but for generators that count. */
-static SnoShard
-choose_nodes(const SnoNamedLayout *layout, int64 nodes)
+/*
+ * The node of a generator that counts, if none is passed: the first one of this server's
+ * share.  Others may have it, too.
+ */
+static int64
+choose_node(const SnoNamedLayout *layout)
 {
-	unsigned	bits = layout->layout.node_bits;
-	bool		counts = layout->layout.unit == 0;
-	int64		first = share_of(sno_partition_range.first, bits);
-	int64		last = share_of(sno_partition_range.last + 1, bits) - 1;
+	SnoShard	share;
 
-	SnoDefinition d = {
-		.subject = {.kind = SNO_OF_NODES,.layout = layout->layout,.shard = {0, nodes - 1}}
-	};
-
-	if (counts && bits == 0)
-		return d.subject.shard; /* there is no other */
+	if (layout->layout.node_bits == 0)
+		return 0;				/* there is no other */
 	sno_partition_check_setting();
 	if (sno_is_registered())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no node of layout \"%s\" can be chosen", layout->name),
-				 errdetail("Parameter \"sno.registry\" is set, and the registry grants no nodes."),
+				 errdetail("Parameter \"sno.registry\" is set, and the registry grants no nodes of layouts that count."),
 				 errhint("Pass a node that no other server has.")));
-	d.subject.shard = (SnoShard) {first, first + nodes - 1};
-	if (counts ? first > last : !sno_definition_next_free(&sno_flake_definitions, &d, last))
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("no node of layout \"%s\" is free", layout->name),
-				 first > last ?
-				 errdetail("Partitions from %d to %d are too small a share to have a node.",
-						   sno_partition_range.first, sno_partition_range.last) :
-				 errdetail("This server may choose nodes from %lld to %lld, by its share of the partitions.",
-						   (long long) first, (long long) last),
-				 errhint("Pass a node that no other server has, or widen \"sno.partitions\".")));
-	return d.subject.shard;
+	share = sno_nodes_share(&layout->layout);
+	if (share.max < share.min)
+		refuse_share(layout, share);
+	return share.min;
+}
+
+/* Raise an error if nodes are to be chosen later, and this server's share is too small. */
+static void
+check_share(const SnoNamedLayout *layout, int64 nodes)
+{
+	SnoShard	share;
+
+	sno_partition_check_setting();
+	share = sno_nodes_share(&layout->layout);
+	if (!sno_is_registered() && share.max - share.min + 1 < nodes)
+		refuse_share(layout, share);
+}
+
+/* Raise an error if nodes are among those that the registry grants, as far as that is known. */
+static void
+check_registry(const char *name, const SnoDefinition *d)
+{
+	SnoNodeRange range;
+
+	if (!sno_is_registered() || d->subject.layout.unit == 0 || sno_subject_floats(&d->subject))
+		return;
+	sno_space_enter();
+	range = sno_granted_range(sno_granted_of(&d->subject.layout));
+	if (range.known && d->subject.shard.min <= range.last && d->subject.shard.max >= range.first)
+		sno_refuse_registered(name, d);
 }
 
 static void
@@ -265,9 +310,8 @@ sno_flake_create_generator(PG_FUNCTION_ARGS)
 {
 	SnoDefinition d = {.meta = -1};
 	SnoNamedLayout layout;
-	bool		chosen = PG_ARGISNULL(2);
+	bool		floats;
 	char	   *name;
-	SnoShard	shard;
 	int64		nodes,
 				node;
 
@@ -281,15 +325,20 @@ sno_flake_create_generator(PG_FUNCTION_ARGS)
 	nodes = PG_GETARG_INT32(3);
 	if (!PG_ARGISNULL(4))
 		use_key(&d, &layout, text_to_cstring(PG_GETARG_TEXT_PP(4)));
-	node = chosen ? 0 : PG_GETARG_INT64(2);
+	floats = PG_ARGISNULL(2) && layout.layout.unit != 0;
+	node = floats ? 0 : PG_ARGISNULL(2) ? choose_node(&layout) : PG_GETARG_INT64(2);
 	check_nodes(&layout, node, nodes);
-	shard = chosen ? choose_nodes(&layout, nodes) : (SnoShard) {node, node + nodes - 1};
+	if (floats)
+		check_share(&layout, nodes);
 	strlcpy(d.layout, layout.name, NAMEDATALEN);
-	(void) complete(&d, name, &layout.layout, shard);
+	(void) complete(&d, name, &layout.layout, floats ? unchosen(nodes) : (SnoShard) {node, node + nodes - 1});
+	check_registry(name, &d);
 	if (layout.layout.unit != 0 && d.nodes.end < sno_clock_msec())
 		sno_flake_out_of_time(&d.nodes);
 	sno_definition_insert(&sno_flake_definitions, name, &d);
-	PG_RETURN_INT64(shard.min);
+	if (floats)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(node);
 }
 
 PG_FUNCTION_INFO_V1(sno_flake_drop_generator);

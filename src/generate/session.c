@@ -98,7 +98,7 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 	SnoStay		stay;
 
 	if (sno_is_registered())
-		sno_grant_renew();
+		sno_grant_renew(&sno_space->granted, 1);
 	else
 		/* It may have been set, and this session not have seen it. */
 		sno_grant_check_setting_again();
@@ -136,7 +136,7 @@ write_session_lease(Relation rel, SnoPurpose purpose, uint64 unit)
 
 	if (stay == SNO_STAY && ceiling < unit)
 	{
-		sno_grant_ask();
+		sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
 	}
 	if (stay == SNO_STAY && (!sno_partition_is_ours(p) || !write_whole(rel, p, ceiling)))
@@ -251,7 +251,7 @@ has_grants(SnoPurpose purpose, uint64 unit)
 	for (int i = 0; i < usable.count; i++)
 		granted = granted || sno_grant_covers(&usable.grant[i], unit);
 	if (!granted)
-		sno_grant_ask();
+		sno_grant_ask(&sno_space->granted, 1);
 	return granted;
 }
 
@@ -282,7 +282,7 @@ reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
 		if (!sno_purpose_rules[purpose].by_clock)
 			return SNO_NO_BACKFILL;
 		if (sno_is_registered())
-			sno_grant_ask_more(unit);
+			sno_grant_ask_more(&sno_space->granted, unit);
 		return SNO_NO_PARTITION;
 	}
 	sno_owned_enter(purpose, p, left);

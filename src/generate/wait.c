@@ -30,11 +30,18 @@
 
 int			sno_max_wait;
 
+/* Is a generator of a layout waited for? */
+static bool
+is_of_flake(const SnoWait *wait)
+{
+	return wait->definition != NULL && sno_is_flake(wait->definition);
+}
+
 /* How long a call waits, in ms.  Units of a layout may be longer than sno.max_wait. */
 static int
 max_wait_of(const SnoWait *wait)
 {
-	return wait->flake ? Max(sno_max_wait, Min(2 * wait->unit_msec, UNITS_WAIT_MAX)) : sno_max_wait;
+	return is_of_flake(wait) ? Max(sno_max_wait, Min(2 * wait->unit_msec, UNITS_WAIT_MAX)) : sno_max_wait;
 }
 
 /* Raise the error that a table couldn't be locked in this mode. */
@@ -89,7 +96,7 @@ refuse_named(const SnoWait *wait, char *detail, const char *hint)
  * noted may name hosts and users, so not everybody sees it.
  */
 pg_noreturn static void
-refuse_grant(void)
+refuse_grant(const SnoWait *wait)
 {
 	SnoRegistryNews news;
 	bool		failed;
@@ -100,6 +107,9 @@ refuse_grant(void)
 	failed = news.failed_at != 0;
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 is_of_flake(wait) ?
+			 errmsg("the registry granted no node for generator \"%s\" within %d ms",
+					wait->generator, max_wait_of(wait)) :
 			 errmsg("the registry granted no partition for a sno within %d ms", sno_max_wait),
 			 failed && sno_registry_may_see() ?
 			 errdetail("The last attempt to ask it failed: %s", news.failure) :
@@ -108,6 +118,40 @@ refuse_grant(void)
 			 errdetail("What it granted this database is over, or begins later than the clock of this server says.") :
 			 errdetail("It has not answered yet."),
 			 errhint("See item \"registry\" of sno_check().")));
+}
+
+/* Raise the error that no nodes are free for a generator of a layout. */
+pg_noreturn static void
+refuse_nodes(const SnoWait *wait)
+{
+	const SnoDefinition *d = wait->definition;
+	char		definition[SNO_LAYOUT_TEXT_SIZE];
+
+	sno_layout_print(&d->subject.layout, definition);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no node of layout \"%s\" was free for generator \"%s\" within %d ms",
+					d->layout, wait->generator, max_wait_of(wait)),
+			 sno_is_registered() ?
+			 errdetail("The registry grants no nodes of this layout, or too few in a block. Or other generators have all that it granted, or the clock is behind what was issued there.") :
+			 errdetail("This server's share, partitions from %d to %d, has less than %lld. Or other generators have them, or the clock is behind what was issued there.",
+					   sno_partition_range.first, sno_partition_range.last, (long long) -d->subject.shard.min),
+			 sno_is_registered() ?
+			 errhint("In the database of the registry, call sno_registry_add_layout('%s', ...), or let a holder have a larger share.",
+					 definition) :
+			 errhint("Widen \"sno.partitions\", or drop generators of this layout.")));
+}
+
+/* Raise the error that nodes of a generator are among those that the registry grants. */
+void
+sno_refuse_registered(const char *generator, const SnoDefinition *d)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("nodes from %lld to %lld of generator \"%s\" are among those that the registry grants",
+					(long long) d->subject.shard.min, (long long) d->subject.shard.max, generator),
+			 errdetail("Any server may get them."),
+			 errhint("Create the generator without a node, or with one that the registry leaves out.")));
 }
 
 /* Raise the error that no obstacle was found, and yet no id. */
@@ -137,7 +181,7 @@ give_up(const SnoWait *wait)
 		case SNO_LAYOUTS_LOCKED:
 			refuse_lock(wait, "sno_flakes", SNO_LAYOUT_TABLE, "ACCESS SHARE");
 		case SNO_NO_GRANT:
-			refuse_grant();
+			refuse_grant(wait);
 		case SNO_NO_PARTITION:
 			ereport(ERROR,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -150,7 +194,11 @@ give_up(const SnoWait *wait)
 					 errhint("End sessions that do not generate any more, or let the registry grant more.") :
 					 errhint("Widen \"sno.partitions\", or end sessions that do not generate any more.")));
 			break;
+		case SNO_NO_NODES:
+			refuse_nodes(wait);
 		case SNO_REGISTERED:
+			if (is_of_flake(wait))
+				sno_refuse_registered(wait->generator, wait->definition);
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("partition %d of generator \"%s\" is one that the registry grants",
@@ -180,7 +228,7 @@ give_up(const SnoWait *wait)
 			break;
 		case SNO_CLOCK_BEHIND:
 			refuse_named(wait, "The clock is behind what the generator issued, or may have issued before the server crashed.",
-						 wait->flake ?
+						 is_of_flake(wait) ?
 						 "Set the system clock right, wait, or drop the generator and create it with another node." :
 						 "Set the system clock right, wait, or drop the generator and create it with another partition.");
 		case SNO_BUSY:
@@ -190,7 +238,7 @@ give_up(const SnoWait *wait)
 			refuse_named(wait,
 						 psprintf("It issues at most %d ids per %d ms, to all sessions together.",
 								  wait->unit_size, wait->unit_msec),
-						 wait->flake ?
+						 is_of_flake(wait) ?
 						 "Raise \"sno.max_wait\", or create a generator with more nodes." :
 						 "Raise \"sno.max_wait\", or widen the bounds of the generator.");
 		case SNO_CLASH:

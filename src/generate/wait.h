@@ -20,12 +20,13 @@ typedef enum SnoObstacle
 	SNO_LAYOUTS_LOCKED,			/* sno_flake_layout */
 	SNO_NO_GRANT,				/* of the registry */
 	SNO_NO_PARTITION,			/* none is free for the clock */
+	SNO_NO_NODES,				/* none are free for a generator of a layout */
 	SNO_TOO_FAST,				/* the session took too many new leases */
 	SNO_NO_BACKFILL,			/* no partition is left for given times */
 	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left */
 	SNO_CLOCK_BEHIND,			/* what it issued */
 	SNO_BACKFILLED,				/* its partition went to ids of given times */
-	SNO_REGISTERED,				/* the registry grants its partition to anybody */
+	SNO_REGISTERED,				/* the registry grants its partition or nodes to anybody */
 	SNO_BUSY,					/* another session writes its row */
 	SNO_HELD					/* its partition belongs to a session */
 } SnoObstacle;
@@ -34,11 +35,11 @@ typedef enum SnoObstacle
 typedef struct SnoWait
 {
 	const char *generator;		/* NULL for a session generator */
-	const SnoDefinitions *definitions;	/* where it is defined */
+	const SnoDefinitions *definitions;	/* where it is defined, while it is looked up; */
+	const SnoDefinition *definition;	/* then what it is */
 	int			partition;		/* of a named generator, or -1, as of one of a layout */
 	int			unit_size;		/* ids that a named generator issues in a unit */
 	int			unit_msec;		/* which takes so long */
-	bool		flake;			/* is it of a layout? */
 	SnoCounters *counters;		/* count the wait, unless NULL */
 	int64		since;			/* monotonic µs, 0 before the first wait */
 	int64		begun;			/* the same, 0 before the first round */
@@ -48,6 +49,7 @@ typedef struct SnoWait
 
 extern int	sno_max_wait;		/* ms */
 
+pg_noreturn extern void sno_refuse_registered(const char *generator, const SnoDefinition *d);
 extern void sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec);
 
 #endif							/* SNO_WAIT_H */

@@ -105,7 +105,7 @@ set_place(Row *row, const SnoSubject *subject, const char *layout)
 		set_column(row, PARTITION, Int32GetDatum(subject->partition));
 	if (layout != NULL)
 		set_column(row, LAYOUT, CStringGetTextDatum(layout));
-	if (sno_subject_has_partition(subject) || subject->layout.time_bits == 0)
+	if (sno_subject_has_partition(subject) || subject->layout.time_bits == 0 || sno_subject_floats(subject))
 		return;
 	/* What else is in the shard tells generators that count apart. */
 	set_column(row, NODE_FIRST, Int64GetDatum(subject->shard.min & nodes));
@@ -201,11 +201,13 @@ put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
 static SnoFlakeTime
 time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 {
+	int64		msec = sno_clock_msec();
+
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = now};
 	if (nodes->layout.unit == 0)
 		return sno_flake_count(word);
-	return sno_flake_at(nodes, Min(Max(sno_clock_msec(), nodes->begin), nodes->end));
+	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end));
 }
 
 /* What is shown of a named generator that is in use. */
@@ -213,6 +215,7 @@ typedef struct Named
 {
 	Oid			database;
 	SnoSubject	subject;
+	bool		floats;			/* were its nodes chosen? */
 	SnoNodes	nodes;
 	SnoGenerator generator;
 	SnoCounts	counts;
@@ -238,6 +241,7 @@ copy_named(bool all)
 
 			n->database = s->database;
 			n->subject = s->subject;
+			n->floats = s->floats;
 			n->nodes = s->nodes;
 			n->generator = sno_state_copy(s);
 			n->counts = sno_state_counts(s);
@@ -267,11 +271,31 @@ put_named(ReturnSetInfo *result, const Named *n, uint64 now)
 	put_row(result, &row, n->database);
 }
 
+/* What a generator in use here is found by: what it has, or if that was chosen, its name. */
+typedef struct Key
+{
+	SnoSubject	subject;
+	char		name[NAMEDATALEN];
+} Key;
+
+static Key
+key_of(const SnoSubject *subject, bool floats, const char *name)
+{
+	Key			key;
+
+	memset(&key, 0, sizeof(Key));
+	if (floats)
+		strlcpy(key.name, name, NAMEDATALEN);
+	else
+		key.subject = *subject;
+	return key;
+}
+
 /* What put_unused() needs to know. */
 typedef struct Listing
 {
 	ReturnSetInfo *result;
-	HTAB	   *listed;			/* those in use here, by their subjects */
+	HTAB	   *listed;			/* those in use here, by their keys */
 } Listing;
 
 /* Show those that are in use, and note those that definitions of this database mean. */
@@ -285,7 +309,11 @@ put_used(Listing *listing, bool all, uint64 now)
 		const Named *n = lfirst(cell);
 
 		if (n->database == MyDatabaseId)
-			(void) hash_search(listing->listed, &n->subject, HASH_ENTER, NULL);
+		{
+			Key			key = key_of(&n->subject, n->floats, n->name);
+
+			(void) hash_search(listing->listed, &key, HASH_ENTER, NULL);
+		}
 		put_named(listing->result, n, now);
 	}
 }
@@ -295,11 +323,12 @@ static void
 put_unused(const char *name, const SnoDefinition *d, void *arg)
 {
 	Listing    *listing = arg;
+	Key			key = key_of(&d->subject, sno_subject_floats(&d->subject), name);
 	Row			row;
 
 	/* Without its layout, it isn't known whether it is in use. */
 	if ((sno_is_flake(d) && d->nodes.size == 0) ||
-		hash_search(listing->listed, &d->subject, HASH_FIND, NULL) != NULL)
+		hash_search(listing->listed, &key, HASH_FIND, NULL) != NULL)
 		return;
 	memset(row.nulls, true, sizeof(row.nulls));
 	set_column(&row, NAME, CStringGetTextDatum(name));
@@ -317,8 +346,8 @@ Datum
 sno_generators(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	HASHCTL		ctl = {.keysize = sizeof(SnoSubject),
-		.entrysize = sizeof(SnoSubject),.hcxt = CurrentMemoryContext
+	HASHCTL		ctl = {.keysize = sizeof(Key),
+		.entrysize = sizeof(Key),.hcxt = CurrentMemoryContext
 	};
 	Listing		listing = {.result = result};
 	uint64		now = current_unit();

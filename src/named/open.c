@@ -13,12 +13,14 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "catalog/table.h"
 #include "generate/owned.h"
+#include "named/choose.h"
 #include "named/group.h"
 #include "named/open.h"
 #include "shared/clock.h"
@@ -91,15 +93,15 @@ merge_known_state(Relation rel, SnoGroup *group, const SnoNamedState *s,
 }
 
 /*
- * Write the row of an open state: a lease from now on, and at least up to `ceiling` (N2).
- * False if another holder's row has to be recalled first.
+ * Write the row of an open state: a lease from now on, and at least up to `ceiling` (N2), but
+ * no longer than its limit (G3).  False if another holder's row has to be recalled first.
  */
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
 {
 	uint64		unit = SNO_WORD_UNIT(g.word);
 
-	ceiling = Max(ceiling, Max(unit, sno_lease_end(now, half_of(s))));
+	ceiling = Min(Max(ceiling, Max(unit, sno_lease_end(now, half_of(s)))), s->limit);
 	/* In the last unit of the epoch, an open state must not look exact. */
 	if (ceiling == unit)
 		g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
@@ -115,12 +117,16 @@ write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *l
 	return sno_record_write(rel, &s->subject, &g, lsn);
 }
 
-/* Another holder leases the same: recall the rows before the state is opened again. */
+/*
+ * Another holder leases the same: recall the rows before the state is opened again.  Nodes
+ * that were chosen are left.
+ */
 static SnoObstacle
 close_for_recall(SnoNamedState *s)
 {
 	sno_state_close(s);
 	s->known = false;
+	s->passed = s->floats;
 	return SNO_CLASH;
 }
 
@@ -145,10 +151,17 @@ is_free(const SnoSubject *subject, SnoPartition *was)
 	return sno_partition_state(was) == SNO_NAMED;
 }
 
+/* A generator that issued all up to a unit, on both sides */
+static SnoGenerator
+all_up_to(uint64 unit)
+{
+	return (SnoGenerator) {.word = SNO_WORD(unit, false, 0),.wall_safe = unit};
+}
+
 /*
  * Prepare a closed state for opening: close each open state that it overlaps (N1),
- * then merge all that rows, other states and sessions may have issued.  The partition
- * has no owner; `was` is what it was used for before.
+ * then merge all that rows, other states, sessions, and other holders of a grant may have
+ * issued.  The partition has no owner; `was` is what it was used for before.
  */
 static SnoGenerator
 prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition was, uint64 now)
@@ -157,8 +170,14 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 
 	for (SnoNamedState *o = sno_state_at(group->states); o != NULL; o = sno_state_at(o->next))
 		if (o != s && o->open && sno_shards_overlap(o->subject.shard, s->subject.shard))
+		{
 			sno_state_close(o);
+			/* Nodes that were chosen belong to another generator now. */
+			o->passed = o->floats;
+		}
 	g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
+	if (s->floats)
+		sno_state_merge_other(&g, all_up_to(s->floor));
 	/* Ids of given times may be in any unit of the epoch. */
 	if (was.generator.ceiling == SNO_UNIT_MAX)
 		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
@@ -228,19 +247,39 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
-/* Nobody may choose a partition that the registry grants.  It grants no nodes. */
+/* May the registry grant these nodes to anybody? */
 static SnoObstacle
-check_registry(const SnoSubject *subject)
+check_nodes(const SnoSubject *subject)
+{
+	SnoGranted *granted = sno_granted_of(&subject->layout);
+	SnoNodeRange range = sno_granted_range(granted);
+
+	/* It may know the layout later. */
+	sno_grant_renew(granted, 0);
+	if (!range.known)
+		return SNO_NO_GRANT;
+	return subject->shard.min <= range.last && subject->shard.max >= range.first ?
+		SNO_REGISTERED : SNO_NO_OBSTACLE;
+}
+
+/*
+ * Nobody may choose a partition or nodes that the registry grants.  It grants none of layouts
+ * that count.
+ */
+static SnoObstacle
+check_registry(const SnoNamedState *s)
 {
 	sno_grant_check_setting();
-	if (!sno_is_registered() || !sno_subject_has_partition(subject))
+	if (!sno_is_registered() || s->floats || sno_is_count(s))
 		return SNO_NO_OBSTACLE;
+	if (!sno_subject_has_partition(&s->subject))
+		return check_nodes(&s->subject);
 	if (!sno_grants_know_range())
 	{
-		sno_grant_ask();
+		sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
 	}
-	return sno_grant_is_for_anybody(subject->partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
+	return sno_grant_is_for_anybody(s->subject.partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
 /* Open the table of leases and lock the group, if there is one. */
@@ -273,7 +312,7 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 {
 	SnoGroup   *group = sno_group_at(s->group);
 	Relation	rel;
-	SnoObstacle obstacle = check_registry(&s->subject);
+	SnoObstacle obstacle = check_registry(s);
 	uint64		word,
 				now;
 
@@ -286,7 +325,12 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 		sno_leases_check_shared(rel);
 	word = sno_generator_load(&s->shared);
 	now = unit_now(s, word);
-	if (sno_word_is_closed(word))
+	obstacle = sno_nodes_find_limits(s, now);
+	if (obstacle != SNO_NO_OBSTACLE)
+	{
+		/* It isn't used, or its lease is over. */
+	}
+	else if (sno_word_is_closed(word))
 		obstacle = open_state(rel, group, s, name, now);
 	else if (now < SNO_WORD_UNIT(word))
 	{
@@ -304,6 +348,9 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 		if (obstacle == SNO_NO_OBSTACLE)
 			sno_lease_publish(&s->lease, &s->shared, half_of(s));
 	}
+	/* Other nodes may do. */
+	if (obstacle == SNO_CLOCK_BEHIND)
+		s->passed = s->floats;
 	end_change(group, rel);
 	return obstacle;
 }
@@ -318,7 +365,8 @@ sno_named_renew_early(SnoNamedState *s, uint64 now)
 	if (begin_change(group, &rel) != SNO_NO_OBSTACLE)
 		return;
 	if (now >= s->lease.attention && s->open &&
-		!sno_word_is_closed(sno_generator_load(&s->shared)))
+		!sno_word_is_closed(sno_generator_load(&s->shared)) &&
+		sno_nodes_find_limits(s, now) == SNO_NO_OBSTACLE)
 	{
 		sno_lease_postpone(&s->lease, &s->shared, now);
 		if (write_renewal(rel, s, now) == SNO_NO_OBSTACLE)
@@ -327,15 +375,46 @@ sno_named_renew_early(SnoNamedState *s, uint64 now)
 	end_change(group, rel);
 }
 
-/* Become a user of the state that a definition means. */
-SnoObstacle
-sno_named_join(const SnoDefinition *d, SnoNamedState **state)
+/* Become a user of the nodes that are chosen for a generator. */
+static SnoObstacle
+join_chosen(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno nodes", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	List	   *defined = sno_nodes_defined(in, d);
 	SnoGroup   *group = sno_group_have(d);
+	SnoNamedState *s = NULL;
+	Relation	rel;
+	SnoObstacle obstacle;
 
+	sno_grant_check_setting();
+	obstacle = begin_change(group, &rel);
+	if (obstacle == SNO_NO_OBSTACLE)
+	{
+		obstacle = sno_nodes_choose(rel, group, name, d, defined, &s);
+		if (s != NULL)
+			pg_atomic_fetch_add_u32(&s->users, 1);
+		end_change(group, rel);
+	}
+	*state = s;
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	return obstacle;
+}
+
+/* Become a user of the state that a definition means, by the name of a generator. */
+SnoObstacle
+sno_named_join(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
+{
+	SnoGroup   *group;
+
+	if (sno_subject_floats(&d->subject))
+		return join_chosen(in, name, d, state);
+	group = sno_group_have(d);
 	if (!sno_group_lock(group))
 		return SNO_BUSY;
 	*state = sno_group_have_state(group, d);
+	(*state)->floats = false;
 	pg_atomic_fetch_add_u32(&(*state)->users, 1);
 	LWLockRelease(&group->lock);
 	return SNO_NO_OBSTACLE;
@@ -353,7 +432,8 @@ sno_named_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		if (write_closed(rel, s, sno_state_copy(s), &lsn))
+		/* A row of our own would have us choose nodes again that sno_reseed() revoked. */
+		if ((!s->floats || sno_nodes_are_in_force(s)) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}
 	LWLockRelease(&group->lock);

@@ -12,7 +12,8 @@
 #include "generate/wait.h"
 #include "named/state.h"
 
-extern SnoObstacle sno_named_join(const SnoDefinition *d, SnoNamedState **state);
+extern SnoObstacle sno_named_join(SnoDefinitions *in, const char *name, const SnoDefinition *d,
+								  SnoNamedState **state);
 extern SnoObstacle sno_named_reopen_or_renew(SnoNamedState *s, const char *name);
 extern void sno_named_renew_early(SnoNamedState *s, uint64 now);
 extern void sno_named_close_unused(Relation rel, SnoNamedState *s);

@@ -3,7 +3,8 @@
  *		The state of a named generator, which all sessions share.
  *
  * Locking: users, and tickets (use.c), are counted atomically.  All else of a state
- * changes under the lock of its group, except the state word while it is open.
+ * changes under the lock of its group, except the state word while it is open.  What tells
+ * whether chosen nodes may be used is read without it.
  *
  * Memory ordering: the ceiling, and the fields that a change of side changes, are
  * stored before the state word is (release), and loaded after it (acquire).  A
@@ -108,7 +109,8 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	pg_atomic_init_u32(&s->tickets_done, 0);
 	pg_atomic_init_u32(&s->users, 0);
 	s->life = sno_space->life;
-	s->known = s->open = false;
+	s->known = s->open = s->floats = s->passed = false;
+	s->limit = SNO_UNIT_MAX;
 	sno_lease_clear(&s->lease);
 	s->database = MyDatabaseId;
 	s->subject = d->subject;

@@ -44,6 +44,14 @@ typedef struct SnoNamedState
 	char		name[NAMEDATALEN];	/* by which it was opened last, */
 	uint64		opened;			/* and with which state word */
 	SnoCounters counters;
+
+	/* Nodes that were chosen; see choose.c. */
+	bool		floats;			/* were they? */
+	bool		passed;			/* may they not be used any more? */
+	dsa_pointer granted;		/* the SnoGranted that has them, invalid without a registry */
+	uint64		authority;		/* what sno_nodes_authority() told then */
+	uint64		floor;			/* unit: of the grant, or sno_flake_advance() said it */
+	uint64		limit;			/* the last unit of any lease */
 } SnoNamedState;
 
 StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c cannot follow a list of states");

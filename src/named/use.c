@@ -38,6 +38,7 @@
 #include "catalog/table.h"
 #include "generate/session.h"
 #include "generate/wait.h"
+#include "named/choose.h"
 #include "named/open.h"
 #include "named/use.h"
 
@@ -239,6 +240,7 @@ leave_state(SnoUse *use)
 
 	/* An error before this changes nothing, and one after it leaves a closed state. */
 	use->state = NULL;
+	use->version = 0;
 	sno_state_leave(s);
 	if (rel == NULL)
 		return;
@@ -288,6 +290,27 @@ note_right(SnoUse *use)
 	use->user = use->definition.role[0] == '\0' ? InvalidOid : GetUserId();
 }
 
+/* May the session go on in the state that it uses, by what the definition says now? */
+static bool
+may_stay(const SnoUse *use, const SnoDefinition *d)
+{
+	return sno_subjects_equal(&d->subject, &use->definition.subject) &&
+		(!sno_subject_floats(&d->subject) || sno_nodes_may_stay(use->state, d));
+}
+
+/* Its ids are of the nodes that were chosen, as long as these may be used. */
+static void
+note_nodes(SnoUse *use)
+{
+	static pg_atomic_uint64 nobody; /* 0, of fixed nodes */
+	bool		floats = sno_subject_floats(&use->definition.subject);
+
+	use->authority = floats ? sno_nodes_authority(use->state) : &nobody;
+	use->granted = floats ? use->state->authority : 0;
+	if (floats)
+		use->definition.nodes.first = use->state->subject.shard.min;
+}
+
 /*
  * Look the definition up, if it may have changed, see that the current user may use the
  * generator, and join its state.
@@ -300,7 +323,7 @@ refresh_use(SnoUse *use)
 	SnoObstacle obstacle;
 	SnoDefinition d;
 
-	if (use->version == seen && use->state != NULL)
+	if (use->version == seen && use->state != NULL && may_stay(use, &use->definition))
 	{
 		sno_use_check(use->in, use->name, &use->definition);
 		note_right(use);
@@ -316,17 +339,18 @@ refresh_use(SnoUse *use)
 	if (look == SNO_DEFINITION_WITHOUT_LAYOUT)
 		sno_definition_without_layout(use->name, &d);
 	sno_use_check(use->in, use->name, &d);
-	if (use->state != NULL && !sno_subjects_equal(&d.subject, &use->definition.subject))
+	if (use->state != NULL && !may_stay(use, &d))
 		leave_state(use);
 	define(use, &d);
 	note_right(use);
 	if (use->state == NULL)
 	{
 		leave_stale_states(use->in);
-		obstacle = sno_named_join(&d, &use->state);
+		obstacle = sno_named_join(use->in, use->name, &d, &use->state);
 		if (obstacle != SNO_NO_OBSTACLE)
 			return obstacle;
 	}
+	note_nodes(use);
 	use->version = seen;
 	return SNO_NO_OBSTACLE;
 }
@@ -455,11 +479,11 @@ static void
 describe_wait(SnoWait *wait, const char *name, const SnoDefinition *d)
 {
 	wait->generator = name;
+	wait->definition = d;
 	wait->partition = sno_is_flake(d) ? -1 : d->subject.partition;
 	wait->unit_size = sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 :
 		d->subject.shard.max - d->subject.shard.min + 1;
 	wait->unit_msec = unit_msec(d);
-	wait->flake = sno_is_flake(d);
 }
 
 /* The transaction draws numbers of a counter, beginning with this one. */

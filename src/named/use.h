@@ -24,6 +24,8 @@ typedef struct SnoUse
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
+	pg_atomic_uint64 *authority;	/* of its nodes: while that is this number, they */
+	uint64		granted;		/* may be used */
 	Oid			user;			/* who is known to have the right, InvalidOid if everybody has */
 
 	/* Of a counter: a transaction, and a number.  What it draws is not below that. */
@@ -101,7 +103,7 @@ sno_use_now(const SnoUse *use, uint64 word, SnoFlakeTime *now)
 static inline uint64
 sno_use_next_flake(SnoUse *use)
 {
-	if (likely(sno_use_is_known(use)))
+	if (likely(sno_use_is_known(use) && pg_atomic_read_u64(use->authority) == use->granted))
 	{
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);

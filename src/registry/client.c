@@ -89,22 +89,13 @@ enum
 	COLUMNS
 };
 
-/* A database that is to be asked for. */
-typedef struct Task
-{
-	SnoSpace   *space;
-	Oid			database;
-	int			want;			/* blocks */
-	bool		again;			/* ask once more, as another holder */
-} Task;
-
 typedef struct Client
 {
 	const SnoLibpq *libpq;
 	SnoConnection *connection;	/* NULL if there is none */
 	char	   *request;		/* the statement, once there is a connection */
 	bool		in_vain;		/* did one of the last requests bring too little? */
-	char	   *failure;		/* what is wrong though the registry answered */
+	const char *failure;		/* what is wrong though the registry answered */
 } Client;
 
 PGDLLEXPORT void sno_registry_main(Datum arg);
@@ -233,14 +224,25 @@ renewal_of(const SnoGrants *grants, uint64 now)
 	return sno_clock_monotonic() + Max(usec, PAUSE_USEC);
 }
 
+/* The entry that a task is about, NULL if there is none. */
+static SnoGrantsEntry *
+entry_of(const SnoGrantTask *task)
+{
+	return sno_grants_find_entry(&grants_file, task->database, &task->layout);
+}
+
 static bool
-is_asked_for(const SnoSpace *space)
+is_asked_for(const SnoGrantTask *task)
 {
 	ListCell   *cell;
 
 	foreach(cell, tasks)
-		if (((Task *) lfirst(cell))->space == space)
+	{
+		const SnoGrantTask *asked = lfirst(cell);
+
+		if (asked->space == task->space && sno_layouts_equal(&asked->layout, &task->layout))
 			return true;
+	}
 	return false;
 }
 
@@ -252,39 +254,34 @@ is_asked_for(const SnoSpace *space)
 static void
 go_on_from_file(void)
 {
-	SnoSpace   *space = NULL;
+	ListCell   *cell;
 
-	while ((space = sno_space_next(space)) != NULL)
+	foreach(cell, sno_grants_tasks())
 	{
-		SnoGrantsEntry *entry = sno_grants_find_entry(&grants_file, space->database);
+		const SnoGrantTask *task = lfirst(cell);
+		SnoGrantsEntry *entry = entry_of(task);
 
-		if (entry != NULL && !is_asked_for(space) &&
-			pg_atomic_read_u64(&space->holder) == 0 && is_same(entry))
-			sno_grants_publish(space, entry->database, &entry->asker.granted, 0, 0);
+		if (entry != NULL && !is_asked_for(task) && !task->in_force && is_same(entry))
+			sno_grants_publish(task, &entry->asker.granted, &entry->range, 0, 0);
 	}
 }
 
-/* The databases that sessions ask for.  Each has an entry in the file. */
+/* What sessions ask for.  Each has an entry in the file. */
 static List *
 list_tasks(void)
 {
 	List	   *list = NIL;
-	SnoSpace   *space = NULL;
+	ListCell   *cell;
 
-	while ((space = sno_space_next(space)) != NULL)
+	foreach(cell, sno_grants_tasks())
 	{
-		Oid			database = space->database;
+		SnoGrantTask *task = lfirst(cell);
 		SnoDatabaseIdentity identity = {0};
-		Task	   *task;
 
-		if (pg_atomic_read_u32(&space->asked) == 0 || !identify(database, &identity))
+		if (!task->asked || !identify(task->database, &identity))
 			continue;
-		if (sno_grants_find_entry(&grants_file, database) == NULL)
-			(void) sno_grants_make_entry(&grants_file, database, &identity);
-		task = palloc(sizeof(Task));
-		LWLockAcquire(&space->lock, LW_SHARED);
-		*task = (Task) {space, database, space->blocks_wanted, false};
-		LWLockRelease(&space->lock);
+		if (entry_of(task) == NULL)
+			(void) sno_grants_make_entry(&grants_file, task->database, &identity, &task->layout);
 		list = lappend(list, task);
 	}
 	return list;
@@ -318,7 +315,7 @@ number_in(const SnoRows *rows, int row, int column, int64 max)
 static SnoAnswer
 answer_in(const SnoRows *rows)
 {
-	static const char *const names[] = {"granted", "full", "forgotten", "superseded"};
+	static const char *const names[] = {"granted", "full", "forgotten", "superseded", "range"};
 	const char *status = rows->value[STATUS];
 
 	for (int i = 0; status != NULL && i < (int) lengthof(names); i++)
@@ -327,8 +324,9 @@ answer_in(const SnoRows *rows)
 	bad_answer(status == NULL ? "status is null" : status);
 }
 
+/* What blocks are granted, of partitions or nodes up to `last`. */
 static SnoGrants
-blocks_in(const SnoRows *rows)
+blocks_in(const SnoRows *rows, int64 last)
 {
 	SnoGrants	blocks = {0};
 
@@ -339,15 +337,28 @@ blocks_in(const SnoRows *rows)
 		if (blocks.count == SNO_GRANTS)
 			bad_answer("too many blocks");
 		blocks.grant[blocks.count++] = (SnoGrant) {
-			.first = number_in(rows, i, FIRST, SNO_PARTITION_MAX),
-			.last = number_in(rows, i, LAST, SNO_PARTITION_MAX),
+			.first = number_in(rows, i, FIRST, last),
+			.last = number_in(rows, i, LAST, last),
 			.floor = number_in(rows, i, FLOOR, SNO_UNIT_MAX),
 			.ceiling = number_in(rows, i, CEILING, SNO_UNIT_MAX)
 		};
 	}
-	if (!sno_grants_are_valid(&blocks, SNO_PARTITION_MAX))
+	if (!sno_grants_are_valid(&blocks, last))
 		bad_answer("blocks overlap");
 	return blocks;
+}
+
+/* What it may grant to anybody.  Of a layout that it doesn't know, that is nothing. */
+static SnoNodeRange
+node_range_in(const SnoRows *rows, int64 last)
+{
+	if (rows->value[RANGE_FIRST] == NULL)
+		return (SnoNodeRange) {.known = true,.last = -1};
+	return (SnoNodeRange) {
+		.known = true,
+		.first = number_in(rows, 0, RANGE_FIRST, last),
+		.last = number_in(rows, 0, RANGE_LAST, last)
+	};
 }
 
 /* The registry answered in our unit `now`. */
@@ -362,9 +373,10 @@ note_answer(int64 registry_now, uint64 now)
 }
 
 static SnoRows
-send_request(Client *c, const SnoAsker *a, uint64 now, int want)
+send_request(Client *c, const SnoAsker *a, uint64 now, const SnoGrantTask *task)
 {
 	uint64		until = Min(now + (uint64) sno_grant_duration * SNO_UNITS_PER_SEC, SNO_UNIT_MAX - 1);
+	char		layout[SNO_LAYOUT_TEXT_SIZE] = "";
 	const char *parameter[] = {
 		psprintf(INT64_FORMAT, (int64) a->holder),
 		psprintf(INT64_FORMAT, (int64) a->token),
@@ -372,10 +384,12 @@ send_request(Client *c, const SnoAsker *a, uint64 now, int want)
 		sno_server[0] != '\0' ? sno_server : GetConfigOption("cluster_name", false, false),
 		psprintf(UINT64_FORMAT, now),
 		psprintf(UINT64_FORMAT, until),
-		psprintf("%d", want),
-		""						/* partitions */
+		psprintf("%d", task->want),
+		layout
 	};
 
+	if (!sno_layout_is_none(&task->layout))
+		sno_layout_print(&task->layout, layout);
 	return c->libpq->query(c->connection, c->request, lengthof(parameter), parameter);
 }
 
@@ -415,31 +429,52 @@ disconnect_client(Client *c)
 	c->connection = NULL;
 }
 
+/* What is wrong with an answer, or NULL. */
+static const char *
+complaint_about(const SnoGrantTask *task, SnoAnswer answer)
+{
+	if (answer == SNO_ANSWER_FULL)
+		return sno_layout_is_none(&task->layout) ?
+			"It has no more partitions to grant, or this database has its share." :
+			"It has no more nodes to grant, or this database has its share.";
+	return answer == SNO_ANSWER_RANGE && task->want > 0 ? "It grants no nodes of a layout that is used." : NULL;
+}
+
 /* Ask for a database, and take the answer. */
 static void
-ask_for(Client *c, Task *task)
+ask_for(Client *c, SnoGrantTask *task)
 {
-	SnoAsker   *a = &sno_grants_find_entry(&grants_file, task->database)->asker;
+	SnoGrantsEntry *entry = entry_of(task);
+	SnoAsker   *a = &entry->asker;
 	uint64		now = sno_clock_unit();
-	SnoRows		rows = send_request(c, a, now, task->want);
+	SnoRows		rows = send_request(c, a, now, task);
+	int64		last = sno_granted_last(&task->layout);
 	SnoAnswer	answer;
 	SnoGrants	blocks;
-	int32		range_first,
-				range_last;
+	SnoNodeRange range;
+	const char *complaint;
 
 	if (rows.count == 0 || rows.columns != COLUMNS)
 		bad_answer("its form is another one");
 	answer = answer_in(&rows);
-	blocks = blocks_in(&rows);
-	range_first = (int32) number_in(&rows, 0, RANGE_FIRST, SNO_PARTITION_MAX);
-	range_last = (int32) number_in(&rows, 0, RANGE_LAST, SNO_PARTITION_MAX);
+	blocks = blocks_in(&rows, last);
+	range = node_range_in(&rows, last);
+	/* Partitions it always has. */
+	if (sno_layout_is_none(&task->layout) && (answer == SNO_ANSWER_RANGE || range.last < 0))
+		bad_answer("range");
 	note_answer(number_in(&rows, 0, NOW, SNO_UNIT_MAX), now);
-	grants_file.range_first = range_first;
-	grants_file.range_last = range_last;
+	if (sno_layout_is_none(&task->layout))
+	{
+		grants_file.range_first = (int32) range.first;
+		grants_file.range_last = (int32) range.last;
+	}
+	else
+		entry->range = range;
 	sno_asker_take(a, answer, &blocks);
 
-	if (answer == SNO_ANSWER_FULL)
-		c->failure = "It has no more partitions to grant, or this database has its share.";
+	complaint = complaint_about(task, answer);
+	if (complaint != NULL)
+		c->failure = complaint;
 	if (answer == SNO_ANSWER_SUPERSEDED)
 	{
 		gave_up = true;
@@ -448,7 +483,7 @@ ask_for(Client *c, Task *task)
 						task->database),
 				 errdetail("This server, or that one, is a copy of a machine that was running.")));
 	}
-	c->in_vain = c->in_vain || answer == SNO_ANSWER_FULL || !serves(&a->granted, now);
+	c->in_vain = c->in_vain || complaint != NULL || (task->want > 0 && !serves(&a->granted, now));
 	task->again = answer == SNO_ANSWER_SUPERSEDED || answer == SNO_ANSWER_FORGOTTEN;
 }
 
@@ -461,9 +496,7 @@ prepare(void)
 
 	foreach(cell, tasks)
 	{
-		Oid			database = ((Task *) lfirst(cell))->database;
-
-		if (sno_asker_prepare(&sno_grants_find_entry(&grants_file, database)->asker, draw(), draw()))
+		if (sno_asker_prepare(&entry_of(lfirst(cell))->asker, draw(), draw()))
 			changed = true;
 	}
 	if (changed)
@@ -472,16 +505,16 @@ prepare(void)
 
 /* What the registry answered is in force, now that it is on disk (G4). */
 static void
-publish(const Task *task)
+publish(const SnoGrantTask *task)
 {
-	const SnoGrants *granted = &sno_grants_find_entry(&grants_file, task->database)->asker.granted;
+	const SnoGrantsEntry *entry = entry_of(task);
+	const SnoGrants *granted = &entry->asker.granted;
 	uint64		now = sno_clock_unit();
 
 	access_file(true);
 	publish_range();
-	sno_grants_publish(task->space, task->database, granted, renewal_of(granted, now), now);
-	/* Sessions that still want something ask again. */
-	pg_atomic_write_u32(&task->space->asked, task->again);
+	sno_grants_publish(task, granted, &entry->range, renewal_of(granted, now), now);
+	sno_grants_answered(task);
 }
 
 /* What went wrong is logged when it is news. */

@@ -5,7 +5,7 @@
  * The file lies in the data folder, and not where CREATE DATABASE copies it.  It is
  * never in WAL.  It is replaced as a whole, by a durable rename.  It names the place and
  * the WAL timeline that it was written in.  A copy is in another place, and a promoted
- * server on another timeline.  There only the range of the registry's partitions is read
+ * server on another timeline.  There only what the registry may grant to anybody is read
  * from the file.
  *
  * Only the registry client reads and writes the file.
@@ -92,9 +92,10 @@ is_valid(const SnoGrantsEntry *entry)
 {
 	const SnoGrants *granted = &entry->asker.granted;
 
-	return granted->count >= 0 && granted->count <= SNO_GRANTS &&
+	return entry->layout.node_bits <= SNO_NODE_BITS_MAX &&
+		granted->count >= 0 && granted->count <= SNO_GRANTS &&
 		(granted->count == 0 || granted->holder != 0) &&
-		sno_grants_are_valid(granted, SNO_PARTITION_MAX);
+		sno_grants_are_valid(granted, sno_granted_last(&entry->layout));
 }
 
 /* Read the file into the memory context.  False if it is damaged. */
@@ -124,8 +125,8 @@ read_file(int fd, Header *header, SnoGrantsFile *file)
 }
 
 /*
- * What the file says that matters here; without entries if there is no file, if it is of
- * another place, or if it is damaged.
+ * What the file says that matters here.  Nothing is granted if it is of another place; there
+ * are no entries if there is no file, or if it is damaged.
  */
 void
 sno_grants_read(SnoGrantsFile *file)
@@ -156,7 +157,8 @@ sno_grants_read(SnoGrantsFile *file)
 		file->range_first = header.range_first;
 		file->range_last = header.range_last;
 		if (!is_of_here(&header))
-			file->count = 0;
+			for (int i = 0; i < file->count; i++)
+				file->entry[i].asker = (SnoAsker) {0};
 	}
 	CloseTransientFile(fd);
 }
@@ -196,19 +198,20 @@ sno_grants_write(const SnoGrantsFile *file)
 	(void) durable_rename(NEW_FILE, SNO_GRANTS_FILE, ERROR);
 }
 
-/* The entry of a database, NULL if there is none. */
+/* The entry of a database and a layout, NULL if there is none. */
 SnoGrantsEntry *
-sno_grants_find_entry(const SnoGrantsFile *file, Oid database)
+sno_grants_find_entry(const SnoGrantsFile *file, Oid database, const SnoLayout *layout)
 {
 	for (int i = 0; i < file->count; i++)
-		if (file->entry[i].database == database)
+		if (file->entry[i].database == database &&
+			sno_layouts_equal(&file->entry[i].layout, layout))
 			return &file->entry[i];
 	return NULL;
 }
 
 SnoGrantsEntry *
 sno_grants_make_entry(SnoGrantsFile *file, Oid database,
-					  const SnoDatabaseIdentity *identity)
+					  const SnoDatabaseIdentity *identity, const SnoLayout *layout)
 {
 	if (file->count == file->room)
 	{
@@ -220,6 +223,7 @@ sno_grants_make_entry(SnoGrantsFile *file, Oid database,
 	memset(&file->entry[file->count], 0, sizeof(SnoGrantsEntry));
 	file->entry[file->count].database = database;
 	file->entry[file->count].identity = *identity;
+	file->entry[file->count].layout = *layout;
 	return &file->entry[file->count++];
 }
 

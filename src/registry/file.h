@@ -9,6 +9,7 @@
 
 #include "core/asker.h"
 #include "registry/place.h"
+#include "shared/shmem.h"
 
 /*
  * What tells a database from another one that gets its OID: both of these differ then.
@@ -27,6 +28,8 @@ typedef struct SnoGrantsEntry
 {
 	Oid			database;
 	SnoDatabaseIdentity identity;
+	SnoLayout	layout;			/* whose nodes; of zeros: partitions */
+	SnoNodeRange range;			/* of the layout */
 	SnoAsker	asker;
 } SnoGrantsEntry;
 
@@ -41,9 +44,11 @@ typedef struct SnoGrantsFile
 
 extern void sno_grants_read(SnoGrantsFile *file);
 extern void sno_grants_write(const SnoGrantsFile *file);
-extern SnoGrantsEntry *sno_grants_find_entry(const SnoGrantsFile *file, Oid database);
+extern SnoGrantsEntry *sno_grants_find_entry(const SnoGrantsFile *file, Oid database,
+											 const SnoLayout *layout);
 extern SnoGrantsEntry *sno_grants_make_entry(SnoGrantsFile *file, Oid database,
-											 const SnoDatabaseIdentity *identity);
+											 const SnoDatabaseIdentity *identity,
+											 const SnoLayout *layout);
 extern void sno_grants_forget(SnoGrantsFile *file, int entry);
 
 #endif							/* SNO_REGISTRY_FILE_H */

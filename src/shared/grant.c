@@ -12,8 +12,12 @@
  * none, all grants of the database are revoked.  A partition remembers the holder that it
  * was reserved under.  If that isn't the present one, the partition isn't used any more.
  *
- * Locking: the space's lock protects grants, blocks_wanted and renew_at.  The holder
- * may be read without it.
+ * What is said of partitions here is true of nodes of layouts, too, for generators without
+ * fixed nodes (named/choose.c).  Each layout that a database has asked for has an SnoGranted
+ * of its own in the space.
+ *
+ * Locking: the space's lock protects all of an SnoGranted, and the list of them.  Holder and
+ * `asked` may be read without it.
  */
 #include "postgres.h"
 
@@ -27,6 +31,12 @@
 #include "shared/clock.h"
 #include "shared/grant.h"
 #include "shared/worker.h"
+
+/*
+ * Layouts of a database.  Each answer about one is written to disk with all others, so an
+ * owner of a database must not add any number.
+ */
+#define LAYOUTS_MAX		64
 
 char	   *sno_registry;
 bool		sno_registry_refused;
@@ -80,61 +90,138 @@ sno_grant_check_setting_again(void)
 	sno_grant_check_setting();
 }
 
-/* Start the registry client, to ask for grants of this database. */
-void
-sno_grant_ask(void)
+/* The next of those of a space: first partitions, then layouts.  NULL after the last one. */
+static SnoGranted *
+granted_after(SnoSpace *space, const SnoGranted *granted)
 {
-	pg_atomic_write_u32(&sno_space->asked, 1);
+	dsa_pointer place = granted == &space->granted ? space->granted_layouts : granted->next;
+
+	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
+}
+
+/* What is granted in a space of a layout, NULL if it was never asked for. */
+static SnoGranted *
+find_granted(SnoSpace *space, const SnoLayout *layout)
+{
+	SnoGranted *granted = &space->granted;
+
+	while (granted != NULL && !sno_layouts_equal(&granted->layout, layout))
+		granted = granted_after(space, granted);
+	return granted;
+}
+
+/* Raise an error if this database has as many layouts as the registry is asked for. */
+static void
+check_count(void)
+{
+	int			count = 0;
+
+	for (SnoGranted *g = &sno_space->granted; g != NULL; g = granted_after(sno_space, g))
+		count++;
+	if (count > LAYOUTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("generators of this database are of too many layouts"),
+				 errdetail("The registry is asked for nodes of %d layouts at most, since the server started.",
+						   LAYOUTS_MAX)));
+}
+
+/* What is granted to this database of the nodes of a layout. */
+SnoGranted *
+sno_granted_of(const SnoLayout *layout)
+{
+	SnoGranted *granted;
+
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	granted = find_granted(sno_space, layout);
+	if (granted == NULL)
+	{
+		dsa_pointer place;
+
+		check_count();
+		place = sno_space_allocate(sizeof(SnoGranted));
+		granted = dsa_get_address(sno_area, place);
+		sno_granted_init(granted);
+		granted->place = place;
+		granted->layout = *layout;
+		granted->next = sno_space->granted_layouts;
+		sno_space->granted_layouts = place;
+	}
+	LWLockRelease(&sno_space->lock);
+	return granted;
+}
+
+/* What of a layout the registry may grant to anybody. */
+SnoNodeRange
+sno_granted_range(SnoGranted *granted)
+{
+	SnoNodeRange range;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	range = granted->range;
+	LWLockRelease(&sno_space->lock);
+	return range;
+}
+
+/* Start the registry client, to ask for this many blocks or more. */
+void
+sno_grant_ask(SnoGranted *granted, int blocks)
+{
+	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	granted->blocks_wanted = Max(granted->blocks_wanted, blocks);
+	LWLockRelease(&sno_space->lock);
+	pg_atomic_write_u32(&granted->asked, 1);
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
 
 /* The same, for one block more than those that serve in this unit. */
 void
-sno_grant_ask_more(uint64 now)
+sno_grant_ask_more(SnoGranted *granted, uint64 now)
 {
+	SnoGrants	grants = sno_grants_copy(granted);
 	int			serve = 0;
 
+	for (int i = 0; i < grants.count; i++)
+		serve += grants.grant[i].floor < now;
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < sno_space->grants.count; i++)
-		serve += sno_space->grants.grant[i].floor < now;
-	sno_space->blocks_wanted = Min(serve + 1, SNO_GRANTS);
+	granted->blocks_wanted = Min(serve + 1, SNO_GRANTS);
 	LWLockRelease(&sno_space->lock);
-	sno_grant_ask();
+	sno_grant_ask(granted, 0);
 }
 
-/* The same, to renew what is granted, if it is time. */
+/* Ask to renew what is granted, if it is time. */
 void
-sno_grant_renew(void)
+sno_grant_renew(SnoGranted *granted, int blocks)
 {
 	int64		renew_at;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	renew_at = sno_space->renew_at;
+	renew_at = granted->renew_at;
 	LWLockRelease(&sno_space->lock);
 	if (sno_clock_monotonic() >= renew_at)
-		sno_grant_ask();
+		sno_grant_ask(granted, blocks);
 }
 
 SnoGrants
-sno_grants_copy(void)
+sno_grants_copy(const SnoGranted *granted)
 {
 	SnoGrants	copy;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	copy = sno_space->grants;
+	copy = granted->grants;
 	LWLockRelease(&sno_space->lock);
 	return copy;
 }
 
-/* The grant to a holder that a partition is in.  False if there is none in force. */
+/* The grant to a holder that a partition or a node is in.  False if there is none in force. */
 bool
-sno_grant_find(int partition, uint64 holder, SnoGrant *grant)
+sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant)
 {
 	const SnoGrant *found = NULL;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	if (sno_space->grants.holder == holder)
-		found = sno_grants_find(&sno_space->grants, partition);
+	if (granted->grants.holder == holder)
+		found = sno_grants_find(&granted->grants, number);
 	if (found != NULL)
 		*grant = *found;
 	LWLockRelease(&sno_space->lock);
@@ -146,36 +233,116 @@ sno_grant_find(int partition, uint64 holder, SnoGrant *grant)
  * id since.
  */
 bool
-sno_grants_lack(uint64 until)
+sno_grants_lack(SnoGranted *granted, uint64 until)
 {
 	bool		in_vain;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	in_vain = sno_space->answered > until;
+	in_vain = granted->answered > until;
 	LWLockRelease(&sno_space->lock);
-	return in_vain || pg_atomic_read_u32(&sno_space->asked) != 0;
+	return in_vain || pg_atomic_read_u32(&granted->asked) != 0;
+}
+
+static List *
+add_task(List *tasks, SnoSpace *space, SnoGranted *granted)
+{
+	SnoGrantTask *task = palloc(sizeof(SnoGrantTask));
+
+	*task = (SnoGrantTask) {
+		.space = space,
+		.database = space->database,
+		.layout = granted->layout,
+		.range = granted->range,
+		.want = granted->blocks_wanted,
+		.asked = pg_atomic_read_u32(&granted->asked) != 0,
+		.in_force = pg_atomic_read_u64(&granted->holder) != 0
+	};
+	return lappend(tasks, task);
+}
+
+/* What databases have, or want; in the current memory context. */
+List *
+sno_grants_tasks(void)
+{
+	List	   *tasks = NIL;
+	SnoSpace   *space = NULL;
+
+	while ((space = sno_space_next(space)) != NULL)
+	{
+		SnoGranted *granted = &space->granted;
+
+		LWLockAcquire(&space->lock, LW_SHARED);
+		sno_spaces_hold();
+		while (OidIsValid(space->database) && granted != NULL)
+		{
+			tasks = add_task(tasks, space, granted);
+			granted = granted_after(space, granted);
+		}
+		sno_spaces_release();
+		LWLockRelease(&space->lock);
+	}
+	return tasks;
 }
 
 /*
- * Bring grants into force in a database, whose file is on disk.  They are to be renewed
- * from a monotonic µs on.  The registry answered in a unit; 0 if they are those of the
- * file.  The registry client alone does this.  If the database was dropped, another one
- * may have its space.
+ * What a task is about, with the space's lock and all spaces held; NULL, and nothing held,
+ * if that is gone: the database was dropped, and another one may have its space.
  */
-void
-sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants, int64 renew_at,
-				   uint64 answered)
+static SnoGranted *
+hold_granted(const SnoGrantTask *task)
 {
-	LWLockAcquire(&space->lock, LW_EXCLUSIVE);
-	if (sno_space_hold(space, database))
+	SnoGranted *granted = NULL;
+
+	LWLockAcquire(&task->space->lock, LW_EXCLUSIVE);
+	if (sno_space_hold(task->space, task->database))
 	{
-		space->grants = *grants;
-		space->renew_at = renew_at;
-		space->answered = answered;
-		pg_atomic_write_u64(&space->holder, grants->holder);
+		granted = find_granted(task->space, &task->layout);
+		if (granted != NULL)
+			return granted;
 		sno_spaces_release();
 	}
-	LWLockRelease(&space->lock);
+	LWLockRelease(&task->space->lock);
+	return NULL;
+}
+
+static void
+release_granted(const SnoGrantTask *task)
+{
+	sno_spaces_release();
+	LWLockRelease(&task->space->lock);
+}
+
+/*
+ * Bring grants into force in a database, whose file is on disk, and tell what of a layout
+ * may be granted.  They are to be renewed from a monotonic µs on.  The registry answered in a
+ * unit; 0 if they are those of the file.  The registry client alone does this.
+ */
+void
+sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoNodeRange *range,
+				   int64 renew_at, uint64 answered)
+{
+	SnoGranted *granted = hold_granted(task);
+
+	if (granted == NULL)
+		return;
+	granted->grants = *grants;
+	granted->range = *range;
+	granted->renew_at = renew_at;
+	granted->answered = answered;
+	pg_atomic_write_u64(&granted->holder, grants->holder);
+	release_granted(task);
+}
+
+/* The registry was asked.  Sessions that still want something ask again. */
+void
+sno_grants_answered(const SnoGrantTask *task)
+{
+	SnoGranted *granted = hold_granted(task);
+
+	if (granted == NULL)
+		return;
+	pg_atomic_write_u32(&granted->asked, task->again);
+	release_granted(task);
 }
 
 /* Revoke all grants of this server: the file of grants could not be written. */
@@ -183,13 +350,17 @@ void
 sno_grants_revoke_all(void)
 {
 	const SnoGrants none = {0};
-	SnoSpace   *space = NULL;
+	ListCell   *cell;
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
 	sno_journal->registry.kept = false;
 	LWLockRelease(&sno_journal->lock);
-	while ((space = sno_space_next(space)) != NULL)
-		sno_grants_publish(space, space->database, &none, 0, 0);
+	foreach(cell, sno_grants_tasks())
+	{
+		const SnoGrantTask *task = lfirst(cell);
+
+		sno_grants_publish(task, &none, &task->range, 0, 0);
+	}
 }
 
 /* The file has all that is in force. */

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+
 #include "core/asker.h"
 #include "shared/shmem.h"
 
@@ -17,7 +19,7 @@
 extern char *sno_registry;		/* how to connect to it; empty if there is none */
 extern bool sno_registry_refused;	/* a value was given, but not taken */
 extern int	sno_grant_duration; /* seconds */
-extern char *sno_server;
+extern char *sno_server;		/* its name in the registry */
 
 /* Is there a registry, so that only what it granted may be used? */
 static inline bool
@@ -32,20 +34,51 @@ sno_grant_is_in_force(uint64 holder)
 {
 	if (likely(holder == 0))
 		return !sno_is_registered();
-	return sno_is_registered() && pg_atomic_read_u64(&sno_space->holder) == holder;
+	return sno_is_registered() && pg_atomic_read_u64(&sno_space->granted.holder) == holder;
+}
+
+/* What the registry client is to do for a database: to ask for partitions, or for nodes. */
+typedef struct SnoGrantTask
+{
+	SnoSpace   *space;
+	Oid			database;
+	SnoLayout	layout;			/* of zeros: partitions */
+	SnoNodeRange range;			/* as it is known */
+	int			want;			/* blocks; 0: just the range */
+	bool		asked;			/* does a session want it? */
+	bool		in_force;		/* is anything? */
+	bool		again;			/* ask once more, as another holder */
+} SnoGrantTask;
+
+/* Does no layout say what is granted, but that it is partitions? */
+static inline bool
+sno_layout_is_none(const SnoLayout *layout)
+{
+	return layout->time_bits == 0;
+}
+
+/* The last partition, or node of the layout. */
+static inline int64
+sno_granted_last(const SnoLayout *layout)
+{
+	return sno_layout_is_none(layout) ? SNO_PARTITION_MAX : (int64) sno_bits_max(layout->node_bits);
 }
 
 extern void sno_grant_setting_changed(bool refused);
 extern void sno_grant_check_setting(void);
 extern void sno_grant_check_setting_again(void);
-extern void sno_grant_ask(void);
-extern void sno_grant_ask_more(uint64 now);
-extern void sno_grant_renew(void);
-extern SnoGrants sno_grants_copy(void);
-extern bool sno_grant_find(int partition, uint64 holder, SnoGrant *grant);
-extern bool sno_grants_lack(uint64 until);
-extern void sno_grants_publish(SnoSpace *space, Oid database, const SnoGrants *grants,
-							   int64 renew_at, uint64 answered);
+extern SnoGranted *sno_granted_of(const SnoLayout *layout);
+extern SnoNodeRange sno_granted_range(SnoGranted *granted);
+extern void sno_grant_ask(SnoGranted *granted, int blocks);
+extern void sno_grant_ask_more(SnoGranted *granted, uint64 now);
+extern void sno_grant_renew(SnoGranted *granted, int blocks);
+extern SnoGrants sno_grants_copy(const SnoGranted *granted);
+extern bool sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant);
+extern bool sno_grants_lack(SnoGranted *granted, uint64 until);
+extern List *sno_grants_tasks(void);
+extern void sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants,
+							   const SnoNodeRange *range, int64 renew_at, uint64 answered);
+extern void sno_grants_answered(const SnoGrantTask *task);
 extern void sno_grants_revoke_all(void);
 extern void sno_grants_are_kept(void);
 extern bool sno_grants_were_kept(void);

@@ -281,9 +281,9 @@ is_granted(const SnoPartition *p, uint64 unit)
 
 	if (sno_partition_rules(p)->by_clock || p->holder == 0)
 		return true;
-	if (p->holder != sno_space->grants.holder)
+	if (p->holder != sno_space->granted.grants.holder)
 		return false;
-	grant = sno_grants_find(&sno_space->grants, sno_partition_number(p));
+	grant = sno_grants_find(&sno_space->granted.grants, sno_partition_number(p));
 	return grant != NULL && sno_grant_covers(grant, unit);
 }
 
@@ -422,7 +422,7 @@ static bool
 find_limits(const SnoPartition *p, SnoGrant *limits)
 {
 	if (sno_is_registered())
-		return sno_grant_find(sno_partition_number(p), p->holder, limits) &&
+		return sno_grant_find(&sno_space->granted, sno_partition_number(p), p->holder, limits) &&
 			(!sno_partition_rules(p)->by_clock || limits->floor <= p->generator.lease_floor);
 	*limits = (SnoGrant) {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last};
 	return true;
@@ -475,7 +475,7 @@ sno_partition_abandon(SnoPartition *p)
 }
 
 /*
- * Revoke all partitions of this database.  Those that are parked are at rest at
+ * Revoke all partitions of this database, and all nodes that were chosen.  Those that are parked are at rest at
  * once.  The others are when their sessions see it, which is before they begin to
  * make another id.
  */
@@ -483,6 +483,7 @@ void
 sno_partition_revoke_all(void)
 {
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	pg_atomic_fetch_add_u64(&sno_space->revocations, 1);
 	for (int i = 0; i < (int) lengthof(sno_space->parked); i++)
 		while (sno_space->parked[i] != SNO_LAST_PARKED)
 			pop_parked(&sno_space->parked[i]);

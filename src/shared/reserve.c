@@ -43,7 +43,7 @@ usable_ranges(const SnoGrants *granted)
 SnoGrants
 sno_partition_ranges(void)
 {
-	SnoGrants	granted = sno_grants_copy();
+	SnoGrants	granted = sno_grants_copy(&sno_space->granted);
 
 	return usable_ranges(&granted);
 }
@@ -51,7 +51,7 @@ sno_partition_ranges(void)
 static int
 count_of(const SnoGrant *range)
 {
-	return range->last - range->first + 1;
+	return (int) (range->last - range->first + 1);
 }
 
 static bool
@@ -114,7 +114,7 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 	SnoPartitionTally tally = {0};
 
 	for (int i = 0; i < usable.count; i++)
-		for (int n = usable.grant[i].first; n <= usable.grant[i].last; n++)
+		for (int n = (int) usable.grant[i].first; n <= usable.grant[i].last; n++)
 			tally_partition(&tally, n, &usable.grant[i], now, bounds);
 	return tally;
 }
@@ -165,7 +165,7 @@ choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 ho
 
 	for (int i = 0; i < count && best->rank > OWN; i++)
 	{
-		int			number = range->first + (start + i) % count;
+		int			number = (int) range->first + (start + i) % count;
 		int			rank;
 
 		/* This is for speed: most partitions have no row. */
@@ -220,7 +220,7 @@ has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 	for (int i = 0; i < usable->count && share > 1; i++)
 	{
 		count += count_of(&usable->grant[i]);
-		for (int n = usable->grant[i].first; n <= usable->grant[i].last; n++)
+		for (int n = (int) usable->grant[i].first; n <= usable->grant[i].last; n++)
 			gone += is_gone(n, purpose, bounds);
 	}
 	return share == 1 || gone <= count / share;
@@ -240,7 +240,7 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 	Choice		choice = {NO_CHOICE, -1, 0};
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	usable = usable_ranges(&sno_space->grants);
+	usable = usable_ranges(&sno_space->granted.grants);
 	if (has_share(purpose, &usable, bounds))
 		choice = choose(&usable, unit, bounds, holder, purpose);
 	if (choice.number >= 0)

@@ -226,14 +226,13 @@ sno_space_of(Oid database)
 	return space;
 }
 
-static void
-clear_grants(SnoSpace *space)
+/* Nothing is granted, nor asked for yet. */
+void
+sno_granted_init(SnoGranted *granted)
 {
-	pg_atomic_write_u64(&space->holder, 0);
-	pg_atomic_write_u32(&space->asked, 0);
-	space->blocks_wanted = 1;
-	space->answered = 0;
-	space->grants = (SnoGrants) {0};
+	memset(granted, 0, sizeof(SnoGranted));
+	pg_atomic_init_u64(&granted->holder, 0);
+	pg_atomic_init_u32(&granted->asked, 0);
 }
 
 static void
@@ -281,8 +280,9 @@ clear_space(SnoSpace *space)
 	for (int i = 0; i < SNO_GROUP_LISTS; i++)
 		free_list(&space->groups[i], 0);
 	free_list(&space->states, SNO_STATE_LINK);
+	free_list(&space->granted_layouts, offsetof(SnoGranted, next));
 	pg_atomic_write_u64(&space->allocated, 0);
-	clear_grants(space);
+	sno_granted_init(&space->granted);
 	space->database = InvalidOid;
 	space->former++;
 }
@@ -321,10 +321,9 @@ make_space(void)
 	pg_atomic_init_u64(&space->entered, 0);
 	pg_atomic_init_u32(&space->shared, 0);
 	pg_atomic_init_u64(&space->home, 0);
-	pg_atomic_init_u64(&space->holder, 0);
-	pg_atomic_init_u32(&space->asked, 0);
+	pg_atomic_init_u64(&space->revocations, 0);
 	pg_atomic_init_u64(&space->allocated, 0);
-	clear_grants(space);
+	sno_granted_init(&space->granted);
 	clear_lists(space);
 	space->next = dsa_pointer_atomic_read(&header->spaces);
 	pg_write_barrier();

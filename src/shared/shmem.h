@@ -13,6 +13,7 @@
 
 #include "compat.h"
 #include "core/asker.h"
+#include "core/flake.h"
 #include "sno.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
@@ -48,6 +49,32 @@ typedef enum SnoPurpose
 /* The end of a list of parked partitions. */
 #define SNO_LAST_PARKED		(-1)
 
+/* What the registry may grant of a layout's nodes, to anybody. */
+typedef struct SnoNodeRange
+{
+	bool		known;
+	int64		first;
+	int64		last;			/* -1 if it grants none */
+} SnoNodeRange;
+
+/*
+ * What the registry granted to a database: partitions, or nodes of a layout.  grant.c says
+ * what protects it.
+ */
+typedef struct SnoGranted
+{
+	dsa_pointer next;			/* the one of the next layout */
+	dsa_pointer place;			/* of this, if it is a layout's */
+	SnoLayout	layout;			/* of zeros: partitions */
+	pg_atomic_uint64 holder;	/* in force, or 0 */
+	pg_atomic_uint32 asked;		/* do sessions want the registry to be asked? */
+	int32		blocks_wanted;
+	int64		renew_at;		/* monotonic µs */
+	uint64		answered;		/* unit in which the registry last answered for it, or 0 */
+	SnoNodeRange range;			/* of a layout */
+	SnoGrants	grants;
+} SnoGranted;
+
 /* What the generators of a database share; shmem.c says what protects it. */
 typedef struct SnoSpace
 {
@@ -55,6 +82,7 @@ typedef struct SnoSpace
 	Oid			database;		/* InvalidOid if it is gone */
 	TransactionId incarnation;
 	pg_atomic_uint64 home;		/* see catalog/home.c; 0 if it isn't known yet */
+	pg_atomic_uint64 revocations;	/* how often sno_reseed() revoked what was chosen */
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
 	uint32		former;			/* databases that had it before */
@@ -75,12 +103,8 @@ typedef struct SnoSpace
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */
 
 	/* Of the registry, see grant.c */
-	pg_atomic_uint64 holder;	/* in force, or 0 */
-	pg_atomic_uint32 asked;		/* do sessions want the registry to be asked? */
-	int32		blocks_wanted;	/* of partitions */
-	int64		renew_at;		/* monotonic µs */
-	uint64		answered;		/* unit in which the registry last answered for it, or 0 */
-	SnoGrants	grants;
+	SnoGranted	granted;		/* partitions */
+	dsa_pointer granted_layouts;	/* nodes: the first one's, of each layout that was asked for */
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */
@@ -99,6 +123,7 @@ extern SnoSpace *sno_space_next(const SnoSpace *space);
 extern void sno_spaces_hold(void);
 extern bool sno_space_hold(const SnoSpace *space, Oid database);
 extern void sno_spaces_release(void);
+extern void sno_granted_init(SnoGranted *granted);
 extern bool sno_space_has_room(size_t size);
 extern void sno_space_require_room(size_t size);
 extern dsa_pointer sno_space_allocate(size_t size);

@@ -161,6 +161,7 @@ static SnoFlakeTime flake_count(uint64 word);
 #include "shared/feed.h"
 
 static uint64 read_clock(void);
+static uint64 feed_unit(void);
 static uint64 lease_end(uint64 now);
 static uint64 half(void);
 static void start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
@@ -229,15 +230,17 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 char	   *sno_registry = "";
 void sno_grant_check_setting(void) {}
 void sno_grant_check_setting_again(void) {}
-void sno_grant_ask(void) {}
-void sno_grant_ask_more(uint64 now) {}
-void sno_grant_renew(void) {}
+void sno_grant_ask(SnoGranted *granted, int blocks) {}
+void sno_grant_ask_more(SnoGranted *granted, uint64 now) {}
+void sno_grant_renew(SnoGranted *granted, int blocks) {}
 bool sno_grants_know_range(void) { return false; }
 bool sno_grant_is_for_anybody(int partition) { return false; }
-bool sno_grant_find(int partition, uint64 holder, SnoGrant *grant) { return false; }
-SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
+bool sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant) { return false; }
+SnoGrants sno_grants_copy(const SnoGranted *granted) { return (SnoGrants) {0}; }
+SnoGranted *sno_granted_of(const SnoLayout *layout) { return NULL; }
+SnoNodeRange sno_granted_range(SnoGranted *granted) { return (SnoNodeRange) {0}; }
 
-#define sno_feed_unit read_clock
+#define sno_feed_unit feed_unit
 #define sno_feed_move_on(exhausted) false
 #define sno_feed_knows_past() true
 #define sno_feed_tell_tick(counter, next) ((void) (counter), (void) (next))
@@ -284,9 +287,26 @@ SnoGrants sno_grants_copy(void) { return (SnoGrants) {0}; }
 #define sno_group_lock lock_group
 #define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
+#include "named/choose.h"
+/* Nodes are fixed, so they have no limit. */
+SnoObstacle
+sno_nodes_find_limits(SnoNamedState *s, uint64 now)
+{
+	s->limit = SNO_UNIT_MAX;
+	return SNO_NO_OBSTACLE;
+}
+bool sno_nodes_are_in_force(const SnoNamedState *s) { return true; }
+bool sno_nodes_may_stay(const SnoNamedState *s, const SnoDefinition *d) { return true; }
+List *sno_nodes_defined(SnoDefinitions *in, const SnoDefinition *d) { return NIL; }
+SnoObstacle
+sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d, List *known, SnoNamedState **state)
+{
+	return SNO_NO_NODES;
+}
 #define sno_generator_start start_backfilled
 #include "../../src/named/open.c"
 #undef sno_generator_start
+#include "named/use.h"
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
@@ -855,6 +875,13 @@ static bool
 is_count(void)
 {
 	return is_flake() && scope->layout.unit == 0;
+}
+
+/* Nothing is promised here.  Flakes read the clock in ms, right after this. */
+static uint64
+feed_unit(void)
+{
+	return is_flake() ? 0 : read_clock();
 }
 
 /* A reading of the clock, as ms since 2010 */

@@ -49,15 +49,11 @@ END $$;
 -- Definitions
 --
 SELECT name, sno_flake_create_generator(name, name) AS node FROM sno_catalog.sno_flake_layout ORDER BY name;
-SELECT name, layout, node_first, node_last, counts, key FROM sno_catalog.sno_flake_generator ORDER BY name;
+SELECT name, layout, node_first, node_last, nodes, counts, key FROM sno_catalog.sno_flake_generator ORDER BY name;
 
--- Nodes: free ones after those in use, several, given ones
-SELECT sno_flake_create_generator('next', 'snowflake'), sno_flake_create_generator('three', 'snowflake', nodes => 3), sno_flake_create_generator('given', 'snowflake', 7),
-    sno_flake_create_generator('gap', 'snowflake', nodes => 2), sno_flake_create_generator('after', 'snowflake', nodes => 2), sno_flake_create_generator('last', 'snowflake', 1022, 2),
-    sno_flake_create_generator('fifth', 'snowflake');
-SELECT name, node_first, node_last FROM sno_catalog.sno_flake_generator WHERE layout = 'snowflake' ORDER BY node_first;
-SELECT sno_flake_drop_generator('three');
-SELECT sno_flake_create_generator('three', 'snowflake', nodes => 3);
+-- Nodes that are given
+SELECT sno_flake_create_generator('given', 'snowflake', 7), sno_flake_create_generator('last', 'snowflake', 1022, 2);
+SELECT name, node_first, node_last, nodes FROM sno_catalog.sno_flake_generator WHERE layout = 'snowflake' ORDER BY name;
 SELECT sno_flake_create_generator('most', 'boundary', 281474976710655), sno_flake_create_generator('byte', 'objectid', (1::bigint << 40) - 1);
 
 -- Refused
@@ -72,10 +68,6 @@ SELECT sno_flake_create_generator('snowflake', 'discord');
 SELECT sno_flake_create_generator('x', 'snowflake', 7);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_create_generator('x', 'snowflake', 1021, 2);
-\echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_create_generator('x', 'simpleflake');
-\echo :LAST_ERROR_SQLSTATE
-SELECT sno_flake_create_generator('x', 'simpleflake', 0);
 \echo :LAST_ERROR_SQLSTATE
 SELECT sno_flake_create_generator('x', 'snowflake', -1);
 \echo :LAST_ERROR_SQLSTATE
@@ -118,48 +110,6 @@ ROLLBACK;
 SELECT sno_create_generator('plain', 1);
 
 --
--- The share of a server in the nodes is its share of the partitions
---
-BEGIN;
-DELETE FROM sno_catalog.sno_flake_generator;
-SET LOCAL sno.partitions = '0-32767';
-SELECT sno_flake_create_generator('a', 'snowflake');
-SELECT sno_flake_create_generator('b', 'snowflake', nodes => 512);
-ROLLBACK;
-BEGIN;
-DELETE FROM sno_catalog.sno_flake_generator;
-SET LOCAL sno.partitions = '32768-65535';
-SELECT sno_flake_create_generator('a', 'snowflake'), sno_flake_create_generator('b', 'tickets'), sno_flake_create_generator('c', 'boundary'), sno_flake_create_generator('d', 'sonyflake');
-SELECT sno_flake_create_generator('e', 'simpleflake');
-ROLLBACK;
-BEGIN;
-SET LOCAL sno.partitions = '0-62';
-SELECT sno_flake_create_generator('x', 'json1', nodes => 1);
-ROLLBACK;
--- The shares of servers don't overlap, and leave no node out.  The first node of each
--- share, and the last one, by what it may choose
-INSERT INTO sno_catalog.sno_flake_layout
-SELECT 'bits' || n, '2020-01-01Z', 1000, CASE WHEN n + 32 + 8 > 64 THEN 88 - 8 - n ELSE 32 END, n, 8 FROM unnest('{0,1,7,15,16,17,24,47,48}'::integer[]) AS n;
-CREATE FUNCTION share(layout text, partitions text, OUT first bigint, OUT last bigint) LANGUAGE plpgsql AS $$
-DECLARE
-    bits integer := (SELECT node_bits FROM sno_catalog.sno_flake_layout WHERE name = layout);
-    detail text;
-BEGIN
-    PERFORM set_config('sno.partitions', partitions, true);
-    first := sno_flake_create_generator(partitions, layout);
-    -- The rest of the nodes, and a node more
-    INSERT INTO sno_catalog.sno_flake_generator
-    SELECT 'others', NULL, 0, 0, 0, 0, layout, first + 1, (1::bigint << bits) - 1, false WHERE first + 1 < 1::bigint << bits;
-    PERFORM sno_flake_create_generator('more', layout);
-EXCEPTION WHEN configuration_limit_exceeded THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-    last := substring(detail FROM 'nodes from \d+ to (\d+)');
-END $$;
-SELECT layout, partitions, s.*, s.first = 1 + coalesce(max(s.last) OVER (PARTITION BY layout ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1) AS next
-FROM sno_catalog.sno_flake_layout AS l, LATERAL (SELECT name) AS n (layout), unnest('{0-9,10-10,11-21845,21846-21846,21847-40959,40960-65535}'::text[]) WITH ORDINALITY AS p (partitions, place),
-    LATERAL share(layout, partitions) AS s
-WHERE name LIKE 'bits%' ORDER BY node_bits, place;
---
 -- Ids of all layouts
 --
 CREATE TEMP TABLE issued AS
@@ -167,7 +117,7 @@ SELECT name, unit, s.* FROM sno_catalog.sno_flake_layout AS l, LATERAL ids(name,
 -- Ids of a session ascend.  Their times are those of the clock, to the unit.
 SELECT name, count(*), count(DISTINCT id), bool_and(id > previous OR previous IS NULL) AS ascend,
     bool_and(p.at > before - unit * interval '1 ms') AS not_before, bool_and(p.at <= after + interval '3 ms') AS not_after,
-    min(p.node) AS node, max(p.node) AS last_node, min(p.sequence) AS sequence
+    min(p.node) = max(p.node) AS same_node, min(p.sequence) AS sequence
 FROM (SELECT *, lag(id) OVER (PARTITION BY name ORDER BY n) AS previous FROM issued, unnest(ids) WITH ORDINALITY AS u (id, n)) AS i,
     LATERAL parts(id, name) AS p
 GROUP BY name ORDER BY name;
@@ -244,7 +194,7 @@ EXECUTE by_name('snowflake');
 EXECUTE by_name('given');
 EXECUTE by_name('snowflake');
 RESET plan_cache_mode;
-SELECT (parts(bits(sno_flake_generate(name)), 'snowflake')).node FROM unnest('{given,snowflake,next,given,snowflake}'::text[]) AS name;
+SELECT (parts(bits(sno_flake_generate(name)), 'snowflake')).node FROM unnest('{given,snowflake,last,given,snowflake}'::text[]) AS name;
 
 
 CREATE TABLE source AS SELECT n FROM generate_series(1, 20000) AS n;

@@ -17,7 +17,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION sno_flakes CASCADE;
 RESET client_min_messages;
 GRANT ALL ON SCHEMA public TO PUBLIC;
-SELECT count(sno_flake_create_generator(name, layout)) FROM (VALUES
+SELECT name, sno_flake_create_generator(name, layout) AS node FROM (VALUES
     ('tweet', 'snowflake'), ('post', 'instagram'), ('page', 'boundary'), ('object', 'objectid'),
     ('slow', 'sonyflake'), ('second', 'json4'), ('invoice', 'counter'), ('other', 'counter'),
     ('odd', 'tickets')) AS s (name, layout);

@@ -265,6 +265,13 @@ EXECUTE next;
 SELECT node FROM sno_flake_parts(sno_unseal(sno_flake_generate('sealed'), 'url'), 'randflake');
 SELECT sno_flake_drop_generator('sealed');
 
+-- Nodes are chosen for a generator with a key, too.
+SELECT sno_flake_create_generator('chosen', 'randflake', nodes => 16, key => 'url') IS NULL AS chosen;
+SELECT sno_flake_generate('chosen') IS NOT NULL AS issued;
+SELECT node BETWEEN node_first AND node_last AS sealed, node_last - node_first + 1 AS nodes
+FROM sno_generators(), sno_flake_parts(sno_unseal(sno_flake_generate('chosen'), 'url'), 'randflake') WHERE name = 'chosen';
+SELECT sno_flake_drop_generator('chosen');
+
 -- The type is that of extension sno, whatever the owner of the database has put into the
 -- schema, and whatever the name of sno's schema is.
 SET client_min_messages = warning;

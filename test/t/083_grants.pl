@@ -75,10 +75,10 @@ $a->safe_psql('postgres', 'CREATE DATABASE copied TEMPLATE postgres');
 generates('a copied database', $a, 'copied');
 is( $a->safe_psql(
 		'postgres', q{
-SELECT partition_last - partition_first + 1, after IS NULL,
+SELECT layout IS NULL, last - first + 1, after IS NULL,
 	until - now() BETWEEN interval '1 day - 1 min' AND interval '1 day'
 FROM sno_grants()}),
-	'16|t|t',
+	't|16|t|t',
 	'sno_grants() shows it');
 is( $registry->query(
 		'SELECT string_agg(DISTINCT server, $$,$$ ORDER BY server) FROM sno_registry.blocks'

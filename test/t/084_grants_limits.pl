@@ -168,8 +168,8 @@ WHERE holder IS NULL});
 
 is( $node->safe_psql(
 		'postgres',
-		q{SELECT until = (SELECT until FROM sno_grants()) AND (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int BETWEEN g.partition_first AND g.partition_last
-FROM sno_borrow_partition('3 days') AS l, LATERAL (SELECT partition_first, partition_last FROM sno_grants()) AS g}
+		q{SELECT until = (SELECT until FROM sno_grants()) AND (snapshot->'partition'->>0)::int * 256 + (snapshot->'partition'->>1)::int BETWEEN g.first AND g.last
+FROM sno_borrow_partition('3 days') AS l, LATERAL (SELECT first, last FROM sno_grants()) AS g}
 	),
 	't',
 	'a lease for an application ends with the grant');

@@ -47,7 +47,7 @@ sno.lease_duration = 1h
 set_clock($noon);
 $clock->start_server($node);
 
-# Make a database with a generator of each layout.  A copy made with TEMPLATE would have
+# Make a database with a generator of each layout, all of node 0.  A copy made with TEMPLATE would have
 # generators of another database, which begin as after a crash.
 sub make_database
 {
@@ -59,7 +59,7 @@ CREATE EXTENSION sno;
 CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_layout('pgedge', '2023-01-01Z', 1, 41, 10, 12, true),
 	sno_flake_create_layout('odd', '2020-01-01 00:00:00.001Z', 5, 40, 10, 12);
-SELECT sno_flake_create_generator(name, name) FROM sno_catalog.sno_flake_layout});
+SELECT sno_flake_create_generator(name, name, 0) FROM sno_catalog.sno_flake_layout});
 	return;
 }
 make_database('flakes');
@@ -472,6 +472,86 @@ subtest 'dropped, and created anew' => sub {
 	set_clock($noon);
 };
 
+# If others are free, nodes are chosen in which no lease lasts.
+subtest 'nodes that are chosen' => sub {
+	my $dbname = begin('chosen');
+	my @chosen = qw(snowflake sonyflake boundary);
+
+	# The nodes of all layouts, each of them the same in all ids of a layout
+	my $nodes_of = sub {
+		my ($session, @names) = @_;
+		my $ids = generate($session, $count, @names);
+		my %nodes;
+		$nodes{"$_ " . decode($_, $ids->{$_}[0])->{node}} = 1 foreach @names;
+		is(scalar(
+				grep {
+					my $name = $_;
+					grep { !$nodes{"$name " . decode($name, $_)->{node}} }
+					  @{ $ids->{$name} }
+				} @names),
+			0,
+			"$scenario: a node of each layout");
+		return join ', ', sort keys %nodes;
+	};
+	my $have_in_common = sub {
+		my ($a, $b) = @_;
+		my %in_a = map { $_ => 1 } split /, /, $a;
+		return join ', ', grep { $in_a{$_} } split /, /, $b;
+	};
+
+	my $session = session($dbname);
+	$session->query_safe(
+		"SELECT sno_flake_drop_generator('$_'), sno_flake_create_generator('$_', '$_')")
+	  foreach (@chosen, 'simpleflake');
+	my $first = $nodes_of->($session, @chosen);
+	my $other = session($dbname);
+	is($nodes_of->($other, @chosen), $first, "$scenario: all sessions have them");
+	close_session($other);
+
+	close_session($session);
+	$node->stop;
+	$clock->start_server($node);
+	set_clock($noon + 1000);
+	$session = session($dbname);
+	is($nodes_of->($session, @chosen), $first, "$scenario: the same after a clean restart");
+
+	# A lease isn't over.
+	generate($session, 1, 'simpleflake');
+	crash_and_return('immediate shutdown', $session);
+	$session = session($dbname);
+	my $second = $nodes_of->($session, @chosen);
+	is($have_in_common->($first, $second), '', "$scenario: others after a crash");
+	my $single = generate($session, 1, 'simpleflake')->{simpleflake}[0];
+	is(decode('simpleflake', $single)->{side}, 1, "$scenario: the only one, on the other side");
+
+	# Another server
+	$node->backup('chosen');
+	my $standby = PostgreSQL::Test::Cluster->new('choosing');
+	$standby->init_from_backup($node, 'chosen', has_streaming => 1);
+	$clock->start_server($standby);
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
+	$standby->promote;
+	$other = session($dbname, $standby);
+	my $third = $nodes_of->($other, @chosen);
+	is($have_in_common->("$first, $second", $third), '', "$scenario: others after a promotion");
+	is($nodes_of->($session, @chosen), $second, "$scenario: the primary goes on");
+	close_session($other);
+
+	# A copy that doesn't know that it is one, and then does
+	$standby->stop;
+	my $copy = PostgreSQL::Test::Cluster->new('copy');
+	$copy->init_from_backup($node, 'chosen');
+	$clock->start_server($copy);
+	$other = session($dbname, $copy);
+	$other->query_safe('SELECT sno_reseed()');
+	my $fourth = $nodes_of->($other, @chosen);
+	is($have_in_common->("$first, $second", $fourth), '', "$scenario: others after sno_reseed()");
+	close_session($_) foreach ($session, $other);
+	$copy->stop;
+	end();
+	set_clock($noon);
+};
+
 # From here on the clock goes on, for the next two themes, too.
 subtest 'units are exhausted' => sub {
 	my $dbname  = begin('burst');
@@ -587,7 +667,7 @@ subtest 'locks on the tables' => sub {
 	$locker->query_safe(
 		'ROLLBACK; BEGIN; LOCK sno_catalog.sno_lease IN EXCLUSIVE MODE');
 	$session->query_safe(
-		q{SELECT sno_flake_create_generator('new', 'snowflake'), sno_flake_create_generator('number', 'pgedge')}
+		q{SELECT sno_flake_create_generator('new', 'snowflake'), sno_flake_create_generator('number', 'pgedge', 700)}
 	);
 
 	foreach ("sno_flake_generate('new')", "sno_flake_advance('number', 5)")

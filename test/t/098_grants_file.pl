@@ -150,22 +150,25 @@ sub checksum
 }
 
 # Header: the number of entries is in its last bytes.  The first entry: the OID of the
-# database, its identity, the asker; what that was granted begins with the holder and
-# the number of blocks, then floor, ceiling, first and last partition of each.
+# database, its identity, a layout, the range of nodes, the asker; what that was granted
+# begins with the holder and the number of blocks, then floor, ceiling, first and last
+# partition of each.
 my $header = 168;
-my $blocks = $header + 72;
+my $layout = $header + 40;
+my $blocks = $header + 112;
 my %damage = (
 	'more databases than it has' => [ $header - 4, pack('l', 500_000) ],
 	'more blocks than there are' => [ $blocks, pack('l', 1_000_000) ],
 	'a negative number of blocks' => [ $blocks, pack('l', -1) ],
 	'a block of no partition'     => [ $blocks + 24, pack('q2', 70_000, 70_015) ],
-	'a range of no partition'     => [ $header - 8, pack('l', 70_000) ]);
+	'a range of no partition'     => [ $header - 8, pack('l', 70_000) ],
+	'a node of too many bits'     => [ $layout + 13, pack('C', 49) ]);
 foreach my $what ('nothing', sort keys %damage)
 {
 	$block = block_of('postgres');
 	$node->stop;
 	my $content = slurp_file($file);
-	is(length($content) % (80 + 64 * 32), $header, "$what: the file is as this test knows it");
+	is(length($content) % (120 + 64 * 32), $header, "$what: the file is as this test knows it");
 	substr($content, $damage{$what}[0], length $damage{$what}[1], $damage{$what}[1])
 	  if defined $damage{$what};
 	substr($content, 12, 4, pack('L', checksum(substr($content, 16))));

@@ -67,7 +67,7 @@ sub use_up
 	return;
 }
 
-my %first = map { $_ => $node->safe_psql($_, 'SELECT partition_first FROM sno_grants()') } 'postgres', 'other';
+my %first = map { $_ => $node->safe_psql($_, 'SELECT first FROM sno_grants()') } 'postgres', 'other';
 $registry->query(q{
 CREATE TABLE failing (holder bigint);
 CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$

@@ -243,7 +243,7 @@ sub check_above
 	my @tables = ('customer', 'purchase');
 	my $users = start_users('page', 'customer');
 	wait_for_users('page', @tables);
-	is((run_block('page', 'generators', $generators, @tables))[0], '0|1', 'generators have nodes');
+	is((run_block('page', 'generators', $generators, @tables))[0], '|', 'nodes are chosen when they issue');
 	run_block('page', "the default of $tables[$_]", $defaults[$_], @tables) foreach 0, 1;
 	check_above('customer');
 

@@ -1,0 +1,425 @@
+/*
+ * choose.c
+ *		Which nodes of its layout a generator has that was created without any.
+ *
+ * Such a generator floats: its definition tells how many nodes it has, and not which.  The
+ * first session that issues chooses nodes for it, and all sessions issue there, until the
+ * nodes may not be used any more.  Then they choose again.  So a copy of the server, or a
+ * promoted standby, gets other nodes by itself.
+ *
+ * With a registry, nodes are chosen among those that are granted (shared/grant.c).  Leases
+ * end with the grant, and nothing is issued in units up to its floor (G1, G3).  Without one,
+ * they are chosen in this server's share, as sno.partitions says.  sno_reseed() revokes them.
+ *
+ * What was issued is known by the nodes, and not by the generator: the state is that of the
+ * nodes, and so is the row.  So it doesn't matter for the guarantee who has which nodes, or
+ * if two generators had them one after the other (N1).
+ *
+ * Nodes are chosen like partitions (shared/reserve.c): those where we issued, if that is
+ * over; others that nobody used; then those that another database of this server used, where
+ * a lease isn't over, or that another server leased.  And as a session leaves a partition,
+ * so are nodes left in which the clock is behind both sides.
+ *
+ * Locking: all that is chosen changes under the lock of the group.
+ */
+#include "postgres.h"
+
+#include "utils/snapmgr.h"
+
+#include "catalog/record.h"
+#include "named/choose.h"
+#include "shared/partition.h"
+#include "shared/reserve.h"
+
+/* How bad a choice nodes are that somebody has or had. */
+typedef enum Rank
+{
+	OWN,						/* this database issued there, and that is over */
+	USED_ELSEWHERE,				/* another database of this server did */
+	RESTING,					/* we issued there, up to a later unit than now */
+	FOREIGN,					/* another holder did */
+	TAKEN						/* another generator has them, or nothing can be issued now */
+} Rank;
+
+typedef struct Known
+{
+	SnoShard	shard;
+	Rank		rank;
+} Known;
+
+typedef struct Choice
+{
+	SnoGroup   *group;
+	SnoSubject	subject;		/* whose shard is what is looked at */
+	int64		count;			/* of nodes */
+	uint64		now;
+	SnoGrants	usable;
+	uint64		holder;			/* of the rows, from which the search begins */
+	List	   *known;
+} Choice;
+
+/* The first of the nodes that are this server's share, as of partitions. */
+static int64
+share_of(int first_partition, unsigned node_bits)
+{
+	if (node_bits >= 16)
+		return (int64) first_partition << (node_bits - 16);
+	return (((int64) first_partition << node_bits) + SNO_PARTITION_MAX) >> 16;
+}
+
+/* Nodes of a layout that are the share of this server: none if the last is before the first. */
+SnoShard
+sno_nodes_share(const SnoLayout *layout)
+{
+	return (SnoShard) {
+		share_of(sno_partition_range.first, layout->node_bits),
+		share_of(sno_partition_range.last + 1, layout->node_bits) - 1
+	};
+}
+
+/* Were the nodes chosen, and nothing revoked since then?  Takes no lock. */
+bool
+sno_nodes_are_in_force(const SnoNamedState *s)
+{
+	return s->floats && DsaPointerIsValid(s->granted) == sno_is_registered() &&
+		pg_atomic_read_u64(sno_nodes_authority(s)) == s->authority;
+}
+
+/*
+ * May this session go on in the nodes that were chosen for a generator, as its definition is
+ * now?  Another session may have another share.
+ */
+bool
+sno_nodes_may_stay(const SnoNamedState *s, const SnoDefinition *d)
+{
+	SnoShard	share;
+
+	if (!sno_nodes_are_in_force(s) || s->passed || s->floor < d->after)
+		return false;
+	if (sno_is_registered())
+		return true;
+	share = sno_nodes_share(&s->subject.layout);
+	return s->subject.shard.min >= share.min && s->subject.shard.max <= share.max;
+}
+
+/*
+ * Find out up to where the nodes of a state may be leased; in `limit` of the state.  They are
+ * passed if they may not be used any more: then sessions choose again.  Fixed nodes have no
+ * limit.  The caller holds the lock of the group.
+ */
+SnoObstacle
+sno_nodes_find_limits(SnoNamedState *s, uint64 now)
+{
+	SnoGranted *granted;
+	SnoGrant	grant;
+
+	s->limit = SNO_UNIT_MAX;
+	if (!s->floats)
+		return SNO_NO_OBSTACLE;
+	if (!sno_nodes_are_in_force(s))
+		s->passed = true;
+	if (s->passed)
+		return SNO_CLASH;
+	if (!sno_is_registered())
+		return SNO_NO_OBSTACLE;
+
+	granted = dsa_get_address(sno_area, s->granted);
+	sno_grant_renew(granted, 1);
+	if (!sno_grant_find(granted, s->subject.shard.min, s->authority, &grant) ||
+		!sno_grant_has(&grant, s->subject.shard.max) || grant.floor > s->floor)
+	{
+		s->passed = true;
+		return SNO_CLASH;
+	}
+	s->limit = grant.ceiling;
+	if (now <= grant.ceiling)
+		return SNO_NO_OBSTACLE;
+	sno_grant_ask(granted, 1);
+	return SNO_NO_GRANT;
+}
+
+static List *
+add_known(List *list, SnoShard shard, Rank rank)
+{
+	Known	   *known = palloc(sizeof(Known));
+
+	*known = (Known) {shard, rank};
+	return lappend(list, known);
+}
+
+typedef struct Defined
+{
+	const SnoDefinition *wanted;
+	List	   *list;
+} Defined;
+
+static void
+add_defined(const char *name, const SnoDefinition *d, void *arg)
+{
+	Defined    *defined = arg;
+
+	if (sno_subjects_meet(&d->subject, &defined->wanted->subject) && !sno_subject_floats(&d->subject))
+		defined->list = add_known(defined->list, d->subject.shard, TAKEN);
+}
+
+/*
+ * The nodes that definitions of a layout name, those of transactions in progress included;
+ * in the current memory context.  To avoid them is a courtesy, so it waits for no lock.
+ */
+List *
+sno_nodes_defined(SnoDefinitions *in, const SnoDefinition *d)
+{
+	Defined		defined = {.wanted = d};
+	SnapshotData dirty;
+
+	InitDirtySnapshot(dirty);
+	sno_definition_visit(in, &dirty, add_defined, &defined);
+	return defined.list;
+}
+
+/* Does memory know better than a row what was issued there? */
+static bool
+is_remembered(const Choice *c, SnoShard shard)
+{
+	const SnoNamedState *s = sno_group_find_state(c->group, shard);
+
+	return s != NULL && s->known && sno_nodes_are_in_force(s);
+}
+
+static void
+add_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
+{
+	Choice	   *c = arg;
+
+	if (sno_subjects_meet(subject, &c->subject) && !(own && is_remembered(c, subject->shard)))
+		c->known = add_known(c->known, subject->shard, !own ? FOREIGN : ceiling >= c->now ? RESTING : OWN);
+}
+
+/* How good a choice are nodes that were chosen before, and that nobody uses? */
+static Rank
+rank_of(const SnoNamedState *s, uint64 now)
+{
+	SnoGenerator g = sno_state_copy(s);
+
+	if (SNO_WORD_UNIT(g.word) <= now)
+		return OWN;
+	return g.wall_safe < now ? RESTING : TAKEN;
+}
+
+static void
+add_states(Choice *c)
+{
+	for (const SnoNamedState *s = sno_state_at(c->group->states); s != NULL; s = sno_state_at(s->next))
+	{
+		if (pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) > 0)
+			c->known = add_known(c->known, s->subject.shard, TAKEN);
+		else if (sno_nodes_are_in_force(s))
+			c->known = add_known(c->known, s->subject.shard, rank_of(s, c->now));
+	}
+}
+
+/* What other databases of this server used, as far as memory knows. */
+static void
+add_elsewhere(Choice *c)
+{
+	SnoSpace   *space = NULL;
+
+	sno_spaces_hold();
+	while ((space = sno_space_next(space)) != NULL)
+		for (const SnoNamedState *s = sno_state_at(space->states);
+			 space != sno_space && s != NULL; s = sno_state_at(s->listed))
+			if (sno_subjects_meet(&s->subject, &c->subject))
+				c->known = add_known(c->known, s->subject.shard, USED_ELSEWHERE);
+	sno_spaces_release();
+}
+
+/* Known nodes among those of the subject, of a rank above `most`; NULL if there are none. */
+static const Known *
+find_above(const Choice *c, int most)
+{
+	ListCell   *cell;
+
+	foreach(cell, c->known)
+	{
+		const Known *known = lfirst(cell);
+
+		if ((int) known->rank > most && sno_shards_overlap(known->shard, c->subject.shard))
+			return known;
+	}
+	return NULL;
+}
+
+/* Move the shard up to the first place, with its end at most at `last`, that nobody better has. */
+static bool
+search_from(Choice *c, int64 first, int64 last, int most)
+{
+	SnoShard   *shard = &c->subject.shard;
+
+	*shard = (SnoShard) {first, first + c->count - 1};
+	while (shard->max <= last)
+	{
+		const Known *known = find_above(c, most);
+
+		if (known == NULL)
+			return true;
+		*shard = (SnoShard) {known->shard.max + 1, known->shard.max + c->count};
+	}
+	return false;
+}
+
+/* May the generator issue in a grant now? */
+static bool
+serves(const Choice *c, const SnoGrant *g)
+{
+	return g->last - g->first + 1 >= c->count &&
+		(c->usable.holder == 0 || sno_grant_covers(g, c->now));
+}
+
+/* Nodes that were ours, just these, and that nobody else has or had. */
+static const SnoGrant *
+find_own(Choice *c)
+{
+	ListCell   *cell;
+
+	foreach(cell, c->known)
+	{
+		const Known *known = lfirst(cell);
+
+		if (known->rank != OWN || known->shard.max - known->shard.min + 1 != c->count)
+			continue;
+		c->subject.shard = known->shard;
+		if (find_above(c, OWN) != NULL)
+			continue;
+		for (int i = 0; i < c->usable.count; i++)
+		{
+			const SnoGrant *g = &c->usable.grant[i];
+
+			if (serves(c, g) && sno_grant_has(g, known->shard.min) && sno_grant_has(g, known->shard.max))
+				return g;
+		}
+	}
+	return NULL;
+}
+
+/* Nodes of which nothing is known that is worse than `most`, from a start that the holder gives. */
+static const SnoGrant *
+find_in_grants(Choice *c, int most)
+{
+	for (int i = 0; i < c->usable.count; i++)
+	{
+		const SnoGrant *g = &c->usable.grant[i];
+		int64		start;
+
+		if (!serves(c, g))
+			continue;
+		start = g->first + (int64) (c->holder % (uint64) (g->last - g->first - c->count + 2));
+		if (search_from(c, start, g->last, most) || search_from(c, g->first, start + c->count - 2, most))
+			return g;
+	}
+	return NULL;
+}
+
+static const SnoGrant *
+find_nodes(Choice *c)
+{
+	const SnoGrant *g = find_own(c);
+
+	for (int most = -1; g == NULL && most < TAKEN; most++)
+		g = find_in_grants(c, most);
+	return g;
+}
+
+/* A state where sessions issue for this generator; NULL if there is none. */
+static SnoNamedState *
+find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
+{
+	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
+		if (s->floats && strcmp(s->name, name) == 0 &&
+			s->subject.shard.max - s->subject.shard.min + 1 == -d->subject.shard.min &&
+			sno_nodes_may_stay(s, d))
+			return s;
+	return NULL;
+}
+
+/*
+ * The registry granted nothing that serves now: ask it for a block, or if all nodes of those
+ * that serve are taken, for one more.  More of blocks that are too small are of no use.
+ */
+static SnoObstacle
+ask_registry(const Choice *c, SnoGranted *granted)
+{
+	SnoNodeRange range = sno_granted_range(granted);
+	bool		any = false,
+				wide = false;
+
+	for (int i = 0; i < c->usable.count; i++)
+	{
+		any = any || sno_grant_covers(&c->usable.grant[i], c->now);
+		wide = wide || serves(c, &c->usable.grant[i]);
+	}
+	if (wide)
+		sno_grant_ask_more(granted, c->now);
+	else if (!any)
+		sno_grant_ask(granted, 1);
+	return any || (range.known && range.last < range.first + c->count - 1) ? SNO_NO_NODES : SNO_NO_GRANT;
+}
+
+/* What this session may use. */
+static SnoGrants
+usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
+{
+	SnoShard	share;
+
+	if (granted != NULL)
+		return sno_grants_copy(granted);
+	sno_partition_check_setting();
+	share = sno_nodes_share(layout);
+	return (SnoGrants) {.count = 1,.grant[0] = {0, SNO_UNIT_MAX, share.min, share.max}};
+}
+
+/*
+ * The state that sessions use for a generator that floats, in a group that is locked.  If
+ * there is none, nodes are chosen, and it is made.  `known` is what sno_nodes_defined() found.
+ */
+SnoObstacle
+sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
+				 List *known, SnoNamedState **state)
+{
+	SnoGranted *granted = sno_is_registered() ? sno_granted_of(&d->subject.layout) : NULL;
+	uint64		revocations = pg_atomic_read_u64(&sno_space->revocations);
+	SnoDefinition chosen = *d;
+	const SnoGrant *g;
+	Choice		c = {
+		.group = group,
+		.subject = d->subject,
+		.count = -d->subject.shard.min,
+		.now = sno_named_unit(&d->nodes),
+		.usable = usable_nodes(&d->subject.layout, granted),
+		.known = known
+	};
+
+	*state = find_present(group, name, d);
+	if (*state != NULL)
+		return SNO_NO_OBSTACLE;
+	/* No nodes would do. */
+	if (c.now <= d->after)
+		return SNO_CLOCK_BEHIND;
+	c.holder = sno_record_visit(rel, add_row, &c);
+	add_states(&c);
+	add_elsewhere(&c);
+	g = find_nodes(&c);
+	if (g == NULL)
+		return granted == NULL ? SNO_NO_NODES : ask_registry(&c, granted);
+
+	chosen.subject = c.subject;
+	chosen.nodes.first = c.subject.shard.min;
+	*state = sno_group_have_state(group, &chosen);
+	sno_state_close(*state);
+	(*state)->floats = true;
+	(*state)->passed = false;
+	(*state)->granted = granted == NULL ? InvalidDsaPointer : granted->place;
+	(*state)->authority = granted == NULL ? revocations : c.usable.holder;
+	(*state)->floor = Max(g->floor, d->after);
+	strlcpy((*state)->name, name, NAMEDATALEN);
+	return SNO_NO_OBSTACLE;
+}
