@@ -8,7 +8,8 @@
 #        one that is stopped.  Each round runs all of them.  Ratios are computed within a
 #        round, and medians over the rounds.
 # first  How long the first id of a server takes that has no grants: ms, medians of rounds.
-#        The registry is near, or 50 ms away and back, or doesn't answer.
+#        The registry is near, or 50 ms away and back, or doesn't answer.  The same of the
+#        first flake, of a generator whose nodes are granted.
 # week   Simulated servers for a simulated week: each asks every MINUTES while it works.
 #        About every three days it pauses for six hours, and half of these times it comes
 #        back in a new place; and about every three days it is moved to one.  One of ten
@@ -91,24 +92,26 @@ rate() {
 # The first id
 #
 
-# ms of the first call in a new session, which has loaded the library.  Leaves the error,
-# if there is one, in first.err.
+# first_id CALL: ms of the first call in a new session, which has loaded the library.  Leaves
+# the error, if there is one, in first.err.
 first_id() {
-    { on server -c "LOAD 'sno'" -c '\timing on' -c 'SELECT sno_generate()' 2>first.err || true; } |
+    { on server -c "LOAD 'sno'" -c '\timing on' -c "SELECT $1" 2>first.err || true; } |
         awk '/^Time:/ { print $2 }'
     [ -s first.err ] || echo 'an id' >first.err
 }
 
 # first_ids NAME COMMAND...: measure after COMMAND, each time
 first_ids() {
-    local round
-    rm -f first.ms
-    for ((round = 0; round < rounds; round++)); do
-        "${@:2}"
-        first_id >>first.ms
+    local round call
+    for call in 'sno_generate()' "sno_flake_generate('orders')"; do
+        rm -f first.ms
+        for ((round = 0; round < rounds; round++)); do
+            "${@:2}"
+            first_id "$call" >>first.ms
+        done
+        printf '  %-36s %-29s %10s   %s\n' "$1" "$call" "$(median <first.ms)" \
+            "$(head -n 1 first.err | cut -c 1-70)"
     done
-    printf '  %-40s %10s   %s\n' "$1" "$(median <first.ms)" \
-        "$(head -n 1 first.err | cut -c 1-70)"
 }
 
 restart_in_place() {
@@ -132,7 +135,7 @@ first() {
     forwarder=
     first_ids 'refused' set_up "$far"
     set_up "$unix"
-    first_id >/dev/null
+    first_id "sno_generate(), sno_flake_generate('orders')" >/dev/null
     stop_server "$work/registry"
     first_ids 'refused, but restarted in its place' restart_in_place
     start_server "$work/registry"
@@ -276,5 +279,7 @@ printf '%s\n' "listen_addresses = '127.0.0.1'" "port = $registry_port" >>registr
 start_server "$work/alone"
 start_server "$work/registry"
 on alone -c 'CREATE EXTENSION sno'
-registry -c 'CREATE EXTENSION sno_registry' -c 'SELECT sno_registry_create(1024, 65535)' >/dev/null
+registry -c 'CREATE EXTENSION sno_registry' -c 'SELECT sno_registry_create(1024, 65535)' \
+    -c "SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023)" >/dev/null
+on server -c 'CREATE EXTENSION sno_flakes' -c "SELECT sno_flake_create_generator('orders', 'snowflake')" >/dev/null
 for part in "${parts[@]}"; do "$part"; done
