@@ -2,8 +2,8 @@
 # Servers that share a registry, under load, while one fault after the other strikes
 # them, the registry and the way between: clones are started beside the originals,
 # clocks step by a day, the registry forgets what it granted.  No id is issued twice, in
-# all databases together.  The control is the same without the registry: there, clones
-# issue the ids of their originals.
+# all databases together.  So it is with flakes, whose nodes are granted, too.  The control is
+# the same without the registry: there, clones issue the ids of their originals.
 #
 # To wait for grants to end, the clocks of all servers are moved on by three days.
 #
@@ -510,7 +510,9 @@ sub run_torture
 	$torture->seat_clients('other', $server{a}, 'other');
 	$torture->start_clients(
 		(map { "commit:$_" } @places, 'other', 'clone'),
-		'bulk:b', 'bulk:clone', 'brief:c', 'brief:other');
+		'bulk:b', 'bulk:clone', 'brief:c', 'brief:other',
+		(map { "snowflake:$_" } @places, 'other', 'clone'),
+		@registry ? () : map { "typed:$_" } @places, 'clone');
 	$torture->get_on;
 	$torture->carry_out(@plan);
 	$torture->stop_clients;
@@ -518,6 +520,23 @@ sub run_torture
 	collect_rows($server{$_}) foreach @places;
 	collect_rows($server{a}, 'other');
 	return;
+}
+
+# The clients of some kinds, by their numbers
+sub clients_of
+{
+	my ($kinds) = @_;
+	return [ grep { $torture->{kinds}[$_] =~ $kinds } 0 .. $#{ $torture->{kinds} } ];
+}
+
+# How many of the flakes that clients of a kind noted were issued twice
+sub flakes_twice
+{
+	my ($kind) = @_;
+	my $verdict = $torture->judge(clients => clients_of(qr/^$kind:/));
+	note("$kind: $verdict->{ids} ids, $verdict->{twice} twice");
+	cmp_ok($verdict->{ids}, '>', 0, "$verdict->{ids} ids of clients of kind $kind");
+	return $verdict->{twice};
 }
 
 # All rows of all databases, in one table.  Returns the error, if there is one.
@@ -549,7 +568,9 @@ sno.sharing = $sharing
 });
 	start($place, $node);
 	$node->safe_psql('postgres',
-		'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
+		q{CREATE EXTENSION sno_flakes CASCADE; CREATE TABLE t (id sno NOT NULL);
+SELECT sno_flake_create_generator('snowflake', 'snowflake'), sno_flake_create_generator('typed', 'discord', }
+		  . (1 + keys(%server)) . ')');
 }
 $server{a}->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
 
@@ -557,10 +578,12 @@ $server{a}->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
 $torture->{minutes} /= 5;
 run_torture($torture->{minutes} ? @node_faults : @node_faults[ 6 .. 9 ]);
 note('The control, without a registry:');
-my $control = $torture->judge(strobing => qr/^clock/);
+my $ids     = qr/^(?!snowflake|typed)/;
+my $control = $torture->judge(clients => clients_of($ids), strobing => qr/^clock/);
 $torture->show($control);
 cmp_ok($control->{twice}, '>', 0,
 	"without the registry, $control->{twice} ids are issued twice");
+cmp_ok(flakes_twice('typed'), '>', 0, 'and so are flakes of nodes that were typed in');
 
 # With the registry
 $torture = Torture->new;
@@ -585,6 +608,7 @@ wal_receiver_timeout = 0
 		'postgres', q{
 CREATE EXTENSION sno_registry;
 SELECT sno_registry_create(1024, 4095, 4);
+SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023, 2);
 CREATE ROLE asker LOGIN;
 GRANT EXECUTE ON FUNCTION sno_registry_renew TO asker;
 });
@@ -600,7 +624,8 @@ foreach my $place (@places)
 	start($place, $node);
 }
 run_torture(@node_faults, @registry_faults);
-$torture->check(strobing => $sharing eq 'never' ?
+is(flakes_twice('snowflake'), 0, 'no flake was issued twice');
+$torture->check(clients => clients_of($ids), strobing => $sharing eq 'never' ?
 	  qr/^(?:clock|three days|cut off until)/ : qr/./);
 is(merge(), '', 'all rows of all databases go into one table with a key');
 $torture->check_errors(map { $_ => qr/^53400$/ } @{ $torture->{faults} });

@@ -20,6 +20,8 @@
  *	small		copies out a few ids at a time, of the named generator "small",
  *				which has few sequences
  *	sequence	takes values of the sequence s in transactions
+ *	snowflake	copies out a few ids at a time, of the generator "snowflake" of another
+ *				system's layout, and typed does of the generator "typed"
  *	flakes		copies out many ids of other systems at a time, made by one after the
  *				other of the SQL expressions in the variable FLAKES, one a line.  It
  *				notes those of expression M in NOTES.N.M, with the clock as changed
@@ -76,6 +78,10 @@ static const Kind kinds[] = {
 	NULL, UNKNOWN, false, true},
 	{"sequence", "BEGIN", COPY("SELECT nextval('s') FROM generate_series(1, 100000)"),
 	"ROLLBACK", UNKNOWN, false, false},
+	{"snowflake", NULL, COPY("SELECT sno_flake_generate('snowflake') FROM generate_series(1, 20)"),
+	NULL, UNKNOWN, false, false},
+	{"typed", NULL, COPY("SELECT sno_flake_generate('typed') FROM generate_series(1, 20)"),
+	NULL, UNKNOWN, false, false},
 	{"flakes", NULL, NULL, NULL, UNKNOWN, false, false},
 };
 
@@ -278,7 +284,7 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 	count_progress(fault);
 }
 
-/* Note the id, or the value of a sequence, in a row of COPY's binary format. */
+/* Note the id, or a number of 64 bits, in a row of COPY's binary format. */
 static void
 note_row(const unsigned char *row, int size)
 {
