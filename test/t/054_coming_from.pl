@@ -389,7 +389,8 @@ foreach my $origin (sort keys %stops)
 	$holder->query_safe("INSERT INTO message (person_id, body) SELECT id, 'during the move to ' || name FROM person WHERE name = 'kept 3'");
 	$node->safe_psql($db, "UPDATE message SET new_id = NULL WHERE body LIKE 'kept 16 to %'");
 	my $shown = run_block($db, 'fill with an open transaction', $calls =~ s/VACUUM.*//r);
-	like($shown, qr/message: \d+ rows filled, [01] left/, "$origin: the procedure goes on and ends");
+	# The users have some rows locked, too: on a busy machine for long.
+	like($shown, qr/message: \d+ rows filled, \d left/, "$origin: the procedure goes on and ends");
 	like($shown, qr/message: 100 % of this pass/, "$origin: it tells how far it is");
 	wait_for_users($db);
 	$holder->query_safe('COMMIT');
