@@ -206,12 +206,24 @@ rank_of(const SnoNamedState *s, uint64 now)
 	return g.wall_safe < now ? RESTING : TAKEN;
 }
 
+/*
+ * Do sessions use these nodes?  Those of the generator itself don't, if the nodes may not be
+ * used any more: at their next call they leave them, or find them chosen again.
+ */
+static bool
+is_taken(const SnoNamedState *s, const char *name)
+{
+	if (pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0)
+		return false;
+	return !s->floats || strcmp(s->name, name) != 0 || (!s->passed && sno_nodes_are_in_force(s));
+}
+
 static void
-add_states(Choice *c)
+add_states(Choice *c, const char *name)
 {
 	for (const SnoNamedState *s = sno_state_at(c->group->states); s != NULL; s = sno_state_at(s->next))
 	{
-		if (pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) > 0)
+		if (is_taken(s, name))
 			c->known = add_known(c->known, s->subject.shard, TAKEN);
 		else if (sno_nodes_are_in_force(s))
 			c->known = add_known(c->known, s->subject.shard, rank_of(s, c->now));
@@ -405,7 +417,7 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 	if (c.now <= d->after)
 		return SNO_CLOCK_BEHIND;
 	c.holder = sno_record_visit(rel, add_row, &c);
-	add_states(&c);
+	add_states(&c, name);
 	add_elsewhere(&c);
 	g = find_nodes(&c);
 	if (g == NULL)

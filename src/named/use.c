@@ -327,6 +327,8 @@ refresh_use(SnoUse *use)
 	{
 		sno_use_check(use->in, use->name, &use->definition);
 		note_right(use);
+		/* The same ones may have been chosen again. */
+		note_nodes(use);
 		return SNO_NO_OBSTACLE;
 	}
 	leave_queue();
