@@ -12,9 +12,9 @@
  * none, all grants of the database are revoked.  A partition remembers the holder that it
  * was reserved under.  If that isn't the present one, the partition isn't used any more.
  *
- * What is said of partitions here is true of nodes of layouts, too, for generators without
- * fixed nodes (named/choose.c).  Each layout that a database has asked for has an SnoGranted
- * of its own in the space.
+ * The registry grants nodes of layouts in the same way.  Generators without fixed nodes choose
+ * among them (named/choose.c).  For partitions, and for each layout that a database has asked
+ * for, the space has one SnoGranted.
  *
  * Locking: the space's lock protects all of an SnoGranted, and the list of them.  Holder and
  * `asked` may be read without it.
