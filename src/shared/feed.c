@@ -105,17 +105,20 @@ static uint64 told = SNO_NO_UNIT;
 /* The transaction in which it told a tick last. */
 static uint64 ticked_in;
 
-/* Forget the notes of all counters. */
-static void
+/* Forget the notes of all counters.  Returns how many there were. */
+static int
 clear_counters(SnoFeed *f)
 {
-	while (DsaPointerIsValid(f->counters))
+	int			count = 0;
+
+	for (; DsaPointerIsValid(f->counters); count++)
 	{
 		dsa_pointer this = f->counters;
 
 		f->counters = ((Counter *) dsa_get_address(sno_area, this))->next;
 		dsa_free(sno_area, this);
 	}
+	return count;
 }
 
 /* Forget all of a database that is gone. */
@@ -135,13 +138,19 @@ clear_feed(SnoFeed *f)
 static void
 follow_space(SnoFeed *f)
 {
-	if (f->former != sno_space->former)
+	bool		gone = f->former != sno_space->former;
+
+	if (gone)
 		clear_feed(f);
-	if (f->former != sno_space->former || f->life != sno_space->life)
+	if (gone || f->life != sno_space->life)
 	{
+		int			counters = clear_counters(f);
+
 		pg_atomic_write_u64(&f->covered, 0);
 		pg_atomic_write_u32(&f->past_known, 0);
-		clear_counters(f);
+		/* What a database that is gone had isn't counted any more. */
+		if (!gone)
+			pg_atomic_fetch_sub_u64(&sno_space->allocated, counters * sizeof(Counter));
 	}
 	f->former = sno_space->former;
 	f->life = sno_space->life;
@@ -482,7 +491,7 @@ sno_feed_lowest(Snapshot snapshot)
 	return lowest;
 }
 
-/* What is known of a counter, made if nothing is.  The lock is held alone. */
+/* What is known of a counter, made if nothing is, in the memory that the database may have. */
 static SnoNumbers *
 have_numbers(const SnoSubject *counter)
 {
@@ -491,7 +500,7 @@ have_numbers(const SnoSubject *counter)
 
 	if (c != NULL)
 		return &c->numbers;
-	place = dsa_allocate0(sno_area, sizeof(Counter));
+	place = sno_space_allocate(sizeof(Counter));
 	c = dsa_get_address(sno_area, place);
 	c->next = feed->counters;
 	c->subject = *counter;

@@ -27,11 +27,11 @@
 #define SNO_GROUP_LISTS		64
 
 /*
- * The memory that a database may have for partitions and named generators, in bytes.  It
+ * The memory that a database may have for partitions and generators, in bytes.  It
  * is enough for 10,000 generators, or the partitions of 32,000 sessions.  And a dozen
  * databases that use all of theirs leave room for others where /dev/shm has 64 MB, as
- * Docker gives it.  What each database needs for feeds comes on top: that depends on
- * max_connections alone.
+ * Docker gives it.  Watermarks of counters take from it, too.  What else each database needs
+ * for feeds comes on top: that depends on max_connections alone.
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 
@@ -99,7 +99,7 @@ typedef struct SnoSpace
 													 * named generators */
 	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
 	dsa_pointer states;			/* of all of them */
-	pg_atomic_uint64 allocated; /* bytes of blocks, groups and states */
+	pg_atomic_uint64 allocated; /* bytes of blocks, groups, states, and for watermarks of counters */
 	dsa_pointer feed;			/* see feed.c; invalid until there is one */
 
 	/* Of the registry, see grant.c */

@@ -159,6 +159,29 @@ foreach my $round (1, 2)
 }
 
 #
+# What watermarks of counters need is counted, too.
+#
+create_databases('counts');
+{
+	my $session = open_session($node, 'counts');
+	$session->query_safe(
+		q{CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('first', 'counter'), sno_flake_watermark('first')}
+	);
+	like(
+		error_of(
+			$session, q{
+SELECT count(sno_flake_create_generator('counter ' || n, 'counter')) FROM generate_series(1, 8000) AS n;
+SELECT count(sno_flake_watermark('counter ' || n)) FROM generate_series(1, 8000) AS n}),
+		qr/^ERROR:  53400: generators of this database have used too much shared memory$/m,
+		'a database has watermarks of so many counters');
+	is( error_of($session, q{SELECT sno_flake_watermark('first')}),
+		'', 'those that it had go on');
+	close_session($session);
+	is($node->psql('alice', "SELECT sno_generate(1, 'orders')"),
+		0, 'so does another database');
+}
+
+#
 # Those who look at all databases, while these come and go
 #
 my ($in, $out, $err) = ('SELECT count(*) FROM sno_generators() \watch 0.001', '', '');
