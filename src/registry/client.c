@@ -48,6 +48,7 @@
 
 #include "registry/file.h"
 #include "registry/libpq.h"
+#include "registry/reply.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/grant.h"
@@ -79,15 +80,10 @@
 
 /* With exact types, no overload is called either. */
 #define REQUEST \
-	"SELECT status, range_first, range_last, now, first, last, floor, ceiling" \
+	"SELECT " SNO_REPLY_COLUMNS \
 	" FROM %s.sno_registry_renew($1::pg_catalog.int8, $2::pg_catalog.int8, $3::pg_catalog.int8," \
 	" $4::pg_catalog.text, $5::pg_catalog.int8, $6::pg_catalog.int8, $7::pg_catalog.int4," \
 	" $8::pg_catalog.text)"
-enum
-{
-	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
-	COLUMNS
-};
 
 typedef struct Client
 {
@@ -287,80 +283,6 @@ list_tasks(void)
 	return list;
 }
 
-pg_noreturn static void
-bad_answer(const char *what)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("the registry gave an answer that makes no sense: %s", what)));
-}
-
-/* A number of an answer, from 0 to max. */
-static int64
-number_in(const SnoRows *rows, int row, int column, int64 max)
-{
-	const char *text = rows->value[row * rows->columns + column];
-	char	   *end;
-	int64		number;
-
-	if (text == NULL)
-		bad_answer("a number is null");
-	errno = 0;
-	number = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || number < 0 || number > max)
-		bad_answer(text);
-	return number;
-}
-
-static SnoAnswer
-answer_in(const SnoRows *rows)
-{
-	static const char *const names[] = {"granted", "full", "forgotten", "superseded", "range"};
-	const char *status = rows->value[STATUS];
-
-	for (int i = 0; status != NULL && i < (int) lengthof(names); i++)
-		if (strcmp(status, names[i]) == 0)
-			return i;
-	bad_answer(status == NULL ? "status is null" : status);
-}
-
-/* What blocks are granted, of partitions or nodes up to `last`. */
-static SnoGrants
-blocks_in(const SnoRows *rows, int64 last)
-{
-	SnoGrants	blocks = {0};
-
-	for (int i = 0; i < rows->count; i++)
-	{
-		if (rows->value[i * rows->columns + FIRST] == NULL)
-			continue;
-		if (blocks.count == SNO_GRANTS)
-			bad_answer("too many blocks");
-		blocks.grant[blocks.count++] = (SnoGrant) {
-			.first = number_in(rows, i, FIRST, last),
-			.last = number_in(rows, i, LAST, last),
-			.floor = number_in(rows, i, FLOOR, SNO_UNIT_MAX),
-			.ceiling = number_in(rows, i, CEILING, SNO_UNIT_MAX)
-		};
-	}
-	if (!sno_grants_are_valid(&blocks, last))
-		bad_answer("blocks overlap");
-	return blocks;
-}
-
-/* What it may grant to anybody.  Of a layout that it doesn't know, that is nothing. */
-static SnoNodeRange
-node_range_in(const SnoRows *rows, int64 last)
-{
-	if (rows->value[RANGE_FIRST] == NULL)
-		return (SnoNodeRange) {.known = true,.last = -1};
-	return (SnoNodeRange) {
-		.known = true,
-		.first = number_in(rows, 0, RANGE_FIRST, last),
-		.last = number_in(rows, 0, RANGE_LAST, last)
-	};
-}
-
 /* The registry answered in our unit `now`. */
 static void
 note_answer(int64 registry_now, uint64 now)
@@ -448,34 +370,22 @@ ask_for(Client *c, SnoGrantTask *task)
 	SnoAsker   *a = &entry->asker;
 	uint64		now = sno_clock_unit();
 	SnoRows		rows = send_request(c, a, now, task);
-	int64		last = sno_granted_last(&task->layout);
-	SnoAnswer	answer;
-	SnoGrants	blocks;
-	SnoNodeRange range;
-	const char *complaint;
+	SnoReply	reply = sno_reply_read(&rows, &task->layout);
+	const char *complaint = complaint_about(task, reply.answer);
 
-	if (rows.count == 0 || rows.columns != COLUMNS)
-		bad_answer("its form is another one");
-	answer = answer_in(&rows);
-	blocks = blocks_in(&rows, last);
-	range = node_range_in(&rows, last);
-	/* Partitions it always has. */
-	if (sno_layout_is_none(&task->layout) && (answer == SNO_ANSWER_RANGE || range.last < 0))
-		bad_answer("range");
-	note_answer(number_in(&rows, 0, NOW, SNO_UNIT_MAX), now);
+	note_answer(reply.now, now);
 	if (sno_layout_is_none(&task->layout))
 	{
-		grants_file.range_first = (int32) range.first;
-		grants_file.range_last = (int32) range.last;
+		grants_file.range_first = (int32) reply.range.first;
+		grants_file.range_last = (int32) reply.range.last;
 	}
 	else
-		entry->range = range;
-	sno_asker_take(a, answer, &blocks);
+		entry->range = reply.range;
+	sno_asker_take(a, reply.answer, &reply.blocks);
 
-	complaint = complaint_about(task, answer);
 	if (complaint != NULL)
 		c->failure = complaint;
-	if (answer == SNO_ANSWER_SUPERSEDED)
+	if (reply.answer == SNO_ANSWER_SUPERSEDED)
 	{
 		gave_up = true;
 		ereport(LOG,
@@ -484,7 +394,7 @@ ask_for(Client *c, SnoGrantTask *task)
 				 errdetail("This server, or that one, is a copy of a machine that was running.")));
 	}
 	c->in_vain = c->in_vain || complaint != NULL || (task->want > 0 && !serves(&a->granted, now));
-	task->again = answer == SNO_ANSWER_SUPERSEDED || answer == SNO_ANSWER_FORGOTTEN;
+	task->again = reply.answer == SNO_ANSWER_SUPERSEDED || reply.answer == SNO_ANSWER_FORGOTTEN;
 }
 
 /* Before anything is sent, what is sent is on disk (G4). */
