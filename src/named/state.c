@@ -2,7 +2,7 @@
  * state.c
  *		The state of a named generator, which all sessions share.
  *
- * Locking: users, and tickets (use.c), are counted atomically.  All else of a state
+ * Locking: users, and tickets (queue.c), are counted atomically.  All else of a state
  * changes under the lock of its group, except the state word while it is open.  What tells
  * whether chosen nodes may be used is read without it.
  *

@@ -69,6 +69,13 @@ sno_unit_size(const SnoGenerator *g)
 	return g->sequence_max - g->sequence_min + 1;
 }
 
+/* Do sessions wait for a unit of the generator? */
+static inline bool
+sno_state_is_queued(SnoNamedState *s)
+{
+	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
+}
+
 /* Does it count, instead of telling the time? */
 static inline bool
 sno_is_count(const SnoNamedState *s)

@@ -11,14 +11,6 @@
  * found to have that right, and is found wanting if the current user is another one, as in
  * a function with SECURITY DEFINER.  What changes the rights of any role counts as a change of
  * definitions, so all is looked up again.
- *
- * Those who wait for a unit stand in a queue.  Each draws a ticket, and may issue as
- * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
- * who has left the queue, served or not, so that it empties whatever becomes of
- * them.  While it isn't empty, newcomers draw tickets, too.  So all get their share.
- * Nobody stays in the queue while he does something that may send a message to the client,
- * as interrupts do: that lasts until the client reads it.
- * Without a wait there is no queue, only two loads from the state word's cache line.
  */
 #include "postgres.h"
 
@@ -40,6 +32,7 @@
 #include "generate/wait.h"
 #include "named/choose.h"
 #include "named/open.h"
+#include "named/queue.h"
 #include "named/use.h"
 
 /* What the session's uses are found by: the beginning of each. */
@@ -53,43 +46,6 @@ StaticAssertDecl(offsetof(SnoUse, kind) == offsetof(UseKey, kind), "a use does n
 
 static HTAB *uses;
 
-/* The state in whose queue this session stands, and its ticket. */
-static SnoNamedState *queue;
-static uint32 ticket;
-
-static void
-join_queue(SnoNamedState *s)
-{
-	if (queue != NULL)
-		return;
-	queue = s;
-	ticket = pg_atomic_fetch_add_u32(&s->tickets, 1);
-}
-
-static void
-leave_queue(void)
-{
-	if (queue != NULL)
-		pg_atomic_fetch_add_u32(&queue->tickets_done, 1);
-	queue = NULL;
-}
-
-/* How many ids must others get before it is our turn?  Not positive if it is. */
-static int32
-ids_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
-{
-	int32		spare = sno_unit_size(&s->shared) - now.least;
-
-	if (sno_use_is_queued(s))
-		join_queue(s);
-	if (queue == NULL)
-		return 0;
-	if (now.unit == SNO_WORD_UNIT(word))
-		spare = Max((int32) s->shared.sequence_max -
-					(int32) Max(SNO_WORD_SEQUENCE(word), now.least) + 1, 0);
-	return (int32) (ticket - pg_atomic_read_u32(&s->tickets_done)) - spare + 1;
-}
-
 /* At the end of a session: see N5. */
 static void
 end_uses(int code, Datum arg)
@@ -98,7 +54,7 @@ end_uses(int code, Datum arg)
 	SnoUse	   *use;
 	Relation	rel;
 
-	leave_queue();
+	sno_queue_leave();
 
 	/* This first: an error in what follows ends it. */
 	hash_seq_init(&status, uses);
@@ -235,7 +191,7 @@ leave_state(SnoUse *use)
 	SnoNamedState *s = use->state;
 	Relation	rel;
 
-	leave_queue();
+	sno_queue_leave();
 	rel = sno_leases_open();
 
 	/* An error before this changes nothing, and one after it leaves a closed state. */
@@ -331,7 +287,7 @@ refresh_use(SnoUse *use)
 		note_nodes(use);
 		return SNO_NO_OBSTACLE;
 	}
-	leave_queue();
+	sno_queue_leave();
 	look = sno_definition_find(use->in, use->name, &d);
 	obstacle = obstacle_to(look);
 	if (obstacle != SNO_NO_OBSTACLE)
@@ -427,7 +383,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 			{
 				Renewal		renewal = {s, now.unit};
 
-				leave_queue();
+				sno_queue_leave();
 				sno_lease_quietly(renew_named_early, &renewal, use->name, 0);
 				word = sno_generator_load(&s->shared);
 				now = sno_named_now(nodes, word);
@@ -437,7 +393,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 			break;
 	}
 
-	before = ids_before_us(s, word, now);
+	before = sno_queue_before_us(s, word, now);
 	step = before > 0 ? SNO_EXHAUSTED : sno_state_issue(s, word, now, issued);
 	if (step == SNO_EXHAUSTED)
 		*msec = Max(1, (before - 1) / sno_unit_size(&s->shared) * unit_msec(&use->definition) +
@@ -472,7 +428,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 			if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
 				return obstacle;
 	}
-	join_queue(use->state);
+	sno_queue_join(use->state);
 	return obstacle;
 }
 
@@ -498,8 +454,8 @@ note_number(SnoUse *use, uint64 number)
 	use->first = number;
 }
 
-/* Issue, however long it takes. */
-static uint64
+/* Issue, however long it takes.  It isn't inline: the caller's PG_TRY would warn of that. */
+pg_noinline static uint64
 next_patiently(SnoUse *use)
 {
 	SnoWait		wait = {0};
@@ -525,7 +481,7 @@ next_patiently(SnoUse *use)
 		sno_wait(&wait, obstacle, msec);
 		RESUME_INTERRUPTS();
 		if (InterruptPending)
-			leave_queue();
+			sno_queue_leave();
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -539,11 +495,13 @@ sno_use_next_slowly(SnoUse *use)
 	{
 		word = next_patiently(use);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
-		leave_queue();
+		sno_queue_leave();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	sno_queue_leave();
 	return word;
 }
 

@@ -52,13 +52,6 @@ sno_use_is_known(const SnoUse *use)
 		(likely(!OidIsValid(use->user)) || use->user == GetUserId());
 }
 
-/* Do sessions wait for a unit of the generator? */
-static inline bool
-sno_use_is_queued(SnoNamedState *s)
-{
-	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
-}
-
 /*
  * The state word of the next id, if its unit is that of the clock, this transaction may
  * use it, and nobody waits; else slowly.
@@ -73,7 +66,7 @@ sno_use_next(SnoUse *use)
 		uint64		issued;
 
 		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) &&
-				   SNO_WORD_UNIT(word) >= sno_feed_bound && !sno_use_is_queued(s)) &&
+				   SNO_WORD_UNIT(word) >= sno_feed_bound && !sno_state_is_queued(s)) &&
 			sno_generator_share(&s->shared, word, SNO_WORD_UNIT(word), 0, &issued) == SNO_ISSUED &&
 			likely(SNO_WORD_UNIT(issued) >= sno_feed_bound))
 			return issued;
@@ -111,7 +104,7 @@ sno_use_next_flake(SnoUse *use)
 		uint64		issued;
 
 		if (likely(sno_use_now(use, word, &now) && now.unit == SNO_WORD_UNIT(word) &&
-				   now.least <= SNO_WORD_SEQUENCE(word) && !sno_use_is_queued(s)) &&
+				   now.least <= SNO_WORD_SEQUENCE(word) && !sno_state_is_queued(s)) &&
 			sno_generator_share(&s->shared, word, now.unit, now.least, &issued) == SNO_ISSUED &&
 			likely(issued >= word))
 			return issued;

@@ -310,6 +310,7 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
+#include "../../src/named/queue.c"
 #include "../../src/named/use.c"
 #undef sno_clock_msec
 #undef strlcpy
