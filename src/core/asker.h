@@ -32,8 +32,10 @@
 
 #include "sno.h"
 
-/* Blocks of one asker, at most. */
+/* Blocks of one asker, at most.  Models have fewer. */
+#ifndef SNO_GRANTS
 #define SNO_GRANTS			64
+#endif
 
 /* In these partitions or nodes, ids may be issued of units after the floor, up to the ceiling. */
 typedef struct SnoGrant

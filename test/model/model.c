@@ -80,7 +80,15 @@
  * A database may also be dropped, and made again of another one with the same OID
  * and the same files, while the server runs: its space begins another life.
  *
- * Not modelled: sno_reseed(), tables that are locked, rows that are forged, and the
+ * Nodes of a layout may be chosen (named/choose.c).  A call ends where it has chosen.  With
+ * a registry, one block of nodes is granted at a time, for a unit, and what is granted
+ * changes at any moment.  Each id must be of a node and a unit that were granted when its
+ * call began, or later.  Without a registry, sno_reseed() revokes nodes.  Then no call that
+ * begins later issues in the nodes that were chosen before.  Those that rows named are
+ * chosen again only if no other is free.  In each world without a call, sessions are made
+ * to issue, with clocks that move on: each one alone, and all in turn.  All must succeed.
+ *
+ * Not modelled: sno_reseed() of partitions, tables that are locked, rows that are forged, and the
  * order of WAL: a flush here brings just its own row to disk, not the earlier ones.
  *
  * Each rule has its mutants, decisions made wrong.  All are to be caught, and
@@ -135,6 +143,9 @@ static uint64 judge(const volatile void *address, uint64 word);
 /* Two numbers of a generator that counts are a unit. */
 #define SNO_COUNTER_BLOCK 2
 
+/* One block is granted at a time. */
+#define SNO_GRANTS 1
+
 #include "core/flake.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
@@ -155,6 +166,7 @@ static SnoFlakeTime flake_count(uint64 word);
 #define sno_clock_msec read_msec
 #define sno_flake_at flake_at
 #define sno_flake_count flake_count
+#include "generate/wait.h"
 #include "named/group.h"
 #undef sno_flake_at
 #undef sno_flake_count
@@ -192,6 +204,17 @@ static bool write_own(SnoLease *lease, Relation rel, const SnoSubject *subject,
 					  SnoGenerator g, uint64 ceiling);
 static bool lock_group(SnoGroup *group);
 static int	states_kept(void);
+static void copy_name(char *to, const char *from);
+static int	users_of(const pg_atomic_uint32 *users);
+static uint64 choose_unit(void);
+static uint64 choose_start(Relation rel, SnoRecordVisitor visitor, void *arg);
+static uint64 authority_of(pg_atomic_uint64 *authority, uint64 granted);
+static void merge_other(SnoGenerator *g, SnoGenerator other);
+static SnoObstacle choose_nodes(Relation rel, SnoGroup *group, const char *name,
+								const SnoDefinition *d, List *known, SnoNamedState **state);
+static SnoObstacle limit_nodes(SnoNamedState *s, uint64 now);
+static bool are_in_force(const SnoNamedState *s);
+static bool may_stay_in(const SnoNamedState *s, const SnoDefinition *d);
 static bool shards_overlap(const SnoShard *a, const SnoShard *b);
 extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
 							   uint64_t *issued);
@@ -226,8 +249,6 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #include "../../src/catalog/publish.c"
 
 #define sno_clock_unit read_clock
-/* There is no registry: these aren't called. */
-char	   *sno_registry = "";
 void sno_grant_check_setting(void) {}
 void sno_grant_check_setting_again(void) {}
 void sno_grant_ask(SnoGranted *granted, int blocks) {}
@@ -235,10 +256,8 @@ void sno_grant_ask_more(SnoGranted *granted, uint64 now) {}
 void sno_grant_renew(SnoGranted *granted, int blocks) {}
 bool sno_grants_know_range(void) { return false; }
 bool sno_grant_is_for_anybody(int partition) { return false; }
-bool sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant) { return false; }
-SnoGrants sno_grants_copy(const SnoGranted *granted) { return (SnoGrants) {0}; }
-SnoGranted *sno_granted_of(const SnoLayout *layout) { return NULL; }
-SnoNodeRange sno_granted_range(SnoGranted *granted) { return (SnoNodeRange) {0}; }
+SnoGrants sno_grants_copy(const SnoGranted *granted) { return granted->grants; }
+SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 
 #define sno_feed_unit feed_unit
 #define sno_feed_move_on(exhausted) false
@@ -278,7 +297,7 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return (SnoNodeRange) {0};
 #undef sno_named_unit
 #undef hash_bytes
 
-#define strlcpy(to, from, size) ((void) 0)
+#define strlcpy(to, from, size) copy_name(to, from)
 #define sno_generator_merge merge_memory
 #define sno_generator_drift drift
 #define sno_generator_join_sides join_sides
@@ -288,30 +307,41 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return (SnoNodeRange) {0};
 #define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
 #include "named/choose.h"
-/* Nodes are fixed, so they have no limit. */
-SnoObstacle
-sno_nodes_find_limits(SnoNamedState *s, uint64 now)
-{
-	s->limit = SNO_UNIT_MAX;
-	return SNO_NO_OBSTACLE;
-}
-bool sno_nodes_are_in_force(const SnoNamedState *s) { return true; }
-bool sno_nodes_may_stay(const SnoNamedState *s, const SnoDefinition *d) { return true; }
-List *sno_nodes_defined(SnoDefinitions *in, const SnoDefinition *d) { return NIL; }
-SnoObstacle
-sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d, List *known, SnoNamedState **state)
-{
-	return SNO_NO_NODES;
-}
+#define sno_named_unit(nodes) choose_unit()
+#define pg_atomic_read_u32(users) users_of(users)
+#define sno_record_visit choose_start
+/* reserve.c has other ones. */
+#define Choice NodeChoice
+#define OWN OWN_NODES
+#define rank_of rank_of_nodes
+#include "../../src/named/choose.c"
+#undef Choice
+#undef OWN
+#undef rank_of
+#undef sno_named_unit
+#undef pg_atomic_read_u32
+#undef sno_record_visit
+#define sno_state_merge_other merge_other
+#define sno_nodes_choose choose_nodes
+#define sno_nodes_find_limits limit_nodes
+#define sno_nodes_are_in_force are_in_force
 #define sno_generator_start start_backfilled
 #include "../../src/named/open.c"
 #undef sno_generator_start
+#undef sno_state_merge_other
+#undef sno_nodes_choose
+#undef sno_nodes_find_limits
+#undef sno_nodes_are_in_force
+#define pg_atomic_read_u64(authority) authority_of(authority, use->granted)
 #include "named/use.h"
+#undef pg_atomic_read_u64
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
 #include "../../src/named/queue.c"
+#define sno_nodes_may_stay may_stay_in
 #include "../../src/named/use.c"
+#undef sno_nodes_may_stay
 #undef sno_clock_msec
 #undef strlcpy
 #undef sno_generator_merge
@@ -335,8 +365,9 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 #define LINES		2			/* the most there can be of each */
 #define SESSIONS	2
 #define PARTITIONS	4
-#define STATES		2
-#define ROWS		4
+#define STATES		4
+#define ROWS		6
+#define BLOCKS		2			/* of nodes that a registry grants */
 #define FILE_NOW	2			/* the file of a table, and what it was before */
 #define FILE_BEFORE 1
 
@@ -378,7 +409,14 @@ typedef struct Scope
 				shares,			/* sessions may share a partition */
 				plain,			/* no errors, no early renewals of session generators; */
 								/* closed rows get lost in a crash */
-				large;			/* too much so to be explored whole: for mutants only */
+				reseeds,		/* sno_reseed() is called, once */
+				steady;			/* there is no crash */
+	int			floats,			/* nodes among which those of generators are chosen; 0 if they */
+								/* are fixed.  Another generator has fixed ones all the same, */
+				names,			/* if this isn't 2: then that floats, too */
+				blocks,			/* of those nodes, which a registry grants; 0 without one, */
+				changes;		/* and how often what it grants changes */
+	bool		large;			/* too much so to be explored whole: for mutants only */
 } Scope;
 
 #define OWN(sequence_count, partition_count) \
@@ -394,6 +432,8 @@ typedef struct Scope
 	.layout = {SNO_EPOCH_MSEC, 1, 41, 2, 1}, .msec = first_msec, .step = msec_step
 #define LONG_UNITS(bits) \
 	.layout = {SNO_EPOCH_MSEC + 1, 6, 41, 2, bits}, .msec = 7, .step = 3
+#define FLOATING(node_count, bits) \
+	NAMED(-1, -1), .floats = node_count, .layout = {SNO_EPOCH_MSEC, 4, 41, 2, bits}, .msec = 4, .step = 4
 #define NUMBERS \
 	NAMED(3, 3), .layout = {0, 0, 61, 2, 0, true}
 
@@ -408,7 +448,8 @@ typedef enum ScopeNumber
 	NAMED_PROMOTION_LAGS, BOTH, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
 	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN,
 	SHORT, SHORT_TWO, SHORT_OVERLAP, SHORT_APART, LONG, LONG_TWO,
-	COUNT, COUNT_TWO, COUNT_PROMOTION_LAGS, COUNT_ADVANCED
+	COUNT, COUNT_TWO, COUNT_PROMOTION_LAGS, COUNT_ADVANCED,
+	FLOATS, FLOATS_TWO, FLOATS_NAMES, RESEEDED, RESEEDED_TWO, FLOATS_FIXED, FLOATS_SAME
 } ScopeNumber;
 
 static const Scope scopes[] = {
@@ -489,7 +530,22 @@ static const Scope scopes[] = {
 	[COUNT_TWO] = {"numbers: two sessions", 5, 2, {2}, NUMBERS},
 	[COUNT_PROMOTION_LAGS] = {"numbers: a promotion without the end of the WAL", 5, 2, {1}, NUMBERS,
 	.promotions = true,.lags = true},
-	[COUNT_ADVANCED] = {"numbers: advanced", 5, 2, {1}, NUMBERS,.restores = true}
+	[COUNT_ADVANCED] = {"numbers: advanced", 5, 2, {1}, NUMBERS,.restores = true},
+
+	[FLOATS] = {"granted nodes: one session", 3, 2, {1}, FLOATING(2, 1),.blocks = 2,.changes = 2,
+	.plain = true},
+	[FLOATS_TWO] = {"granted nodes: two sessions", 2, 2, {2}, FLOATING(2, 1),.blocks = 2,.changes = 2,
+	.plain = true},
+	[FLOATS_NAMES] = {"granted nodes: two generators", 1, 0, {2}, FLOATING(2, 1),.names = 2,.blocks = 1,
+	.changes = 2,.plain = true},
+	[RESEEDED] = {"chosen nodes: sno_reseed()", 2, 0, {1}, FLOATING(2, 1),.reseeds = true,.plain = true,
+	.steady = true},
+	[RESEEDED_TWO] = {"chosen nodes: sno_reseed(), two sessions", 1, 0, {2}, FLOATING(2, 2),
+	.reseeds = true,.plain = true},
+	[FLOATS_FIXED] = {"chosen nodes: fixed ones overlap", 1, 0, {2}, FLOATING(3, 1),.longer = 1,
+	.plain = true,.steady = true},
+	[FLOATS_SAME] = {"chosen nodes: fixed ones are the same", 1, 0, {2}, FLOATING(2, 1),.longer = 1,
+	.apart = true,.plain = true}
 };
 
 /*
@@ -576,7 +632,16 @@ static const Scope scopes[] = {
 	M(CEILING_COUNTED_AGAIN, "after a crash a count goes on at its ceiling", COUNT, true) \
 	M(UNSEEN_IGNORED, "a successor counts on after what it has seen", COUNT_PROMOTION_LAGS, true) \
 	M(COUNT_CLOSED_INEXACT, "the row of a count that is closed isn't exact", COUNT, false) \
-	M(LOWEST_BY_NODE, "a row is exact only from its first node on", COUNT, false)
+	M(LOWEST_BY_NODE, "a row is exact only from its first node on", COUNT, false) \
+	M(LIMIT_IGNORED, "a lease of chosen nodes goes beyond the grant", FLOATS, false) \
+	M(FLOOR_NOT_MERGED, "chosen nodes issue below the floor of their grant", FLOATS, false) \
+	M(FLOOR_NOT_COMPARED, "nodes that were granted anew go on as before", FLOATS, false) \
+	M(AUTHORITY_IGNORED, "a session goes on in nodes that were revoked", FLOATS, false) \
+	M(AUTHORITY_NOT_COMPARED, "a quick call doesn't see that its nodes were revoked", RESEEDED_TWO, false) \
+	M(REVOKED_CLOSED_EXACT, "nodes that were revoked are closed with a row", RESEEDED, false) \
+	M(TAKEN_IGNORED, "nodes are chosen that another generator has", FLOATS_NAMES, false) \
+	M(STALE_TAKEN, "a generator's idle sessions keep it from nodes that were granted anew", FLOATS_TWO, false) \
+	M(PASSED_NOT_SET, "a session goes on in nodes that a fixed generator took", FLOATS_FIXED, false)
 
 #define NAME_OF(name, ...)	name,
 #define ROW_OF(name, text, scope, by_id)	{name, text, scope, by_id},
@@ -632,6 +697,8 @@ typedef struct Session
 	uint8		place,
 				call,
 				definition;		/* what its generator's name means */
+	uint8		may[BLOCKS];	/* units that were granted to it when its call began, or later */
+	bool		reseeded;		/* did its call begin after sno_reseed(), on the same run of the server? */
 	bool		locked,			/* does it hold the group's lock, */
 				renewing,		/* and that of renewals, */
 				reading,		/* and the table? */
@@ -680,9 +747,22 @@ typedef struct Rest
 	SnoGroup	group;
 } Rest;
 
+/* What is known of nodes that generators choose. */
+typedef struct Registry
+{
+	SnoGranted	granted;		/* if there is a registry */
+	uint64		revocations;	/* of the space, if there is none */
+	uint8		granting,		/* the block that is granted, or was until all was revoked */
+				changes,		/* of grants, so far */
+				named;			/* nodes that rows named when sno_reseed() was called: a bit for each */
+	uint8		last[BLOCKS],	/* unit that was ever granted to anybody, in each block */
+				ours[BLOCKS];	/* units granted to the present holder: a bit for each */
+} Registry;
+
 typedef struct World
 {
 	Rest		rest;
+	Registry	registry;
 	Line		line[LINES];
 	Row			row[LINES][ROWS];
 	SnoRow		standby[ROWS];	/* the rows that it has received */
@@ -713,14 +793,30 @@ typedef enum Event
 	REWRITE,
 	TRUNCATE,
 	RESTORE_ROW,
-	EVENTS
+	GRANT,
+	RESEED,
+	EVENTS,
+	DRAIN = EVENTS				/* to see if sessions can issue */
 } Event;
+
+/* How a grant may change. */
+enum
+{
+	RENEWED,					/* up to a later unit, */
+	SAME_BLOCK,					/* the block after another server had it, */
+	OTHER_BLOCK,
+	SAME_BLOCK_ANEW,			/* to another holder, */
+	OTHER_BLOCK_ANEW,
+	REVOKED,					/* or all is revoked, or comes back */
+	GRANT_CHANGES
+};
 
 static const char *const events[] = {
 	"generate", "generate, slowly", "generate, share", "generate, renew early", "generate of a time", "generate named",
 	"generate named, slowly", "restore", "end", "go on", "renew early", "error",
 	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
-	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored"
+	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored",
+	"grant", "sno_reseed()", "no more ids"
 };
 
 static const Scope *scope;
@@ -748,10 +844,14 @@ static bool renewing_early;
 static bool surveying;			/* what it reads the rows for */
 static bool hiding_others;
 static uint64 bounds_block[SNO_BOUNDS_BLOCK];
+static bool choosing;			/* does it choose nodes? */
+static unsigned draining;		/* if not 0, nothing comes in between, and the clock reads this */
 
 /* The id that the last event issued, if it did; or somebody else, as a snapshot says. */
 static bool issued;
 static bool was_late;			/* the call that just ended, */
+static bool was_reseeded;
+static uint8 may_have[BLOCKS];
 static unsigned was_at;			/* and what it read the clock at */
 static bool issued_elsewhere;
 static uint64 issued_word;
@@ -769,7 +869,7 @@ amiss(const char *what)
 static void
 pause_at(Place place)
 {
-	if (!beginning)
+	if (!beginning && draining == 0)
 		stop(place);
 	beginning = false;
 }
@@ -822,6 +922,9 @@ at_word(Place place, const volatile void *address)
 {
 	SnoNamedState *s = state_of(address);
 
+	/* That is a look at the rows and a change of what nobody uses. */
+	if (choosing)
+		return;
 	if (s == NULL)
 	{
 		if (is_shared_word(address) && is_own_call())
@@ -856,6 +959,11 @@ read_clock(void)
 {
 	if (is_own_call() && (read_count > 0 || session->at != 0))
 		stop(WAITING);
+	if (draining > 0)
+		return draining;
+	/* Nodes that are chosen don't depend on a third reading. */
+	if (read_count == lengthof(clock_readings) && scope->floats > 0)
+		return clock_readings[1];
 	if (read_count == lengthof(clock_readings))
 		stop(AT_CLOCK);
 	if (scope->shares)
@@ -979,6 +1087,37 @@ palloc0(Size size)
 	return memset(bounds_block, 0, sizeof(bounds_block));
 }
 
+/* What is known of nodes while some are chosen. */
+static char memory[4096] __attribute__((aligned(8)));
+static size_t memory_used;
+
+void *
+palloc(Size size)
+{
+	void	   *place = memory + memory_used;
+
+	memory_used += (size + 7) & ~(size_t) 7;
+	if (memory_used > sizeof(memory))
+		bail_out("too much memory is asked for");
+	return place;
+}
+
+List *
+lappend(List *list, void *datum)
+{
+	const int	most = 16;
+
+	if (list == NIL)
+	{
+		list = palloc(sizeof(List));
+		*list = (List) {.type = T_List,.max_length = most,.elements = palloc(most * sizeof(ListCell))};
+	}
+	if (list->length == most)
+		bail_out("a list is too long");
+	list->elements[list->length++].ptr_value = datum;
+	return list;
+}
+
 bool
 pg_strong_random(void *buffer, size_t size)
 {
@@ -1017,7 +1156,7 @@ void		XLogSetAsyncXactLSN(XLogRecPtr lsn) {}
 uint64		GetSystemIdentifier(void) { return 1; }
 
 MemoryContext AllocSetContextCreateInternal(MemoryContext parent, const char *name, Size min,
-											Size initial, Size max) { return NULL; }
+											Size initial, Size max) { memory_used = 0; return NULL; }
 void		MemoryContextDelete(MemoryContext context) {}
 void		hash_seq_init(HASH_SEQ_STATUS *status, HTAB *table) { status->curBucket = 0; }
 void	   *hash_seq_search(HASH_SEQ_STATUS *status) { return status->curBucket++ == 0 ? &use : NULL; }
@@ -1047,6 +1186,9 @@ dsa_pointer sno_space_allocate(size_t size) { return dsa_allocate0(sno_area, siz
 void		sno_space_enter(void) {}
 void		sno_activity_begin(void) {}
 void		sno_activity_end(void) {}
+SnoSpace   *sno_space_next(const SnoSpace *before) { return NULL; }
+void		sno_spaces_hold(void) {}
+void		sno_spaces_release(void) {}
 void		sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to) {}
 void		sno_counters_init(SnoCounters *c, uint32 sequence) {}
 void		sno_counters_add_one(SnoCounters *c) {}
@@ -1077,6 +1219,8 @@ sno_attempt(void (*work) (void *), void *arg)
 {
 	renewing_early = true;
 	work(arg);
+	/* The call goes on. */
+	looked = looked && draining == 0;
 	return NULL;
 }
 
@@ -1096,7 +1240,7 @@ static SnoNodes nodes_of[2];
 static SnoShard
 shard_of(int definition)
 {
-	if (definition == 0)
+	if (definition == 0 || scope->names == 2)
 		return (SnoShard) {scope->first, scope->last};
 	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
 }
@@ -1118,6 +1262,40 @@ sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
 	return SNO_DEFINITION_FOUND;
 }
 
+
+/* Are the nodes of the other definition fixed, and is it there? */
+void
+sno_definition_visit(SnoDefinitions *in, Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
+{
+	SnoDefinition d = {.subject.kind = SNO_OF_NODES,.subject.layout = scope->layout,.subject.shard = shard_of(1)};
+
+	for (unsigned i = 0; i < scope->sessions[0]; i++)
+		if (w.session[0][i].definition == 1)
+			visit("", &d, arg);
+}
+
+/* The registry, if there is one. */
+
+char	   *sno_registry;
+
+SnoGranted *
+sno_granted_of(const SnoLayout *layout)
+{
+	return scope->blocks > 0 ? &w.registry.granted : NULL;
+}
+
+bool
+sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant)
+{
+	const SnoGrant *found = sno_grants_find(&granted->grants, number);
+
+	if (found == NULL || granted->grants.holder != holder)
+		return false;
+	*grant = *found;
+	if (mutant == FLOOR_NOT_COMPARED)
+		grant->floor = 0;
+	return true;
+}
 
 static FormData_pg_class table_form = {.relfilenode = FILE_NOW};
 static RelationData table = {.rd_rel = &table_form};
@@ -1145,18 +1323,26 @@ sno_leases_file(void)
 	return mutant == FILE_IGNORED ? InvalidOid : FILE_NOW;
 }
 
+/* How many named generators may have states: a node that may be chosen has its own. */
+static int
+states_of_scope(void)
+{
+	if (scope->floats > 0)
+		return scope->floats + (scope->longer > 0 && !scope->apart);
+	return scope->named ? 1 + (scope->longer > 0) : 0;
+}
+
 /* How many rows a holder may have. */
 static int
 rows_of_holder(void)
 {
-	return (scope->sequences > 0 ? (int) scope->partitions : 0) +
-		(scope->named ? 1 + (scope->longer > 0) : 0);
+	return (scope->sequences > 0 ? (int) scope->partitions : 0) + states_of_scope();
 }
 
 static int
 count_rows(void)
 {
-	bool		others = scope->lines != ONE || scope->promotions ||
+	bool		others = scope->lines != ONE || scope->promotions || scope->reseeds ||
 		(scope->restores && !scope->named);
 
 	return rows_of_holder() * (others ? 2 : 1);
@@ -1166,13 +1352,13 @@ count_rows(void)
 static int
 holder(void)
 {
-	return scope->promotions ? w.rest.turned : scope->lines == ONE ? 0 : line;
+	return scope->promotions || scope->reseeds ? w.rest.turned : scope->lines == ONE ? 0 : line;
 }
 
 static bool
 is_there(const SnoRow *row)
 {
-	return row->system_identifier != 0;
+	return row->kind != 0;
 }
 
 /* Is it a row of a partition for given times? */
@@ -1219,12 +1405,26 @@ sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)
 {
 	int			number = row->partition;
 
-	if (row->kind != SNO_OF_SESSION)
+	if (scope->floats > 0)
+		number = row->shard_min == row->shard_max ? (int) row->shard_min : scope->floats;
+	else if (row->kind != SNO_OF_SESSION)
 		number = rows_of_holder() - 1 - (scope->longer > 0 && row->shard_max == scope->last);
 	number += holder() * rows_of_holder();
 	/* Without what lies behind its last column. */
 	memcpy(&w.row[line][number].written, row, offsetof(SnoRow, home));
 	return (XLogRecPtr) number + 1;
+}
+
+/* Nothing comes between this change and the flush. */
+XLogRecPtr
+sno_row_change_all(Relation rel, SnoRowChange change)
+{
+	for (int i = 0; i < count_rows(); i++)
+	{
+		change(&w.row[line][i].written, NULL);
+		w.row[line][i].durable = w.row[line][i].written;
+	}
+	return 0;
 }
 
 /* A row gets to disk. */
@@ -1367,12 +1567,24 @@ write_own(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator
 	return written;
 }
 
+/* Did sno_reseed() revoke these nodes since they were chosen? */
+static bool
+revoked_nodes(const SnoSubject *subject)
+{
+	for (int i = 0; i < w.rest.states; i++)
+		if (w.state[i].floats && sno_subjects_equal(&w.state[i].subject, subject))
+			return !sno_nodes_are_in_force(&w.state[i]);
+	return false;
+}
+
 static bool
 write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
 {
 	SnoGenerator row = *g;
 	SnoNamedState *s = sno_subject_is_named(subject) ? use.state : NULL;
 
+	if (scope->reseeds && revoked_nodes(subject))
+		amiss("a row is written of nodes that were revoked");
 	/* It is flushed in the same call. */
 	if (call == ISSUE_GIVEN)
 		beginning = false;
@@ -1615,6 +1827,123 @@ states_kept(void)
 	return scope->forgets ? 0 : 8;
 }
 
+static void
+copy_name(char *to, const char *from)
+{
+	to[0] = from[0];
+}
+
+static int
+users_of(const pg_atomic_uint32 *users)
+{
+	return mutant == TAKEN_IGNORED ? 0 : (int) users->value;
+}
+
+/* The clock, when nodes are chosen */
+static uint64
+choose_unit(void)
+{
+	read_count = Max(read_count, 1);
+	return draining > 0 ? draining : clock_readings[0];
+}
+
+/* The holder is a random number, so nodes are chosen from any start. */
+static uint64
+choose_start(Relation rel, SnoRecordVisitor visitor, void *arg)
+{
+	sno_record_visit(rel, visitor, arg);
+	chose_holder = true;
+	return clock_readings[1];
+}
+
+/* May sessions issue in some nodes already? */
+static bool
+are_chosen(const SnoDefinition *d)
+{
+	for (int i = 0; i < w.rest.states; i++)
+		if (sno_nodes_may_stay(&w.state[i], d))
+			return true;
+	return false;
+}
+
+/* Nodes were chosen.  The original of a copy may issue in those that rows named before. */
+static void
+check_choice(const SnoNamedState *s)
+{
+	if (s == NULL || (w.registry.named >> s->subject.shard.min & 1) == 0)
+		return;
+	for (int i = 0; i < scope->floats; i++)
+	{
+		SnoNamedState *o = sno_group_find_state(&w.rest.group, (SnoShard) {i, i});
+
+		if ((w.registry.named >> i & 1) == 0 &&
+			(o == NULL || SNO_WORD_UNIT(sno_state_copy(o).word) <= choose_unit() ||
+			 o->shared.wall_safe < choose_unit()))
+			amiss("a node that was revoked is chosen while one is free");
+	}
+}
+
+/* A call ends where nodes were chosen.  The next one finds them. */
+static SnoObstacle
+choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
+			 List *known, SnoNamedState **state)
+{
+	bool		are = are_chosen(d);
+	SnoObstacle obstacle;
+
+	for (int i = 0; i < w.rest.states && mutant == STALE_TAKEN; i++)
+		if (!sno_nodes_may_stay(&w.state[i], d))
+			w.state[i].name[0] = '?';
+	choosing = true;
+	obstacle = sno_nodes_choose(rel, group, name, d, known, state);
+	if (scope->reseeds && !are)
+		check_choice(*state);
+	choosing = false;
+	looked = true;
+	return obstacle;
+}
+
+static SnoObstacle
+limit_nodes(SnoNamedState *s, uint64 now)
+{
+	SnoObstacle obstacle = sno_nodes_find_limits(s, now);
+
+	if (mutant == LIMIT_IGNORED)
+		s->limit = SNO_UNIT_MAX;
+	return obstacle;
+}
+
+static bool
+are_in_force(const SnoNamedState *s)
+{
+	return mutant == REVOKED_CLOSED_EXACT || sno_nodes_are_in_force(s);
+}
+
+static bool
+may_stay_in(const SnoNamedState *s, const SnoDefinition *d)
+{
+	return mutant == AUTHORITY_IGNORED || sno_nodes_may_stay(s, d);
+}
+
+static uint64
+authority_of(pg_atomic_uint64 *authority, uint64 granted)
+{
+	return mutant == AUTHORITY_NOT_COMPARED ? granted : pg_atomic_read_u64(authority);
+}
+
+/* What another state issued, or all up to a floor. */
+static void
+merge_other(SnoGenerator *g, SnoGenerator other)
+{
+	/* Only what a grant's floor tells has no sequences. */
+	if (mutant == FLOOR_NOT_MERGED && other.sequence_max == 0 &&
+		other.word == all_up_to(other.wall_safe).word)
+		return;
+	for (int i = 0; i < w.rest.states && mutant == PASSED_NOT_SET; i++)
+		w.state[i].passed = false;
+	sno_state_merge_other(g, other);
+}
+
 static bool
 shards_overlap(const SnoShard *a, const SnoShard *b)
 {
@@ -1789,11 +2118,16 @@ enter(int l, int s)
 						mutant != HOLDER_WITHOUT_DATABASE);
 	sno_partition_range.first = scope->disjoint ? l : 0;
 	sno_partition_range.last = scope->disjoint ? l : (int) scope->partitions - 1;
+	/* Of a layout with four nodes, each has a quarter of the partitions. */
+	if (scope->floats > 0)
+		sno_partition_range.last = scope->floats * 0x4000 - 1;
+	pg_atomic_write_u64(&sno_space->revocations, w.registry.revocations);
 	sno_owned[SNO_FOR_CLOCK] = session->own;
 	sno_owned[SNO_FOR_BACKFILL] = session->given;
 	drawn_holder = 0;
 	use = session->use;
 	use.in = &sno_definitions;
+	use.name[0] = (char) (scope->names == 2 ? 'a' + session->definition : 0);
 	queue = NULL;
 	leases_left = LEASE_BURST;
 	sno_space->states = InvalidDsaPointer;
@@ -1918,6 +2252,10 @@ end_call(void)
 
 	was_late = session->late;
 	was_at = session->clock;
+	was_reseeded = session->reseeded;
+	memcpy(may_have, session->may, sizeof(may_have));
+	memset(session->may, 0, sizeof(session->may));
+	session->reseeded = false;
 	session->at = session->clock = 0;
 	session->place = session->call = 0;
 	session->locked = session->renewing = session->reading = session->late = false;
@@ -1929,6 +2267,14 @@ end_call(void)
 		leave();
 		memset(session, 0, sizeof(*session));
 	}
+}
+
+/* What is granted now may be used by a call of the session. */
+static void
+note_grants(Session *it)
+{
+	for (int i = 0; i < scope->blocks && w.registry.granted.grants.holder != 0; i++)
+		it->may[i] |= w.registry.ours[i];
 }
 
 /* Let the session's call go on, or begin; false if the arguments make no difference. */
@@ -1950,7 +2296,11 @@ run(unsigned a, unsigned b, unsigned error)
 	renewing_early = false;
 	PG_exception_stack = NULL;
 	if (beginning)
+	{
+		note_grants(session);
+		session->reseeded = w.registry.revocations > 0;
 		bring_back(&idle, idle_depth);
+	}
 	else
 	{
 		const Part *p = &part[session->at - 1];
@@ -2113,6 +2463,7 @@ crash(int l)
 		}
 	memset(&r->group, 0, sizeof(r->group));
 	memset(w.state, 0, sizeof(w.state));
+	w.registry.revocations = 0;
 	r->states = 0;
 	r->id.everywhere = r->id.everywhere && scope->disjoint;
 	if (r->id.excused)
@@ -2344,6 +2695,136 @@ restore_row(unsigned ceiling)
 	return true;
 }
 
+/* Nodes of a block. */
+static int
+block_size(void)
+{
+	return scope->floats / scope->blocks;
+}
+
+/* The registry grants a block to a holder: after all units that it granted, and `others`. */
+static bool
+grant_block(uint64 to, int block, unsigned others)
+{
+	Registry   *r = &w.registry;
+	unsigned	floor = r->last[block] + others;
+	unsigned	last = Min(floor + 1, scope->units);
+
+	if (floor >= last || block >= scope->blocks || to > 2)
+		return false;
+	if (to != r->granted.grants.holder)
+		memset(r->ours, 0, sizeof(r->ours));
+	r->granting = (uint8) block;
+	r->last[block] = (uint8) last;
+	r->ours[block] |= (uint8) ((2U << last) - (2U << floor));
+	r->granted.grants = (SnoGrants) {
+		.holder = to,
+		.count = 1,
+		.grant[0] = {floor, last, block * block_size(), (block + 1) * block_size() - 1}
+	};
+	return true;
+}
+
+/* All grants are revoked, or come back. */
+static bool
+revoke_grants(void)
+{
+	SnoGranted *g = &w.registry.granted;
+
+	if (g->grants.count == 0)
+	{
+		g->grants.count = 1;
+		g->grants.holder = g->renew_at;
+		g->renew_at = 0;
+	}
+	else
+	{
+		g->renew_at = g->grants.holder;
+		g->grants.holder = 0;
+		g->grants.count = 0;
+	}
+	return true;
+}
+
+/* A grant is renewed. */
+static bool
+renew_grant(void)
+{
+	Registry   *r = &w.registry;
+	SnoGrant   *g = &r->granted.grants.grant[0];
+
+	if (g->ceiling >= scope->units)
+		return false;
+	r->last[r->granting] = (uint8) ++g->ceiling;
+	r->ours[r->granting] |= (uint8) (1U << g->ceiling);
+	return true;
+}
+
+/* What is granted changes. */
+static bool
+change_grant(unsigned how)
+{
+	Registry   *r = &w.registry;
+	uint64		present = r->granted.grants.holder;
+
+	if (r->changes == scope->changes || (present == 0 && how != REVOKED))
+		return false;
+	switch (how)
+	{
+		case RENEWED:
+			if (!renew_grant())
+				return false;
+			break;
+		case SAME_BLOCK:
+			if (!grant_block(present, r->granting, 1))
+				return false;
+			break;
+		case OTHER_BLOCK:
+			if (!grant_block(present, !r->granting, 0))
+				return false;
+			break;
+		case SAME_BLOCK_ANEW:
+			if (!grant_block(present + 1, r->granting, 0))
+				return false;
+			break;
+		case OTHER_BLOCK_ANEW:
+			if (!grant_block(present + 1, !r->granting, 0))
+				return false;
+			break;
+		default:
+			if (!revoke_grants())
+				return false;
+	}
+	pg_atomic_write_u64(&r->granted.holder, r->granted.grants.holder);
+	r->changes++;
+	for (int i = 0; i < SESSIONS; i++)
+		if (w.session[0][i].at != 0)
+			note_grants(&w.session[0][i]);
+	return true;
+}
+
+/* All that was chosen is revoked, and the rows are another holder's. */
+static bool
+reseed(void)
+{
+	if (!scope->reseeds || w.rest.turned > 0)
+		return false;
+	for (int i = 0; i < SESSIONS; i++)
+		if (w.session[line][i].reading)
+			return false;
+	for (int i = 0; i < count_rows(); i++)
+		if (is_there(&w.row[line][i].written))
+			w.registry.named |= (uint8) (1U << w.row[line][i].written.shard_min);
+	call = RESTORE;
+	error_in = -1;
+	/* No partition is used. */
+	blocks[0] = NULL;
+	sno_record_disown(&table);
+	w.registry.revocations = pg_atomic_read_u64(&sno_space->revocations);
+	w.rest.turned++;
+	return true;
+}
+
 static bool
 apply(Event event, unsigned a, unsigned b, unsigned error)
 {
@@ -2360,7 +2841,9 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 			w.rest.next = 0;
 			return true;
 		case REDEFINE:
-			if (scope->longer == 0 || session->place != NOWHERE ||
+			if ((scope->longer == 0 && scope->names == 0) || session->place != NOWHERE ||
+				(scope->names == 2 && session->use.state != NULL) ||
+				(scope->floats > 0 && session->definition == 1) ||
 				(session->use.version == 0 && session->use.state != NULL))
 				return false;
 			session->definition = !session->definition;
@@ -2369,7 +2852,7 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 		case SETTLE:
 			return !(scope->named && scope->plain) && settle(line, (int) a);
 		case CRASH:
-			return crash(line);
+			return !scope->steady && crash(line);
 		case RECEIVE:
 			return receive();
 		case TURN:
@@ -2379,6 +2862,10 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 			return rewrite(line, event == TRUNCATE);
 		case RESTORE_ROW:
 			return restore_row(a);
+		case GRANT:
+			return change_grant(a);
+		case RESEED:
+			return reseed();
 		default:
 			call = event;
 			return may_begin() && run(a, b, error);
@@ -2488,9 +2975,19 @@ check_states(void)
 	int			shared = 0;
 
 	for (int i = 0; i < w.rest.states; i++)
-		shared += !sno_word_is_closed(w.state[i].shared.word);
-	if (shared > 1 && !scope->apart)
-		amiss("two states that overlap are open");
+	{
+		if (sno_word_is_closed(w.state[i].shared.word))
+			continue;
+		shared++;
+		for (int o = 0; o < i; o++)
+			if (!sno_word_is_closed(w.state[o].shared.word) &&
+				sno_shards_overlap(w.state[i].subject.shard, w.state[o].subject.shard))
+				amiss("two states that overlap are open");
+	}
+	if (scope->names == 2 && w.session[0][0].use.state != NULL &&
+		w.session[0][0].use.state == w.session[0][1].use.state &&
+		w.session[0][0].definition != w.session[0][1].definition)
+		amiss("two generators have one node");
 	if (shared > 0 && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
 		amiss("a state is open in a partition that a session owns");
 	if (id->is_set && is_bounded(id, true))
@@ -2570,6 +3067,22 @@ check_flake(void)
 		amiss("an id stands for another word");
 }
 
+/* May the call that issued this id of chosen nodes use the node at that time? */
+static void
+check_chosen(void)
+{
+	uint64		block;
+
+	if (scope->blocks > 0)
+	{
+		block = parts_of(issued_flake).node / block_size();
+		if ((may_have[block] >> SNO_WORD_UNIT(issued_word) & 1) == 0)
+			amiss("an id is of a node and unit that weren't granted");
+	}
+	else if (was_reseeded && session->use.state->authority == 0)
+		amiss("an id is of a node that was revoked");
+}
+
 static void
 remember(int number, uint64 word)
 {
@@ -2625,10 +3138,16 @@ forget_partition(SnoPartition *p)
 }
 
 static void
-forget_named(SnoNamedState *s)
+forget_queue(SnoNamedState *s)
 {
 	pg_atomic_write_u32(&s->tickets, 0);
 	pg_atomic_write_u32(&s->tickets_done, 0);
+}
+
+static void
+forget_named(SnoNamedState *s)
+{
+	forget_queue(s);
 	s->opened = 0;
 	forget_lease(&s->lease);
 	if (!s->open && !scope->fine)
@@ -2681,7 +3200,8 @@ transfer(void)
 		forget();
 	else
 		memset(&w, 0, sizeof(w));
-	transfer_part(&w.rest, sizeof(w.rest));
+	/* Few parts have room for more numbers. */
+	transfer_part(&w.rest, scope->floats > 0 ? offsetof(World, line) : sizeof(w.rest));
 	for (int l = 0; l <= (scope->lines != ONE); l++)
 	{
 		transfer_part(&w.line[l], offsetof(Line, partition) +
@@ -2700,8 +3220,11 @@ transfer(void)
 	}
 	if (scope->lags)
 		transfer_part(w.standby, (size_t) count_rows() * sizeof(SnoRow));
-	for (int i = 0; i < (scope->named ? 1 + (scope->longer > 0) : 0); i++)
-		transfer_part(&w.state[i], sizeof(SnoNamedState));
+	if (scope->floats > 0)
+		transfer_part(w.state, (size_t) states_of_scope() * sizeof(SnoNamedState));
+	else
+		for (int i = 0; i < states_of_scope(); i++)
+			transfer_part(&w.state[i], sizeof(SnoNamedState));
 }
 
 static const Model model;
@@ -2735,6 +3258,8 @@ visit_all(Step step)
 		compare(number);
 		if (is_flake())
 			check_flake();
+		if (scope->floats > 0)
+			check_chosen();
 	}
 	else if (issued_elsewhere)
 	{
@@ -2777,6 +3302,8 @@ count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *
 		*a = scope->units;
 	if (event == SETTLE)
 		*a = (unsigned) count_rows();
+	if (event == GRANT)
+		*a = GRANT_CHANGES;
 	if (event > GO_ON)
 		return;
 	*b = !own ? scope->units : scope->partitions > 1 && !scope->disjoint ? 2 : 1;
@@ -2784,6 +3311,54 @@ count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *
 		*b = scope->partitions * scope->draws;
 	if (!own && !scope->fine && !scope->plain)
 		*errors = 4;
+}
+
+/* Let sessions from `first` to `last` make calls in turn, some in each unit.  Do all issue? */
+static bool
+drain(const World *before, int first, int last)
+{
+	const int	units = 3,
+				turns = 4;
+	unsigned	served = 0;
+
+	w = *before;
+	/* A grant is renewed as time goes on. */
+	w.registry.granted.grants.grant[0].ceiling = SNO_UNIT_MAX;
+	for (int i = 0; i < units * turns; i++)
+		for (int s = first; s <= last; s++)
+		{
+			/* The ids of a unit are few. */
+			if (served >> s & 1)
+				continue;
+			draining = scope->units + 1 + i / turns;
+			issued = false;
+			enter(0, s);
+			call = ISSUE_NAMED_SLOWLY;
+			run(0, 0, 0);
+			served |= (unsigned) issued << s;
+			for (int n = 0; n < w.rest.states; n++)
+				forget_queue(&w.state[n]);
+		}
+	draining = 0;
+	return served == (2U << last) - (1U << first);
+}
+
+/* While no call is made, each session could issue, and so could all in turn. */
+static void
+check_progress(const World *before)
+{
+	int			last = (int) scope->sessions[0] - 1;
+
+	if (scope->blocks > 0 && before->registry.granted.grants.holder == 0)
+		return;
+	for (int s = 0; s <= last; s++)
+		if (before->session[0][s].at != 0)
+			return;
+	for (int s = 0; s <= last; s++)
+		if (!drain(before, s, s))
+			amiss("a session can't issue");
+	if (last > 0 && !drain(before, 0, last))
+		amiss("sessions keep each other from issuing");
 }
 
 /* Whatever of an event's arguments makes a difference. */
@@ -2826,6 +3401,13 @@ expand(Step step)
 	static World before;
 
 	before = w;
+	if (scope->floats > 0)
+		check_progress(&before);
+	if (violation != NULL)
+	{
+		step.event = DRAIN;
+		visit(&model, step);
+	}
 	for (int l = 0; l <= (scope->lines != ONE && before.rest.turned > 0); l++)
 		for (int e = 0; e < EVENTS; e++)
 			for (unsigned s = 0; s < (e <= REDEFINE ? scope->sessions[l] : 1); s++)
@@ -2857,7 +3439,7 @@ describe(Step step)
 	if (step.event <= RENEW_EARLY || step.event == RESTORE_ROW)
 		printf(", at %u and %u%s", step.a + scope->named, step.b / 4 + scope->named,
 			   errors[step.b % 4]);
-	if (step.event == SETTLE)
+	if (step.event == SETTLE || step.event == GRANT)
 		printf(", number %u", step.a);
 }
 
@@ -2872,10 +3454,18 @@ explore_scope(ScopeNumber number, Mutant with, bool ids)
 	issue_count = 0;
 	memset(&w, 0, sizeof(w));
 	memset(nodes_of, 0, sizeof(nodes_of));
-	for (int i = 0; is_flake() && i < 1 + (scope->longer > 0); i++)
+	for (int i = 0; is_flake() && i < 1 + (scope->longer > 0 || scope->names == 2); i++)
 		nodes_of[i] = sno_nodes(&scope->layout, shard_of(i), false);
 	for (int l = 0; l < LINES; l++)
 		crash(l);
+	sno_registry = scope->blocks > 0 ? "registry" : "";
+	if (scope->blocks > 0)
+	{
+		w.registry.granted.place = offsetof(World, registry.granted);
+		w.registry.granted.range = (SnoNodeRange) {true, 0, scope->floats - 1};
+		grant_block(1, 0, 0);
+		pg_atomic_write_u64(&w.registry.granted.holder, 1);
+	}
 	w.rest.next = is_count();
 	return explore(&model);
 }
