@@ -249,13 +249,13 @@ suite_fuzz() {
 suite_regress() { count_regress "--temp-instance=$work/instance" ISOLATION=; }
 suite_isolation() { count_regress "--temp-instance=$work/instance" REGRESS=; }
 
-# Print what the TAP tests reported, and the summary.  As many of them run at a time as
-# there are processors.  They take the most time of all suites, so the caller's terminal
-# sees which have ended.
+# Print what the TAP tests reported, and the summary.  One more of them runs at a time than
+# there are processors, because most of their time they wait for servers.  They take the
+# most time of all suites, so the caller's terminal sees which have ended.
 run_tap_tests() {
     local status=0
     extension_make installcheck REGRESS= ISOLATION= \
-        PROVE_FLAGS="--timer --jobs=$(nproc)" | tee "$work/prove.out" >&3 || status=$?
+        PROVE_FLAGS="--timer --jobs=$(($(nproc) + 1))" | tee "$work/prove.out" >&3 || status=$?
     sed -E 's/^\[[^]]*\]\([^)]*\) //' tmp_check/log/regress_log_*
     grep -v '\.\. skipped: ' "$work/prove.out"
     return $status
