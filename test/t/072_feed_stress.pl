@@ -13,17 +13,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use IPC::Run ();
+use FeedStress;
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
-use Time::HiRes qw(time usleep);
 use Torture;
 
-my $minute  = 60;
 my $torture = Torture->new;
-my $dir     = PostgreSQL::Test::Utils::tempdir('feed');
 my $node    = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf(
@@ -96,67 +92,9 @@ BEGIN
 END $$;
 });
 
-# The name of a script of pgbench with this text
-my $scripts = 0;
-
-sub script
-{
-	my ($text) = @_;
-	my $file = "$dir/" . $scripts++;
-	append_to_file($file, $text);
-	return $file;
-}
-
-# Start clients with these settings.
-my $clients = 0;
-
-sub pgbench
-{
-	my ($name, $settings, @arguments) = @_;
-	local $ENV{PGAPPNAME} = $name;
-	local $ENV{PGOPTIONS} = $settings;
-	my $log = "$dir/log." . $clients++;
-	return {
-		log => $log,
-		run => IPC::Run::start(
-			[   'pgbench', '--no-vacuum', '--random-seed=rand', @arguments, $node->connstr('postgres') ],
-			'<', '/dev/null', '>', '/dev/null', '2>', $log) };
-}
-
 #
 # Writers
 #
-
-# Of the transactions 12 % are aborted and 18 % are prepared.  Some of these are left
-# to the script of the coordinator, or to the one of a later round.
-my $end = q{
-\set fate random(1, 100)
-\set gid random(1, 1000000000000)
-\if :fate <= 12
-ROLLBACK;
-\elif :fate <= 14
-PREPARE TRANSACTION ':round left :gid';
-\elif :fate <= 26
-PREPARE TRANSACTION ':round :gid';
-\sleep :pause us
-COMMIT PREPARED ':round :gid';
-\elif :fate <= 30
-PREPARE TRANSACTION ':round :gid';
-\sleep :pause us
-ROLLBACK PREPARED ':round :gid';
-\else
-COMMIT;
-\endif
-};
-
-# A transaction, which may pause
-sub transaction
-{
-	my ($text) = @_;
-	return
-	  "\\set pause random(0, 1) * random(0, 60000)\nBEGIN;\n$text\n$end";
-}
-
 my $add     = sub { "INSERT INTO feed (writer) VALUES ('$_[0]');" };
 my @writers = (
 	$add->('autocommit') => 30,
@@ -201,20 +139,6 @@ SELECT array_agg(id) AS ids FROM (SELECT sno_generate(n) AS id FROM ten) AS s \g
 \sleep :pause us
 INSERT INTO feed SELECT unnest(':ids'::sno[]), 'parallel';}
 	  ) => 6);
-my @files = map { '--file=' . script($writers[ 2 * $_ ]) . "\@$writers[2 * $_ + 1]" }
-  0 .. $#writers / 2;
-
-# Commits what is left prepared, one after the other, and what a crash left
-my $coordinator = script(
-	q{SELECT coalesce(min(gid), '') AS gid, count(*) AS count FROM (
-	SELECT gid FROM pg_prepared_xacts
-	WHERE gid LIKE '% left %' AND prepared < now() - interval '50 ms' OR gid NOT LIKE ':round %'
-	ORDER BY random() LIMIT 1) AS s \gset
-\sleep 30 ms
-\if :count > 0
-COMMIT PREPARED ':gid';
-\endif
-});
 
 #
 # Readers
@@ -225,14 +149,6 @@ my $below = 'AND id < (SELECT sno_watermark())';
 my $scan =
   '-c enable_indexscan=off -c enable_indexonlyscan=off -c enable_bitmapscan=off';
 
-# A statement that notes the rows of a query
-sub noting
-{
-	my ($query) = @_;
-	return
-	  "WITH fed AS (INSERT INTO seen (reader, id) SELECT 'NAME', id FROM ($query) AS s RETURNING id)\n"
-	  . "UPDATE cursor SET last = (SELECT max(id) FROM fed) WHERE reader = 'NAME' AND EXISTS (SELECT FROM fed);\n";
-}
 my $get_last = "SELECT last FROM cursor WHERE reader = 'NAME' \\gset\n";
 
 # Each one's mode, settings and script
@@ -274,106 +190,19 @@ my %readers = (
 $node->safe_psql('postgres',
 	"INSERT INTO cursor VALUES ('$_', sno_zero())")
   foreach keys %readers;
-$readers{$_}[2] = script($readers{$_}[2] =~ s/NAME/$_/gr . "\\sleep 10 ms\n")
-  foreach keys %readers;
 
-my %reading;
-
-sub start_readers
-{
-	foreach my $name (sort keys %readers)
-	{
-		my ($mode, $settings, $file) = @{ $readers{$name} };
-		$reading{$name} = pgbench(
-			'reader', $settings, '--transactions=9999999',
-			"--protocol=$mode", "--file=$file");
-	}
-	return;
-}
-
-#
-# Rounds
-#
-my $round = 0;
-
-# How many transactions have written
-sub transactions
-{
-	return $node->safe_psql('postgres',
-		'SELECT pg_snapshot_xmax(pg_current_snapshot())');
-}
-
-# Stop clients.  They must have met no error.
-sub stop
-{
-	my ($what, @clients) = @_;
-	$_->{run}->kill_kill foreach @clients;
-	is( join('', map { slurp_file($_->{log}) =~ /^.*ERROR: .*\n/mg } @clients),
-		'', "$what met no error");
-	return;
-}
-
-# Let 16 writers write, 4 of which connect anew for each transaction.  Meanwhile the
-# clock may step, and the server may crash.
-sub strike
-{
-	my ($steps, $crash) = @_;
-	my $until   = transactions() + 2000 + $torture->random(1000);
-	my @common  = ('--transactions=9999999', '--define=round=' . ++$round);
-	my @writing = (
-		pgbench('writer', '', '--client=12', '--jobs=2', @common, @files),
-		pgbench('writer', '', '--client=4', '--connect', @common, @files),
-		pgbench('writer', '', @common, "--file=$coordinator"));
-
-	wait_until(
-		'writers have written',
-		sub {
-			$torture->set_clock($torture->random($minute * 1000) / 1000)
-			  if $steps;
-			usleep(20_000);
-			transactions() > $until;
-		});
-	if ($crash)
-	{
-		$node->stop('immediate');
-		$torture->set_clock($torture->random($minute * 1000) / 1000) if $steps;
-		stop('readers', values %reading);
-		$torture->start_server($node);
-		start_readers();
-	}
-	stop("writers of round $round", @writing);
-	return;
-}
-
-my $ends = time + 60 * $torture->{minutes};
-note("seed $torture->{seed}");
-start_readers();
-do
-{
-	strike(@$_)
-	  foreach $torture->shuffled([ 0, 0 ], [ 1, 0 ], [ 0, 1 ], [ 1, 1 ]);
-} while (time < $ends);
-
-# All ends: sessions, then prepared transactions.
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'writer'")
-  or die 'writers go on';
-$node->safe_psql('postgres', "COMMIT PREPARED '$_'")
-  foreach split /\n/,
-  $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
-is($node->safe_psql('postgres', 'SELECT * FROM sno_watermark_blockers()'),
-	'', 'nobody holds the watermark back')
-  or die 'readers would wait forever';
-
-# The clock isn't behind the last id.  Each reader arrives there.
-$torture->set_clock($minute + 1);
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 0 FROM cursor WHERE last < (SELECT max(id) FROM feed)")
-  or die 'a reader does not arrive at the last row';
-stop('readers', values %reading);
+my $stress = FeedStress->new(
+	torture   => $torture,
+	node      => $node,
+	writers   => \@writers,
+	readers   => \%readers,
+	meanwhile => sub { });
+$stress->run;
+$stress->wait_for_reader($_, 'feed') foreach sort keys %readers;
+$stress->stop_readers;
 
 my $rows_there = $node->safe_psql('postgres', 'SELECT count(*) FROM feed');
-note("$rows_there rows in $round rounds");
+note("$rows_there rows in $stress->{round} rounds");
 note(
 	$node->safe_psql(
 		'postgres',
@@ -381,14 +210,8 @@ note(
 		FROM (SELECT writer, count(*) FROM feed GROUP BY writer) AS s}));
 foreach my $name (sort keys %readers)
 {
-	my ($missed, $twice, $descents, $strange) = split /\|/,
-	  $node->safe_psql(
-		'postgres', qq{
-SELECT (SELECT count(*) FROM (SELECT id FROM feed EXCEPT SELECT id FROM seen WHERE reader = '$name') AS e),
-	count(*) - count(DISTINCT id),
-	count(*) FILTER (WHERE id < before),
-	(SELECT count(*) FROM (SELECT id FROM seen WHERE reader = '$name' EXCEPT SELECT id FROM feed) AS e)
-FROM (SELECT id, lag(id) OVER (ORDER BY n) AS before FROM seen WHERE reader = '$name') AS s});
+	my $missed = $stress->check_reader($name, 'feed');
+
 	if ($name eq 'control')
 	{
 		cmp_ok($missed, '>', $rows_there / 10, "the control missed $missed rows");
@@ -404,9 +227,6 @@ SELECT writer, id, sno_timestamp(id), sno_partition(id), xmin,
 FROM feed WHERE NOT EXISTS (SELECT FROM seen WHERE reader = '$name' AND seen.id = feed.id) ORDER BY id LIMIT 20})
 		) if $missed > 0;
 	}
-	is($twice,    0, "$name: was given no row twice");
-	is($descents, 0, "$name: was given rows in the order of ids");
-	is($strange,  0, "$name: was given only committed rows");
 }
 check_log($node);
 $node->stop;
