@@ -779,11 +779,12 @@ COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
     'role is null';
 
 CREATE FUNCTION sno_borrow_partition(duration interval DEFAULT '1 hour',
-    OUT snapshot jsonb, OUT until timestamptz)
+    sequences integer DEFAULT 65536, OUT snapshot jsonb, OUT until timestamptz)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION sno_borrow_partition(interval) IS
-    'lend a partition to an application that makes ids by itself';
+COMMENT ON FUNCTION sno_borrow_partition(interval, integer) IS
+    'lend a partition, or some of its sequences, to an application that makes '
+    'ids by itself';
 
 CREATE FUNCTION sno_snapshot_generator() RETURNS jsonb
 AS 'MODULE_PATHNAME'
@@ -1324,12 +1325,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_datab
 
 -- Functions that change more than what the caller has
 REVOKE EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
+    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
     sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval), sno_reseed(), sno_reset_watermark(),
+    sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
     sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
 TO pg_database_owner;

@@ -1,6 +1,7 @@
 /*
  * loan.c
- *		sno_borrow_partition(): a partition for an application that makes ids by itself.
+ *		sno_borrow_partition(): a partition, or a slice of one, for an application that makes
+ *		ids by itself.
  *
  * A loan is a row of sno_lease, as the lease of a session is, but it lasts longer, and no
  * session uses the partition.  The application gets the partition as a snapshot of a
@@ -16,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/fmgrprotos.h"
@@ -41,6 +43,31 @@ units_of(Datum duration)
 	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
+/* A number of sequences; an error if no partition has so many. */
+static uint32
+sequences_of(int32 given)
+{
+	if (given < 1 || given > SNO_SEQUENCE_MAX + 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a loan must have 1 to %d sequences, not %d", SNO_SEQUENCE_MAX + 1, given)));
+	return (uint32) given;
+}
+
+/*
+ * Let the commit wait for synchronous standbys.  A transaction that has no id, or wrote
+ * nothing, wouldn't.  This one wrote nothing if another session wrote the row of the
+ * partition.  The position only tells that something was written.  The commit record, which
+ * comes after that row, has a position of its own.
+ */
+static void
+wait_at_commit(void)
+{
+	(void) GetTopTransactionId();
+	if (XLogRecPtrIsInvalid(XactLastRecEnd))
+		XactLastRecEnd = GetXLogWriteRecPtr();
+}
+
 PG_FUNCTION_INFO_V1(sno_borrow_partition);
 Datum
 sno_borrow_partition(PG_FUNCTION_ARGS)
@@ -53,9 +80,8 @@ sno_borrow_partition(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	/* A commit without a transaction id doesn't wait for synchronous standbys. */
-	(void) GetTopTransactionId();
-	loan = sno_session_lend(units_of(PG_GETARG_DATUM(0)));
+	loan = sno_session_lend(units_of(PG_GETARG_DATUM(0)), sequences_of(PG_GETARG_INT32(1)));
+	wait_at_commit();
 	values[0] = sno_snapshot(&loan.generator, loan.partition,
 							 loan.generator.sequence_max, sno_clock_unit());
 	values[1] = TimestampTzGetDatum(sno_unit_to_timestamptz(loan.generator.ceiling));

@@ -21,6 +21,7 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 #include "catalog/definition.h"
@@ -343,14 +344,55 @@ lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
 	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
 }
 
+/* Lend a whole partition. */
+static SnoObstacle
+lend_whole(Relation rel, uint64 now, uint64 units, SnoLoan *loan)
+{
+	SnoObstacle obstacle = reserve_partition(rel, SNO_FOR_CLOCK, now);
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	/* The last unit of the epoch marks partitions for given times. */
+	return lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), loan);
+}
+
+/* Lend a slice of a partition.  One session at a time lends a whole one for that. */
+static SnoObstacle
+lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *loan)
+{
+	RelFileNumber file = sno_leases_file();
+	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+
+	if (sno_slices_take(now, units, sequences, file, loan))
+		return SNO_NO_OBSTACLE;
+	if (!ConditionalLockRelation(rel, ShareUpdateExclusiveLock))
+		return SNO_BUSY;
+	/* Another session may have lent one by now. */
+	if (!sno_slices_take(now, units, sequences, file, loan))
+	{
+		SnoLoan		whole;
+
+		obstacle = lend_whole(rel, now, 2 * units, &whole);
+		if (obstacle == SNO_NO_OBSTACLE)
+		{
+			sno_slices_open(&whole, now, units, file);
+			if (!sno_slices_take(now, units, sequences, file, loan))
+				obstacle = SNO_CLASH;
+		}
+	}
+	UnlockRelation(rel, ShareUpdateExclusiveLock);
+	return obstacle;
+}
+
 /*
- * Lend a partition to an application, for a number of units from now on.  Afterwards the
- * partition rests, as after the end of a session.  So nobody else has it before the loan
- * is over, in this server or in one that goes on with its rows.  If there is an error
- * before the partition rests, the session still owns it.  Waits sno.max_wait at most.
+ * Lend a partition to an application, or a slice with fewer sequences, for a number of
+ * units from now on.  Afterwards the partition rests, as after the end of a session.  So
+ * nobody else has it before the loan is over, in this server or in one that goes on with
+ * its rows.  If there is an error before the partition rests, the session still owns it.
+ * Waits sno.max_wait at most.
  */
 SnoLoan
-sno_session_lend(uint64 units)
+sno_session_lend(uint64 units, uint32 sequences)
 {
 	SnoWait		wait = {.partition = -1};
 	SnoLoan		loan;
@@ -362,10 +404,12 @@ sno_session_lend(uint64 units)
 		uint64		now = sno_clock_unit();
 		Relation	rel = sno_leases_open();
 
-		obstacle = rel == NULL ? SNO_TABLE_LOCKED : reserve_partition(rel, SNO_FOR_CLOCK, now);
-		if (obstacle == SNO_NO_OBSTACLE)
-			/* The last unit of the epoch marks partitions for given times. */
-			obstacle = lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), &loan);
+		if (rel == NULL)
+			obstacle = SNO_TABLE_LOCKED;
+		else if (sequences > SNO_SEQUENCE_MAX)
+			obstacle = lend_whole(rel, now, units, &loan);
+		else
+			obstacle = lend_slice(rel, now, units, sequences, &loan);
 		if (rel != NULL)
 			sno_leases_close(rel);
 		if (obstacle != SNO_NO_OBSTACLE)

@@ -10,17 +10,11 @@
 #include "utils/relcache.h"
 
 #include "generate/owned.h"
-
-/* A partition that is leased for somebody else, up to its ceiling. */
-typedef struct SnoLoan
-{
-	int			partition;
-	SnoGenerator generator;		/* at its floor */
-} SnoLoan;
+#include "shared/slices.h"
 
 extern Relation sno_session_open_table(void);
 extern void sno_session_know_past(void);
 extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);
-extern SnoLoan sno_session_lend(uint64 units);
+extern SnoLoan sno_session_lend(uint64 units, uint32 sequences);
 
 #endif							/* SNO_SESSION_H */

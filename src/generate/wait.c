@@ -232,6 +232,8 @@ give_up(const SnoWait *wait)
 						 "Set the system clock right, wait, or drop the generator and create it with another node." :
 						 "Set the system clock right, wait, or drop the generator and create it with another partition.");
 		case SNO_BUSY:
+			if (wait->generator == NULL)
+				refuse_lock(wait, "sno", SNO_LEASES_TABLE, "SHARE UPDATE EXCLUSIVE");
 			refuse_named(wait, "Another session is writing its state to disk.",
 						 "Raise \"sno.max_wait\".");
 		case SNO_UNIT_EXHAUSTED:

@@ -187,8 +187,8 @@ const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 };
 
 /* Is it among those that this session may use, and not of named generators? */
-static bool
-is_usable(const SnoPartition *p)
+bool
+sno_partition_is_usable(const SnoPartition *p)
 {
 	int			number = sno_partition_number(p);
 
@@ -304,7 +304,7 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 		p = partition_to_change(*link - 1);
 		if (!sno_grant_is_in_force(p->holder))
 			pop_parked(link);
-		else if (is_usable(p) && sno_partition_rules(p)->is_ready(p, unit) && is_granted(p, unit))
+		else if (sno_partition_is_usable(p) && sno_partition_rules(p)->is_ready(p, unit) && is_granted(p, unit))
 			break;
 		else
 			link = &p->next;
@@ -334,7 +334,7 @@ is_shareable(const SnoPartition *p, uint64 unit, uint32 file)
 	uint64		word = sno_generator_load(&p->generator);
 	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, file);
 
-	return is_usable(p) &&
+	return sno_partition_is_usable(p) &&
 		(SNO_WORD_UNIT(word) < unit ||
 		 (SNO_WORD_UNIT(word) == unit && SNO_WORD_SEQUENCE(word) <= p->generator.sequence_max)) &&
 		(task == SNO_LEASE_ISSUE || task == SNO_LEASE_RENEW_EARLY);
@@ -439,7 +439,7 @@ sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits)
 
 	if (!sno_partition_is_ours(p))
 		return SNO_ABANDON;
-	if (!is_usable(p))
+	if (!sno_partition_is_usable(p))
 		return SNO_PARK;
 	if (unit != SNO_ANY_UNIT && !sno_partition_rules(p)->by_clock)
 	{

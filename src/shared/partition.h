@@ -160,6 +160,7 @@ sno_partition_number(const SnoPartition *p)
 extern void sno_partition_check_setting(void);
 extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
+extern bool sno_partition_is_usable(const SnoPartition *p);
 extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_take(int number, SnoPartition *old);

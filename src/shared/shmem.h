@@ -75,6 +75,20 @@ typedef struct SnoGranted
 	SnoGrants	grants;
 } SnoGranted;
 
+/* The partition that is lent in slices, see slices.c.  The space's lock protects it. */
+typedef struct SnoSlices
+{
+	int32		partition;
+	uint32		next;			/* the first sequence that nobody has */
+	uint64		floor;			/* unit, as of the whole partition, */
+	uint64		until;			/* like the ceiling of its loan */
+	uint64		last;			/* unit in which a slice may be taken */
+	uint64		units;			/* that a slice may last */
+	uint32		file;			/* of sno_lease, which has the row of the loan */
+	uint32		life;			/* of the space, in which it was lent */
+	uint64		revocations;	/* of the space, before it was lent */
+} SnoSlices;
+
 /* What the generators of a database share; shmem.c says what protects it. */
 typedef struct SnoSpace
 {
@@ -94,6 +108,7 @@ typedef struct SnoSpace
 
 	LWLock		lock;			/* for partition.c and named/group.c */
 	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */
+	SnoSlices	slices;
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
 													 * named generators */

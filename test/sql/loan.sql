@@ -122,6 +122,62 @@ TRUNCATE sno_catalog.sno_lease;
 SELECT sno_partition(sno_generate()) <> :partition AS truncated;
 SELECT state_of('1 hour');
 
+-- A slice has some sequences of a partition that is lent for twice the time.
+CREATE FUNCTION slice(duration interval, sequences int, OUT partition int, OUT first int, OUT last int, OUT hours int)
+LANGUAGE sql AS
+'SELECT partition_of(snapshot), (snapshot->''sequenceMin'')::int, (snapshot->''sequenceMax'')::int,
+    round(extract(epoch FROM until - clock_timestamp()) / 3600)
+ FROM sno_borrow_partition(duration, sequences)';
+-- The SQLSTATE that it raises.
+CREATE FUNCTION state_of(duration interval, sequences int) RETURNS text LANGUAGE plpgsql AS
+'BEGIN PERFORM sno_borrow_partition(duration, sequences); RETURN ''none''; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END';
+SET sno.partitions = '6000-6000';
+SELECT snapshot - 'now' AS snapshot FROM sno_borrow_partition('10 hours', 64);
+SELECT s.* FROM (VALUES (interval '10 hours', 64), ('1 hour', 1), ('10 hours', 100)) AS v (duration, sequences), slice(duration, sequences) AS s;
+SELECT round(extract(epoch FROM tick_until - now()) / 3600) AS hours, shard_min, shard_max
+FROM sno_catalog.sno_lease WHERE partition = 6000;
+-- A longer one needs another partition, and so does one with more sequences than are left.
+SELECT sequences, state_of(duration, sequences)
+FROM (VALUES (interval '11 hours', 1), ('10 hours', 65308)) AS v (duration, sequences);
+BEGIN;
+SELECT * FROM slice('1 hour', 65306);
+ROLLBACK;
+SELECT * FROM slice('1 hour', 1);
+SELECT state_of('1 hour', 1);
+SELECT sequences, state_of('1 hour', sequences) FROM (VALUES (0), (-1), (65537), (65536)) AS v (sequences);
+SELECT sno_borrow_partition('1 hour', 0);
+SELECT * FROM sno_borrow_partition('1 hour', NULL);
+-- What is left of the present partition isn't used any more.
+SET sno.partitions = '6000-6001';
+SELECT * FROM slice('20 hours', 10);
+SELECT * FROM slice('1 hour', 10);
+-- The next one is of another partition if the session may not use this one, after
+-- sno_reseed(), and if the row of the loan isn't in the table.
+\c
+SET sno.max_wait = 0;
+SET sno.partitions = '6002-6002';
+SELECT * FROM slice('1 hour', 10);
+SET sno.partitions = '6004-6005';
+SELECT partition AS before FROM slice('1 hour', 10) \gset
+SELECT sno_reseed();
+SELECT partition <> :before AS reseeded, first, last FROM slice('1 hour', 10);
+SELECT state_of('2 hours', 10);
+SET sno.partitions = '6006-6008';
+SELECT partition AS before FROM slice('1 hour', 10) \gset
+TRUNCATE sno_catalog.sno_lease;
+SELECT partition <> :before AS truncated, first, last FROM slice('1 hour', 10);
+-- Sessions issue elsewhere.
+SELECT count(DISTINCT sno_partition(sno_generate())) FROM generate_series(1, 1000);
+SELECT state_of('2 hours', 10);
+-- From half of the partition's time on, another one is lent.  So a slice lasts as long as
+-- it was asked.
+SET sno.partitions = '6010-6010';
+SET sno.max_wait = '1 min';
+SELECT until FROM sno_borrow_partition('20 ms', 10) \gset
+CALL wait_until_after(:'until');
+SELECT first, last FROM slice('20 ms', 10);
+SELECT (snapshot->'wallHi')::bigint > unit_of(:'until') AS floor_is_the_end FROM sno_borrow_partition('20 ms', 10);
+
 -- Privileges
 CREATE ROLE regress_sno_borrower;
 CREATE ROLE regress_sno_service;
@@ -134,14 +190,15 @@ SET sno.partitions = '4000-4099';
 SET ROLE regress_sno_borrower;
 SELECT until > now() AS lent FROM sno_borrow_partition();
 -- The owner lets others borrow by a function.
-CREATE FUNCTION service_loan(duration interval, OUT snapshot jsonb, OUT until timestamptz)
-LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
-    SELECT * FROM sno_borrow_partition(least(duration, '1 hour'));
+CREATE FUNCTION service_loan(OUT snapshot jsonb, OUT until timestamptz) LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
+    SELECT * FROM sno_borrow_partition('1 hour', 64);
 END;
-REVOKE EXECUTE ON FUNCTION service_loan(interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION service_loan(interval) TO regress_sno_service;
+REVOKE EXECUTE ON FUNCTION service_loan() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION service_loan() TO regress_sno_service;
 SET SESSION AUTHORIZATION regress_sno_service;
-SELECT until > now() AS lent, until <= now() + interval '1 hour 1 minute' AS bounded FROM service_loan('1 day');
+SELECT until > now() AS lent, snapshot->'sequenceMax' AS last FROM service_loan();
+SELECT sno_borrow_partition('1 hour', 64);
+\echo :LAST_ERROR_SQLSTATE
 RESET SESSION AUTHORIZATION;
 
 \c :db

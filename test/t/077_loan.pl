@@ -1,7 +1,8 @@
 
 # Loans to applications outlive the server: after crashes and restarts, and on a
 # promoted standby, nobody issues in a partition that was lent before the loan is
-# over.  The commit of sno_borrow_partition() waits for synchronous standbys.
+# over.  The commit of sno_borrow_partition() waits for synchronous standbys.  Slices of
+# one partition are lent by one server, without a restart.
 
 use strict;
 use warnings;
@@ -80,6 +81,16 @@ sub check_lending
 	return;
 }
 
+# Borrow a slice of other partitions; returns its first sequence.
+sub slice
+{
+	my ($node) = @_;
+	return $node->safe_psql(
+		'postgres',
+		"SET sno.partitions = '200-209';
+		 SELECT snapshot->'sequenceMin' FROM sno_borrow_partition('1 hour', 64)");
+}
+
 my ($first) = borrow($primary, 1);
 $lent{$first}++;
 kill_postmaster($primary);
@@ -117,10 +128,34 @@ ok( $primary->poll_query_until(
 $standby->start;
 my ($result) = receive($waiter);
 like($result, qr/^t$/m, 'it goes on when the standby has the loan');
+
+# Nor is a slice, if another session wrote the row of its partition.
+is(slice($primary), 0, 'the first slice of a partition');
+$standby->stop;
+send_query($waiter, "SET sno.partitions = '200-209'");
+receive($waiter);
+send_query($waiter, "SELECT until > now() AS lent FROM sno_borrow_partition('1 hour', 64)");
+ok( $primary->poll_query_until(
+		'postgres',
+		"SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $waiter->{pid}"
+	),
+	'the commit of a slice waits for a synchronous standby');
+$standby->start;
+($result) = receive($waiter);
+like($result, qr/^t$/m, 'it goes on when the standby is there');
 close_session($waiter);
 configure($primary, 'synchronous_standby_names', '');
+
+# Slices go on where they were, but not after a restart.
+is(slice($primary), 128, 'the third slice of it');
+$primary->restart;
+is(slice($primary), 0, 'after a restart: the first one of another partition');
+is($primary->safe_psql('postgres',
+		"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition >= 200"),
+	2, 'two partitions were lent in slices');
 $lent{$_}++ foreach split /\n/, $primary->safe_psql('postgres',
-	"SELECT partition FROM sno_catalog.sno_lease WHERE tick_until > now() + interval '10 min'");
+	"SELECT partition FROM sno_catalog.sno_lease
+	 WHERE tick_until > now() + interval '10 min' AND partition < 200");
 is(scalar keys %lent, 6, 'the partitions that are lent');
 
 # A successor takes the loans over.
@@ -128,6 +163,10 @@ $primary->wait_for_catchup($standby);
 $primary->stop;
 $standby->promote;
 check_ids($standby, 'promoted');
+is(slice($standby), 0, 'promoted: the first slice of another partition');
+is($standby->safe_psql('postgres',
+		"SELECT count(*) FROM sno_catalog.sno_lease WHERE partition >= 200"),
+	3, 'promoted: a third partition is lent in slices');
 check_lending($standby, 'promoted');
 $standby->restart;
 check_ids($standby, 'promoted and restarted');
