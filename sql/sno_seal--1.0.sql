@@ -32,6 +32,20 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.sno_unseal(text, text) IS
     'the id that sno_seal() encrypted by the key of that name';
 
+CREATE FUNCTION @extschema@.sno_seal_uuid(id sno, key text) RETURNS uuid
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_seal_uuid(sno, text) IS
+    'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as a uuid of '
+    'version 4';
+
+CREATE FUNCTION @extschema@.sno_unseal(sealed uuid, key text) RETURNS sno
+AS 'MODULE_PATHNAME', 'sno_unseal_uuid'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.sno_unseal(uuid, text) IS
+    'the id that sno_seal_uuid() encrypted by the key of that name; null if it '
+    'did not encrypt the uuid';
+
 CREATE FUNCTION @extschema@.sno_seal(id bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_seal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -104,10 +118,12 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 REVOKE EXECUTE ON FUNCTION
     @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
     @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
+    @extschema@.sno_seal_uuid(sno, text), @extschema@.sno_unseal(uuid, text),
     @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
     @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
+    @extschema@.sno_seal_uuid(sno, text), @extschema@.sno_unseal(uuid, text),
     @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
 TO pg_database_owner;

@@ -3,104 +3,172 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * The names are those of the standard's algorithms 7 and 8.  The radix is a power of two,
- * so a half of the text, 8 numerals, is simply a number of 40 bits, and so is a half of
- * the id.
+ * so a half of the numerals is simply a number of some bits.
  */
 #include "core/ff1.h"
 
 #define ROUNDS		10
-#define HALF_SIZE	(SNO_SIZE / 2)
-#define HALF_MASK	((UINT64_C(1) << 40) - 1)
+#define ZEROS		42			/* bits of a uuid that are zero before it is encrypted */
+
+typedef struct Halves
+{
+	uint64_t	a;
+	uint64_t	b;
+} Halves;
+
+/* What is fixed in a form */
+static const struct Form
+{
+	int			bits;			/* of a half */
+	int			bytes;			/* b: that hold a half */
+	uint8_t		p[SNO_BLOCK_SIZE];
+}			forms[SNO_FF1_FORMS] =
+{
+	/* radix 32, 16 numerals, of which 8 are the left half */
+	[SNO_FF1_TEXT] = {40, 5, {1, 2, 1, 0, 0, 32, ROUNDS, 8, 0, 0, 0, SNO_TEXT_SIZE}},
+	/* radix 2, 122 numerals, of which 61 are the left half */
+	[SNO_FF1_UUID] = {61, 8, {1, 2, 1, 0, 0, 2, ROUNDS, 61, 0, 0, 0, 122}}
+};
 
 /* The numbers that FF1 computes with are big-endian. */
 static uint64_t
-load(const uint8_t *bytes)
+load(const uint8_t *bytes, int size)
 {
-	uint64_t	half = 0;
+	uint64_t	number = 0;
 
-	for (int i = 0; i < HALF_SIZE; i++)
-		half = half << 8 | bytes[i];
-	return half;
+	for (int i = 0; i < size; i++)
+		number = number << 8 | bytes[i];
+	return number;
 }
 
 static void
-store(uint8_t *bytes, uint64_t half)
+store(uint8_t *bytes, int size, uint64_t number)
 {
-	for (int i = HALF_SIZE - 1; i >= 0; i--, half >>= 8)
-		bytes[i] = (uint8_t) half;
+	for (int i = size - 1; i >= 0; i--, number >>= 8)
+		bytes[i] = (uint8_t) number;
 }
 
 /* Steps 1 to 5: what the rounds of all ids have in common. */
 void
 sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 {
-	static const uint8_t p[SNO_BLOCK_SIZE] = {
-		1, 2, 1,
-		0, 0, 32,				/* radix */
-		ROUNDS,
-		8,						/* numerals of the left half */
-		0, 0, 0, SNO_TEXT_SIZE, /* numerals */
-		0, 0, 0, 0				/* bytes of the tweak */
-	};
-
 	f->encrypt = encrypt;
 	f->key = key;
-	encrypt(key, p, f->start);
+	for (int form = 0; form < SNO_FF1_FORMS; form++)
+		encrypt(key, forms[form].p, f->start[form]);
 }
 
 /*
- * Steps 6 i to iv: y of a round.  Q is ten zero bytes, the round and the half, and R the
- * cipher of Q and P in CBC mode.  S is the first 12 bytes of R, of which the last five
- * are all that counts modulo 2^40.
+ * Steps 6 i to vi, apart from the addition: what a round adds to a half.  Q is zero bytes,
+ * the round and the other half, and R the cipher of Q and P in CBC mode.  S is the first
+ * 12 bytes of R, of which only the last eight matter, because a half has fewer bits.
  */
 static uint64_t
-round_value(const SnoFf1 *f, int i, uint64_t half)
+round_value(const SnoFf1 *f, SnoFf1Form form, int i, uint64_t half)
 {
+	int			bytes = forms[form].bytes;
 	uint8_t		q[SNO_BLOCK_SIZE] = {0};
 	uint8_t		r[SNO_BLOCK_SIZE];
 
-	q[10] = (uint8_t) i;
-	store(q + 11, half);
+	q[SNO_BLOCK_SIZE - 1 - bytes] = (uint8_t) i;
+	store(q + SNO_BLOCK_SIZE - bytes, bytes, half);
 	for (int n = 0; n < SNO_BLOCK_SIZE; n++)
-		q[n] ^= f->start[n];
+		q[n] ^= f->start[form][n];
 	f->encrypt(f->key, q, r);
-	return load(r + 7);
+	return load(r + 4, 8);
+}
+
+static uint64_t
+mask(SnoFf1Form form)
+{
+	return (UINT64_C(1) << forms[form].bits) - 1;
+}
+
+static Halves
+encrypt_halves(const SnoFf1 *f, SnoFf1Form form, Halves x)
+{
+	for (int i = 0; i < ROUNDS; i++)
+	{
+		uint64_t	c = (x.a + round_value(f, form, i, x.b)) & mask(form);
+
+		x.a = x.b;
+		x.b = c;
+	}
+	return x;
+}
+
+static Halves
+decrypt_halves(const SnoFf1 *f, SnoFf1Form form, Halves x)
+{
+	for (int i = ROUNDS - 1; i >= 0; i--)
+	{
+		uint64_t	c = (x.b - round_value(f, form, i, x.a)) & mask(form);
+
+		x.b = x.a;
+		x.a = c;
+	}
+	return x;
+}
+
+/* ---------------- texts ---------------- */
+
+static Halves
+halves_of_id(const Sno *id)
+{
+	return (Halves) {load(id->byte, SNO_SIZE / 2), load(id->byte + SNO_SIZE / 2, SNO_SIZE / 2)};
+}
+
+static Sno
+id_of_halves(Halves x)
+{
+	Sno			id;
+
+	store(id.byte, SNO_SIZE / 2, x.a);
+	store(id.byte + SNO_SIZE / 2, SNO_SIZE / 2, x.b);
+	return id;
 }
 
 Sno
 sno_ff1_encrypt(const SnoFf1 *f, const Sno *id)
 {
-	uint64_t	a = load(id->byte);
-	uint64_t	b = load(id->byte + HALF_SIZE);
-	Sno			result;
-
-	for (int i = 0; i < ROUNDS; i++)
-	{
-		uint64_t	c = (a + round_value(f, i, b)) & HALF_MASK;
-
-		a = b;
-		b = c;
-	}
-	store(result.byte, a);
-	store(result.byte + HALF_SIZE, b);
-	return result;
+	return id_of_halves(encrypt_halves(f, SNO_FF1_TEXT, halves_of_id(id)));
 }
 
 Sno
-sno_ff1_decrypt(const SnoFf1 *f, const Sno *id)
+sno_ff1_decrypt(const SnoFf1 *f, const Sno *sealed)
 {
-	uint64_t	a = load(id->byte);
-	uint64_t	b = load(id->byte + HALF_SIZE);
-	Sno			result;
+	return id_of_halves(decrypt_halves(f, SNO_FF1_TEXT, halves_of_id(sealed)));
+}
 
-	for (int i = ROUNDS - 1; i >= 0; i--)
-	{
-		uint64_t	c = (b - round_value(f, i, a)) & HALF_MASK;
+/* ---------------- uuids ---------------- */
 
-		b = a;
-		a = c;
-	}
-	store(result.byte, a);
-	store(result.byte + HALF_SIZE, b);
-	return result;
+void
+sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
+{
+	uint64_t	high = load(id->byte, 8);
+	uint64_t	low = load(id->byte + 8, 2);
+	Halves		x = encrypt_halves(f, SNO_FF1_UUID, (Halves) {high >> 3, ((high & 7) << 16 | low) << ZEROS});
+
+	/* 48 bits, the version, 12 bits, the variant, 62 bits */
+	store(uuid, 6, x.a >> 13);
+	store(uuid + 6, 2, 4 << 12 | (x.a >> 1 & 0xfff));
+	store(uuid + 8, 8, UINT64_C(2) << 62 | (x.a & 1) << 61 | x.b);
+}
+
+/* False if this key didn't seal the uuid.  It may be true by chance, for 1 in 2^42. */
+bool
+sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id)
+{
+	uint64_t	middle = load(uuid + 6, 2);
+	uint64_t	last = load(uuid + 8, 8);
+	Halves		x;
+
+	if (middle >> 12 != 4 || last >> 62 != 2)
+		return false;
+	x.a = load(uuid, 6) << 13 | (middle & 0xfff) << 1 | (last >> 61 & 1);
+	x.b = last & mask(SNO_FF1_UUID);
+	x = decrypt_halves(f, SNO_FF1_UUID, x);
+	store(id->byte, 8, x.a << 3 | x.b >> (ZEROS + 16));
+	store(id->byte + 8, 2, x.b >> ZEROS);
+	return (x.b & ((UINT64_C(1) << ZEROS) - 1)) == 0;
 }

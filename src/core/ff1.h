@@ -2,10 +2,14 @@
  * ff1.h
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
- * The text of an id is 16 numerals of radix 32, each 5 bits.  FF1 with an empty tweak
- * is a permutation of these texts, so of the ids.  Other programs that have FF1 can
- * decrypt them.  The block cipher is the caller's.  Apart from it nothing depends on
- * the id but additions, so the time doesn't either.
+ * There are two forms, both with an empty tweak.  The text of an id is 16 numerals of
+ * radix 32, each 5 bits.  FF1 is a permutation of these texts, so of the ids.  A uuid of
+ * version 4 has 122 free bits.  They are the id's 80 bits and 42 bits that are zero,
+ * encrypted as numerals of radix 2.  So a uuid that another key sealed, or nobody, can be
+ * told from one that this key sealed.  Other programs that have FF1 can decrypt both.
+ *
+ * The block cipher is the caller's.  Apart from it nothing depends on the id but
+ * additions, so the time doesn't either.
  */
 #ifndef SNO_FF1_H
 #define SNO_FF1_H
@@ -13,19 +17,30 @@
 #include "sno.h"
 
 #define SNO_BLOCK_SIZE	16		/* bytes of a block of the cipher: AES */
+#define SNO_UUID_SIZE	16
 
 /* Encrypt one block.  Input and output don't overlap. */
 typedef void (*SnoBlockCipher) (void *key, const uint8_t *plain, uint8_t *cipher);
+
+typedef enum SnoFf1Form
+{
+	SNO_FF1_TEXT,
+	SNO_FF1_UUID,
+	SNO_FF1_FORMS
+} SnoFf1Form;
 
 typedef struct SnoFf1
 {
 	SnoBlockCipher encrypt;
 	void	   *key;
-	uint8_t		start[SNO_BLOCK_SIZE];	/* the same in all rounds of all ids */
+	/* of each form, the same in all rounds of all ids */
+	uint8_t		start[SNO_FF1_FORMS][SNO_BLOCK_SIZE];
 } SnoFf1;
 
 extern void sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key);
 extern Sno	sno_ff1_encrypt(const SnoFf1 *f, const Sno *id);
-extern Sno	sno_ff1_decrypt(const SnoFf1 *f, const Sno *id);
+extern Sno	sno_ff1_decrypt(const SnoFf1 *f, const Sno *sealed);
+extern void sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid);
+extern bool sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id);
 
 #endif							/* SNO_FF1_H */

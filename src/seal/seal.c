@@ -1,10 +1,10 @@
 /*
  * seal.c
- *		Sealed ids: sno_seal() and sno_unseal().
+ *		Sealed ids: sno_seal(), sno_seal_uuid() and sno_unseal().
  *
- * An id of type sno is sealed by FF1 with AES-128, a bigint by SPARX-64/128.  Both are
- * permutations.  So each id has one sealed form, and what was sealed with another key
- * gives another id and no error.
+ * An id of type sno is sealed by FF1 with AES-128, a bigint by SPARX-64/128.  Each id has
+ * one sealed form.  Texts and bigints have no bit left: what was sealed with another key
+ * gives another id and no error.  A uuid has bits to tell that.
  *
  * What is made of a key is kept as long as the call's place in a plan, and until keys may
  * have changed.
@@ -16,6 +16,7 @@
 
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/uuid.h"
 
 #include "compat.h"
 #include "core/ff1.h"
@@ -152,6 +153,30 @@ sno_unseal(PG_FUNCTION_ARGS)
 	Sno		   *id = DatumGetSnoP(DirectFunctionCall1(type_in, CStringGetDatum(sealed)));
 
 	*id = sno_ff1_decrypt(&seal->ff1, id);
+	PG_RETURN_SNO_P(id);
+}
+
+PG_FUNCTION_INFO_V1(sno_seal_uuid);
+Datum
+sno_seal_uuid(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	pg_uuid_t  *sealed = palloc(sizeof(pg_uuid_t));
+
+	sno_ff1_encrypt_uuid(&seal->ff1, PG_GETARG_SNO_P(0), sealed->data);
+	PG_RETURN_UUID_P(sealed);
+}
+
+/* Null if this key didn't seal the uuid */
+PG_FUNCTION_INFO_V1(sno_unseal_uuid);
+Datum
+sno_unseal_uuid(PG_FUNCTION_ARGS)
+{
+	Seal	   *seal = seal_of(fcinfo, prepare_ff1);
+	Sno		   *id = palloc(sizeof(Sno));
+
+	if (!sno_ff1_decrypt_uuid(&seal->ff1, PG_GETARG_UUID_P(0)->data, id))
+		PG_RETURN_NULL();
 	PG_RETURN_SNO_P(id);
 }
 

@@ -57,6 +57,26 @@ SELECT count(DISTINCT sno_seal(id, secret)), count(DISTINCT sno_seal(flake, secr
     bool_and(sno_unseal(sno_seal(flake, secret), secret) = flake) AS flake_back
 FROM item, vector WHERE n <= 10;
 
+-- A sealed uuid looks like any other of version 4, and tells which key sealed it.
+CREATE TEMP TABLE line (line text);
+\set load '\\copy line FROM ' :abs_srcdir '/vectors/sealed.tsv DELIMITER E''\\001'''
+:load
+SELECT v[1] AS secret, v[2]::sno AS id, v[3] AS sealed, v[4]::uuid AS uuid
+INTO TEMP sealed_vector FROM line, string_to_array(line, E'\t') AS v WHERE line ~ '^[0-9a-f]{32}';
+SELECT count(sno_seal_create_key('v' || secret, decode(secret, 'hex'))) FROM (SELECT DISTINCT secret FROM sealed_vector) AS s;
+SELECT count(*), count(*) FILTER (WHERE sno_seal(id, 'v' || secret) = sealed AND sno_unseal(sealed, 'v' || secret) = id) AS texts,
+    count(*) FILTER (WHERE sno_seal_uuid(id, 'v' || secret) = uuid AND sno_unseal(uuid, 'v' || secret) = id) AS uuids
+FROM sealed_vector;
+SELECT count(*), count(sno_unseal(v.uuid, 'v' || w.secret)) AS unsealed
+FROM sealed_vector AS v JOIN sealed_vector AS w ON v.secret <> w.secret;
+SELECT count(DISTINCT sno_seal_uuid(id, 'url')), bool_and(sno_unseal(sno_seal_uuid(id, 'url'), 'url') = id) AS back,
+    bool_and(sno_seal_uuid(id, 'url')::text ~ '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$') AS version_4
+FROM item;
+SELECT count(sno_unseal(gen_random_uuid(), 'url')) FROM item;
+SELECT sno_unseal(uuid, 'url') IS NULL AS not_sealed
+FROM (VALUES ('00000000-0000-0000-0000-000000000000'::uuid), ('ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    (overlay(sno_seal_uuid('9q7lkdko28bag222', 'url')::text PLACING '8' FROM 15)::uuid)) AS v (uuid);
+
 -- Another key gives another id.
 SELECT sno_seal_create_key('another', '\x000102030405060708090a0b0c0d0e0f');
 SELECT sno_unseal('9pvcplf3hghg6a9r', 'another'), sno_unseal(4594531474933654033, 'another');
@@ -77,7 +97,7 @@ SELECT sno_seal(1, 'random') <> sno_seal(1, 'other') AS differ, sno_unseal(sno_s
 
 -- Nulls
 SELECT sno_seal(NULL::sno, 'url') IS NULL AND sno_seal(1, NULL) IS NULL AND sno_unseal(NULL::bigint, 'url') IS NULL
-    AND sno_unseal(NULL::text, 'url') IS NULL AND sno_unseal('2222222222222222', NULL) IS NULL
+    AND sno_unseal(NULL::text, 'url') IS NULL AND sno_unseal(NULL::uuid, 'url') IS NULL AND sno_seal_uuid(NULL, 'url') IS NULL AND sno_unseal('2222222222222222', NULL) IS NULL
     AND sno_seal_drop_key(NULL) IS NULL AS nulls;
 SELECT sno_seal_create_key(NULL);
 \echo :LAST_ERROR_SQLSTATE
@@ -91,6 +111,8 @@ SELECT sno_unseal(' 8rcjkjbkd7a6hji', 'url');
 SELECT sno_unseal('', 'url');
 SELECT sno_seal(1, 'none');
 \echo :LAST_ERROR_SQLSTATE
+SELECT sno_seal_uuid('2222222222222222', 'none');
+SELECT sno_unseal('00000000-0000-0000-0000-000000000000'::uuid, 'none');
 SELECT sno_unseal('8rcjkjbkd7a6hjid', repeat('n', 100));
 SELECT sno_seal('2222222222222222'::sno, '');
 SELECT sno_seal_create_key('url');

@@ -16,8 +16,9 @@
 #include "tap.h"
 
 #define ROUNDS		100000		/* of random ids */
-#define NUMERALS	64			/* of a text, at most */
+#define NUMERALS	128			/* of a text, at most */
 
+#define VECTORS		"test/vectors/sealed.tsv"
 #define KEY_128		"2b7e151628aed2a6abf7158809cf4f3c"
 #define KEY_192		KEY_128 "ef4359d8d580aa4f"
 #define KEY_256		KEY_192 "7f036d6f04fc6a94"
@@ -148,7 +149,8 @@ standard_y(EVP_CIPHER_CTX *aes, int radix, int n, const uint8_t *tweak, int t,
 	pq[11] = (uint8_t) n;
 	pq[15] = (uint8_t) t;
 	zeros = ((-t - b - 1) % 16 + 16) % 16;
-	memcpy(q, tweak, t);
+	if (t > 0)
+		memcpy(q, tweak, t);
 	q[t + zeros] = (uint8_t) i;
 	for (int k = b - 1; k >= 0; k--, number >>= 8)
 		q[t + zeros + 1 + k] = (uint8_t) number;
@@ -284,30 +286,100 @@ id_of(const char *text)
 	return id;
 }
 
+/* Does the bit of a uuid tell its version or variant? */
+static bool
+is_fixed(int bit)
+{
+	return (bit >= 48 && bit < 52) || bit == 64 || bit == 65;
+}
+
+/* The bits that version 4 leaves free, as numerals of radix 2, and the other way round */
+static void
+numerals_of_uuid(const uint8_t *uuid, int *x)
+{
+	for (int bit = 0; bit < 128; bit++)
+		if (!is_fixed(bit))
+			*x++ = uuid[bit / 8] >> (7 - bit % 8) & 1;
+}
+
+static void
+uuid_of_numerals(const int *x, uint8_t *uuid)
+{
+	memset(uuid, 0, SNO_UUID_SIZE);
+	uuid[6] = 0x40;
+	uuid[8] = 0x80;
+	for (int bit = 0; bit < 128; bit++)
+		if (!is_fixed(bit))
+			uuid[bit / 8] |= (uint8_t) (*x++ << (7 - bit % 8));
+}
+
+/* The id's bits, and zeros */
+static void
+numerals_of_id(const Sno *id, int *x)
+{
+	for (int bit = 0; bit < 122; bit++)
+		x[bit] = bit < 80 ? id->byte[bit / 8] >> (7 - bit % 8) & 1 : 0;
+}
+
+static void
+read_uuid(const char *text, uint8_t *uuid)
+{
+	char		hex[2 * SNO_UUID_SIZE + 1];
+	int			length = 0;
+
+	for (; *text != '\0'; text++)
+		if (*text != '-' && length < 2 * SNO_UUID_SIZE)
+			hex[length++] = *text;
+	hex[length] = '\0';
+	check(bytes_of(hex, uuid) == SNO_UUID_SIZE, "reading a uuid");
+}
+
 static void
 test_vectors(void)
 {
-	static const char *const vectors[][2] = {
-		{"2222222222222222", "8rcjkjbkd7a6hjid"},
-		{"9q7lkdko28bag222", "9pvcplf3hghg6a9r"},
-		{"xxxxxxxxxxxxxxxx", "ci4osqfab37b57ke"}
-	};
-	EVP_CIPHER_CTX *aes = aes_with(KEY_128);
-	SnoFf1		f;
-	bool		ok = true;
+	FILE	   *file = fopen(VECTORS, "r");
+	char		line[256];
+	int			cases = 0;
+	bool		texts = true;
+	bool		uuids = true;
 
-	sno_ff1_start(&f, encrypt_block, aes);
-	for (int i = 0; i < 3; i++)
+	check(file != NULL, "opening " VECTORS);
+	while (fgets(line, sizeof(line), file) != NULL)
 	{
-		Sno			plain = id_of(vectors[i][0]);
-		Sno			cipher = id_of(vectors[i][1]);
-		Sno			there = sno_ff1_encrypt(&f, &plain);
-		Sno			back = sno_ff1_decrypt(&f, &cipher);
+		char		secret[33];
+		char		text[17];
+		char		sealed_text[17];
+		char		sealed_uuid[37];
+		EVP_CIPHER_CTX *aes;
+		SnoFf1		f;
+		Sno			id;
+		Sno			sealed;
+		Sno			there;
+		Sno			back;
+		uint8_t		uuid[SNO_UUID_SIZE];
+		uint8_t		expected[SNO_UUID_SIZE];
 
-		ok = ok && sno_compare(&there, &cipher) == 0 && sno_compare(&back, &plain) == 0;
+		if (line[0] == '#' || line[0] == '\n')
+			continue;
+		check(sscanf(line, "%32s %16s %16s %36s", secret, text, sealed_text, sealed_uuid) == 4,
+			  "reading a vector");
+		aes = aes_with(secret);
+		sno_ff1_start(&f, encrypt_block, aes);
+		id = id_of(text);
+		sealed = id_of(sealed_text);
+		there = sno_ff1_encrypt(&f, &id);
+		back = sno_ff1_decrypt(&f, &sealed);
+		texts = texts && sno_compare(&there, &sealed) == 0 && sno_compare(&back, &id) == 0;
+		read_uuid(sealed_uuid, expected);
+		sno_ff1_encrypt_uuid(&f, &id, uuid);
+		uuids = uuids && memcmp(uuid, expected, SNO_UUID_SIZE) == 0 &&
+			sno_ff1_decrypt_uuid(&f, expected, &back) && sno_compare(&back, &id) == 0;
+		EVP_CIPHER_CTX_free(aes);
+		cases++;
 	}
-	report(ok, "known ids, both ways");
-	EVP_CIPHER_CTX_free(aes);
+	fclose(file);
+	report(cases > 0 && texts, "texts of " VECTORS ", both ways");
+	report(cases > 0 && uuids, "uuids of " VECTORS ", both ways");
 }
 
 /* Both do the same with an id, in both directions. */
@@ -333,6 +405,34 @@ agrees(const SnoFf1 *f, const Sno *id)
 	return ok && sno_compare(&there, id) == 0;
 }
 
+/* The same with uuids.  A uuid with another bit isn't a sealed one. */
+static bool
+agrees_as_uuid(const SnoFf1 *f, const Sno *id)
+{
+	int			plain[NUMERALS];
+	int			x[NUMERALS];
+	uint8_t		uuid[SNO_UUID_SIZE];
+	uint8_t		expected[SNO_UUID_SIZE];
+	int			bit = (int) (next_random() % 128);
+	Sno			back;
+
+	numerals_of_id(id, plain);
+	memcpy(x, plain, sizeof(x));
+	standard_ff1(true, f->key, 2, x, 122, NULL, 0);
+	uuid_of_numerals(x, expected);
+	sno_ff1_encrypt_uuid(f, id, uuid);
+	if (memcmp(uuid, expected, SNO_UUID_SIZE) != 0)
+		return false;
+
+	numerals_of_uuid(uuid, x);
+	standard_ff1(false, f->key, 2, x, 122, NULL, 0);
+	if (memcmp(x, plain, 122 * sizeof(int)) != 0 ||
+		!sno_ff1_decrypt_uuid(f, uuid, &back) || sno_compare(&back, id) != 0)
+		return false;
+	uuid[bit / 8] ^= (uint8_t) (0x80 >> bit % 8);
+	return !sno_ff1_decrypt_uuid(f, uuid, &back);
+}
+
 static void
 test_agreement(void)
 {
@@ -340,6 +440,7 @@ test_agreement(void)
 	SnoFf1		f;
 	Sno			id;
 	bool		random = true;
+	bool		uuids = true;
 	bool		extreme = true;
 
 	for (int n = 0; n < ROUNDS; n++)
@@ -358,8 +459,11 @@ test_agreement(void)
 		}
 		memcpy(id.byte, bits, SNO_SIZE);
 		random = random && agrees(&f, &id);
+		if (n % 100 == 0)
+			uuids = uuids && agrees_as_uuid(&f, &id);
 	}
 	report(random, "random ids, both ways");
+	report(uuids, "random ids as uuids, both ways, and uuids with a wrong bit");
 
 	for (int bit = 0; bit <= 80; bit++)
 		for (int fill = 0; fill <= 0xff; fill += 0xff)
@@ -367,7 +471,7 @@ test_agreement(void)
 			memset(id.byte, fill, SNO_SIZE);
 			if (bit < 80)
 				id.byte[bit / 8] ^= (uint8_t) (1 << bit % 8);
-			extreme = extreme && agrees(&f, &id);
+			extreme = extreme && agrees(&f, &id) && agrees_as_uuid(&f, &id);
 		}
 	report(extreme, "ids of one bit, of all but one, none and all");
 	EVP_CIPHER_CTX_free(aes);
