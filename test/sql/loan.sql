@@ -156,7 +156,7 @@ SELECT * FROM slice('1 hour', 10);
 \c
 SET sno.max_wait = 0;
 SET sno.partitions = '6002-6002';
-SELECT * FROM slice('1 hour', 10);
+SELECT * FROM slice('1 hour', 65535);
 SET sno.partitions = '6004-6005';
 SELECT partition AS before FROM slice('1 hour', 10) \gset
 SELECT sno_reseed();

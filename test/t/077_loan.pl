@@ -10,6 +10,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
 use NotedIds;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -81,13 +82,13 @@ sub check_lending
 	return;
 }
 
-# Borrow a slice of other partitions; returns its first sequence.
+# Borrow a slice, of partitions that are not the others'; returns its first sequence.
 sub slice
 {
-	my ($node) = @_;
+	my ($node, $dbname, $partitions) = @_;
 	return $node->safe_psql(
-		'postgres',
-		"SET sno.partitions = '200-209';
+		$dbname // 'postgres',
+		"SET sno.partitions = '" . ($partitions // '200-209') . "';
 		 SELECT snapshot->'sequenceMin' FROM sno_borrow_partition('1 hour', 64)");
 }
 
@@ -170,6 +171,35 @@ is($standby->safe_psql('postgres',
 check_lending($standby, 'promoted');
 $standby->restart;
 check_ids($standby, 'promoted and restarted');
+
+# Each copy of a database has slices of its own, though their tables have the same file.
+$standby->safe_psql('postgres', 'CREATE DATABASE original');
+$standby->safe_psql('original', 'CREATE EXTENSION sno');
+foreach my $copy ('a copy', 'another one in its place')
+{
+	$standby->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE original');
+	is(slice($standby, 'copy', '0-65535'), 0, "$copy: its first slice");
+	$standby->safe_psql('postgres', 'DROP DATABASE copy');
+}
+
+# A slice whose floor is ahead of the clock would be of no use.
+SKIP:
+{
+	my $clock = FakeClock->new or skip 'libfaketime is not installed', 2;
+	$standby->stop;
+	$clock->start_server($standby);
+	my $session = open_session($standby, 'postgres', "sno.partitions = '300-300'");
+	my $slice =
+	  "SELECT snapshot->'sequenceMin' FROM sno_borrow_partition('1 hour', 64)";
+	$session->query_safe("SELECT sno_borrow_partition('4 ms')");
+	$session->query_safe($slice);
+	is($session->query_safe($slice), 64, 'the second slice, after a loan');
+	$clock->set_offset(-60);
+	$session->query_safe("SET sno.partitions = '300-301'");
+	is($session->query_safe($slice),
+		0, 'the clock is set back: a slice of another partition');
+	close_session($session);
+}
 
 check_log($_) foreach $primary, $standby;
 $standby->stop;
