@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -169,6 +171,44 @@ func binaries() {
 	fails("22P03", exec("SELECT $1::sno", []byte("short")), "lib/pq: wrong bytes: 22P03")
 }
 
+// Rows whose keys are made here, and rows that refer to them.
+func madeHere(name string) {
+	ids, err := sno.NewGenerator(sno.Loans(sno.DB(db)))
+	must(err)
+	defer ids.Close()
+	var customers, orders []sno.ID
+	var names []string
+	for i := 0; i < 1000; i++ {
+		customer, err := ids.Next(1)
+		must(err)
+		order, err := ids.Next(2)
+		must(err)
+		customers, orders, names = append(customers, customer), append(orders, order), append(names, fmt.Sprint(i))
+	}
+	must(exec("INSERT INTO customers (id, name) SELECT * FROM unnest($1::sno[], $2::text[])", pq.Array(customers), pq.Array(names)))
+	must(exec("INSERT INTO orders (id, customer_id) SELECT * FROM unnest($1::sno[], $2::sno[])", pq.Array(orders), pq.Array(customers)))
+	same(texts("SELECT c.name FROM customers AS c JOIN orders AS o ON customer_id = c.id WHERE o.id = ANY ($1::sno[]) ORDER BY o.id",
+		pq.Array(orders)), names, name+"rows with keys made here, and rows that refer to them")
+
+	// A loan whose transaction doesn't commit is none.
+	must(exec(`CREATE TABLE lent (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)`))
+	must(exec(`INSERT INTO lent VALUES (1)`))
+	must(exec(`CREATE FUNCTION lend(OUT snapshot jsonb, OUT until timestamptz)
+		BEGIN ATOMIC INSERT INTO lent VALUES (1); SELECT * FROM sno_borrow_partition(); END`))
+	none, err := sno.NewGenerator(sno.Loans(sno.DB(db), sno.WithCall("lend()")))
+	must(err)
+	_, err = none.Next(0)
+	var out *sno.OutOfIDsError
+	ok(errors.As(err, &out), name+"no commit, no loan", err)
+	fails("23505", errors.Unwrap(err), name+"no commit: the cause")
+	must(exec("DROP FUNCTION lend"))
+	must(exec("DROP TABLE lent"))
+	_, err = sno.DB(db)(context.Background(), "SELECT NULL")
+	ok(err != nil, name+"a query returns no NULL", err)
+	_, err = sno.DB(db)(context.Background(), "SELECT 1 / (5 - n) FROM generate_series(1, 5) AS n")
+	fails("22012", err, name+"a query that fails after some rows")
+}
+
 // The extension in a schema, which isn't in the search path.
 func schema(driver string) {
 	database := os.Getenv("PGDATABASE") + "_" + driver
@@ -189,6 +229,7 @@ func main() {
 		db, err = sql.Open(driver, "")
 		must(err)
 		common(driver + ": ")
+		madeHere(driver + ": ")
 		if driver == "postgres" {
 			copies()
 			must(exec("TRUNCATE customers, orders"))

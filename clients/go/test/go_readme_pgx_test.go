@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"sno.example/go/pgxsno"
 )
 
@@ -15,6 +17,15 @@ func insert(ctx context.Context, ada sno.ID) (*pgxpool.Pool, sno.ID) {
 	// README.md: pgx
 	must(err)
 	return pool, order
+}
+
+func keys(ctx context.Context, pool *pgxpool.Pool) {
+	// README.md: pgx keys
+	must(err)
+	var name string
+	must(pool.QueryRow(ctx, "SELECT name FROM customers AS c JOIN orders AS o ON c.id = customer_id WHERE (o.id, c.id) = ($1, $2)",
+		first, cy).Scan(&name))
+	same(name, "Cy", "pgx 5: rows with keys made here")
 }
 
 func main() {
@@ -27,5 +38,6 @@ func main() {
 	var related []sno.ID
 	must(pool.QueryRow(ctx, "SELECT related FROM orders WHERE id = $1", order).Scan(&related))
 	same(related, []sno.ID{ada}, "pgx 5")
+	keys(ctx, pool)
 	done()
 }

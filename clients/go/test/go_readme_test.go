@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"time"
 
@@ -18,22 +19,34 @@ func ids() {
 	same(id.Meta(), byte(255), "its metabyte")
 }
 
-func names(rows *sql.Rows) (found []string) {
+func found(rows *sql.Rows) (names []string) {
 	for rows.Next() {
 		var name string
 		must(rows.Scan(&name))
-		found = append(found, name)
+		names = append(names, name)
 	}
 	must(rows.Err())
-	return found
+	return names
 }
 
 func queries(db *sql.DB) {
 	// README.md: database/sql
 	must(err)
-	same(names(some), []string{"Ada"}, "= ANY")
-	same(names(recent), []string{"Ada"}, "a range of time")
+	same(found(some), []string{"Ada"}, "= ANY")
+	same(found(recent), []string{"Ada"}, "a range of time")
 	same(related, []sno.NullID{{ID: ada, Valid: true}, {}}, "an array with a null")
+}
+
+func generator(ctx context.Context, db *sql.DB) {
+	// README.md: generator
+	must(err)
+	same(id.Meta(), byte(1), "an id made here")
+	// README.md: generator rows
+	must(err)
+	rows, err := db.Query("SELECT name FROM orders AS o JOIN customers AS c ON c.id = customer_id WHERE o.id = ANY ($1)"+
+		" ORDER BY o.id", pq.Array(orders))
+	must(err)
+	same(found(rows), names, "rows with keys made here, and rows that refer to them")
 }
 
 func main() {
@@ -41,5 +54,6 @@ func main() {
 	must(err)
 	ids()
 	queries(db)
+	generator(context.Background(), db)
 	done()
 }

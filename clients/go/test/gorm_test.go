@@ -1,13 +1,16 @@
-// GORM with keys of type bigint: doc/drivers.md, "Keys of type bigint".
+// GORM with keys of type bigint: doc/drivers.md, "Keys of type bigint".  And with keys that
+// the application makes: clients/go/README.md.
 
 package main
 
 import (
 	"database/sql"
+	"errors"
 	"os"
 
 	"github.com/jinzhu/gorm"
 	_ "github.com/lib/pq"
+	"sno.example/go"
 )
 
 // No float64 is this number.
@@ -25,6 +28,44 @@ type Letter struct {
 	PersonID int64
 }
 
+var ids *sno.Generator
+
+// README.md: gorm
+
+// Order is a model that refers to a Customer.
+type Order struct {
+	ID         sno.ID `gorm:"primary_key"`
+	Customer   Customer
+	CustomerID sno.ID
+}
+
+// BeforeCreate makes the key.
+func (o *Order) BeforeCreate(*gorm.DB) (err error) {
+	o.ID, err = ids.Next(2)
+	return err
+}
+
+func madeHere(server *sql.DB, db *gorm.DB) {
+	var err error
+	ids, err = sno.NewGenerator(sno.Loans(sno.DB(server)))
+	must(err)
+	orders := []Order{{Customer: Customer{Name: "Ada"}}, {Customer: Customer{Name: "Bob"}}}
+	must(db.Transaction(func(transaction *gorm.DB) error {
+		for i := range orders {
+			must(transaction.Create(&orders[i]).Error)
+		}
+		return nil
+	}))
+	same(ids.Stats().Issued, uint64(4), "4 keys made here")
+	var found []Order
+	must(db.Preload("Customer").Order("id").Find(&found).Error)
+	same(found, orders, "rows with keys made here, and rows that refer to them")
+	ids.Close()
+	err = db.LogMode(false).Create(&Customer{Name: "Cy"}).Error
+	var out *sno.OutOfIDsError
+	ok(errors.As(err, &out) && out.Reason == sno.ReasonClosed, "no key: no row", err)
+}
+
 func main() {
 	server, err := sql.Open("postgres", "")
 	must(err)
@@ -32,7 +73,6 @@ func main() {
 	must(err)
 	_, err = server.Exec(string(tables))
 	must(err)
-
 
 	db, err := gorm.Open("postgres", "")
 	must(err)
@@ -52,5 +92,6 @@ func main() {
 	var letters []Letter
 	must(db.Preload("Person").Joins("JOIN people ON people.id = person_id").Find(&letters, "name = ?", "Bob").Error)
 	same(letters, []Letter{letter}, "a reference")
+	madeHere(server, db)
 	done()
 }

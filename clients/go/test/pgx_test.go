@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5/stdlib"
 	"sno.example/go"
 	"sno.example/go/pgxsno"
 )
@@ -199,6 +200,35 @@ func copies() {
 	ok(err != nil, "a wrong id in CopyFrom: refused by the codec")
 }
 
+// Rows whose keys are made here, and rows that refer to them.
+func madeHere() {
+	pool, err := pgxpool.New(ctx, "")
+	must(err)
+	defer pool.Close()
+	ids, err := sno.NewGenerator(sno.Loans(sno.DB(stdlib.OpenDBFromPool(pool))))
+	must(err)
+	defer ids.Close()
+	var customers, orders [][]any
+	var keys []sno.ID
+	for i := 0; i < 1000; i++ {
+		customer, err := ids.Next(1)
+		must(err)
+		order, err := ids.Next(2)
+		must(err)
+		customers = append(customers, []any{customer, fmt.Sprint(i)})
+		orders = append(orders, []any{order, customer, []sno.ID{customer, order}})
+		keys = append(keys, order)
+	}
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"customers"}, []string{"id", "name"}, pgx.CopyFromRows(customers))
+	must(err)
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"orders"}, []string{"id", "customer_id", "related"}, pgx.CopyFromRows(orders))
+	must(err)
+	var found []sno.ID
+	scan(&found, "SELECT array_agg(id ORDER BY id) FROM orders WHERE related = ARRAY[customer_id, id]")
+	same(found, keys, "CopyFrom: rows with keys made here, and rows that refer to them")
+	must(exec("TRUNCATE customers, orders"))
+}
+
 // A pool, in a database where the extension is in a schema that isn't in the search path.
 func pool() {
 	database := os.Getenv("PGDATABASE") + "_schema"
@@ -260,6 +290,7 @@ func main() {
 			must(conn.Close(ctx))
 		}
 	}
+	madeHere()
 	copies()
 	pool()
 	standard()
