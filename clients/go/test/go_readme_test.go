@@ -49,11 +49,19 @@ func generator(ctx context.Context, db *sql.DB) {
 	same(found(rows), names, "rows with keys made here, and rows that refer to them")
 }
 
+func seals(id sno.ID, secret []byte) {
+	made := id
+	// README.md: seals
+	must(err)
+	ok(sealed && id == made && text != id.String(), "sealed, there and back", text)
+}
+
 func main() {
 	db, err := sql.Open("postgres", "")
 	must(err)
 	ids()
 	queries(db)
+	seals(sno.Min(time.Now()), []byte("0123456789abcdef"))
 	generator(context.Background(), db)
 	done()
 }
