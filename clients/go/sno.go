@@ -1,5 +1,5 @@
-// Package sno reads ids of the PostgreSQL extension sno, and passes them to and from
-// database/sql.
+// Package sno reads, makes and seals ids of the PostgreSQL extension sno, and passes them
+// to and from database/sql.
 package sno
 
 import (

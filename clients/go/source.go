@@ -98,8 +98,8 @@ func Loans(query Query, options ...LoanOption) Source {
 	} else if o.duration != nil || o.sequences != nil {
 		s.err = fmt.Errorf("sno: WithCall allows neither WithDuration nor WithSequences")
 	}
-	s.statement = fmt.Sprintf("SELECT snapshot::text, ((extract(epoch FROM until) * %d)::bigint - %d)::text FROM %s AS loan (snapshot, until)",
-		1000/unit, epoch/unit, o.call)
+	s.statement = fmt.Sprintf("SELECT snapshot::text, ((extract(epoch FROM until) * %d)::bigint - %d)::text "+
+		"FROM %s AS loan (snapshot, until)", 1000/unit, epoch/unit, o.call)
 	return s
 }
 
