@@ -14,10 +14,12 @@ class Tap {
         Object run() throws Exception;
     }
 
+    static String url(String database, String options) {
+        return "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/" + database + "?" + options;
+    }
+
     static Connection connect(String database, String options) throws SQLException {
-        return DriverManager.getConnection(
-            "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/" + database + "?" + options,
-            System.getenv("PGUSER"), System.getenv("PGPASSWORD"));
+        return DriverManager.getConnection(url(database, options), System.getenv("PGUSER"), System.getenv("PGPASSWORD"));
     }
 
     static void ok(boolean passed, String name, Object seen) {

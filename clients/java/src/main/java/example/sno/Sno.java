@@ -11,9 +11,12 @@ public final class Sno implements Comparable<Sno>, Serializable {
     private static final long serialVersionUID = 1;
     private static final int BYTES = 10;
     private static final String DIGITS = "23456789abcdefghijklmnopqrstuvwx";
-    private static final long EPOCH = 1262304000000L; // 2010-01-01 UTC, in ms since 1970
-    private static final long UNIT = 4; // ms
-    private static final long LAST_UNIT = (1L << 39) - 1;
+
+    // Times are counted in units of 4 ms since 2010-01-01 UTC.
+    static final int UNIT = 4; // ms
+    static final int UNITS_PER_SECOND = 1000 / UNIT;
+    static final long EPOCH = 315576000000L; // in units since 1970
+    static final long LAST_UNIT = (1L << 39) - 1;
 
     /** Time, tick-tock bit, metabyte and partition. */
     private final long head;
@@ -22,6 +25,20 @@ public final class Sno implements Comparable<Sno>, Serializable {
     private Sno(long head, long sequence) {
         this.head = head;
         this.sequence = (char) sequence;
+    }
+
+    static Sno of(long unit, int side, int meta, int partition, int sequence) {
+        return new Sno(unit << 25 | (long) side << 24 | meta << 16 | partition, sequence);
+    }
+
+    /** The unit that holds the time. */
+    static long unit(Instant at) {
+        return at.getEpochSecond() * UNITS_PER_SECOND + at.getNano() / (UNIT * 1_000_000) - EPOCH;
+    }
+
+    /** The start of the unit. */
+    static Instant time(long unit) {
+        return Instant.ofEpochMilli((EPOCH + unit) * UNIT);
     }
 
     /** Reads an id from its 16 characters. */
@@ -83,18 +100,19 @@ public final class Sno implements Comparable<Sno>, Serializable {
     }
 
     private static Sno bound(Instant at, long rest) {
-        if (at.isBefore(Instant.ofEpochMilli(EPOCH))) {
+        long unit = unit(at);
+        if (unit < 0) {
             return new Sno(0, 0);
         }
-        if (!at.isBefore(Instant.ofEpochMilli(EPOCH + (LAST_UNIT + 1) * UNIT))) {
+        if (unit > LAST_UNIT) {
             return new Sno(-1, -1);
         }
-        return new Sno((at.toEpochMilli() - EPOCH) / UNIT << 25 | rest >>> 39, rest);
+        return new Sno(unit << 25 | rest >>> 39, rest);
     }
 
     /** When the id was made: the start of its 4 ms. */
     public Instant time() {
-        return Instant.ofEpochMilli(EPOCH + (head >>> 25) * UNIT);
+        return time(head >>> 25);
     }
 
     /** It changes when the clock was set back. */
