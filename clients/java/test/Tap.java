@@ -5,6 +5,8 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.Objects;
+import javax.sql.DataSource;
+import org.postgresql.ds.PGSimpleDataSource;
 
 class Tap {
     private static int tests = 0;
@@ -14,12 +16,20 @@ class Tap {
         Object run() throws Exception;
     }
 
-    static String url(String database, String options) {
-        return "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/" + database + "?" + options;
+    static Connection connect(String database, String options) throws SQLException {
+        return DriverManager.getConnection(
+            "jdbc:postgresql://127.0.0.1:" + System.getenv("PGPORT") + "/" + database + "?" + options,
+            System.getenv("PGUSER"), System.getenv("PGPASSWORD"));
     }
 
-    static Connection connect(String database, String options) throws SQLException {
-        return DriverManager.getConnection(url(database, options), System.getenv("PGUSER"), System.getenv("PGPASSWORD"));
+    static DataSource dataSource(String database) {
+        PGSimpleDataSource dataSource = new PGSimpleDataSource();
+        dataSource.setServerNames(new String[] {"127.0.0.1"});
+        dataSource.setPortNumbers(new int[] {Integer.parseInt(System.getenv("PGPORT"))});
+        dataSource.setDatabaseName(database);
+        dataSource.setUser(System.getenv("PGUSER"));
+        dataSource.setPassword(System.getenv("PGPASSWORD"));
+        return dataSource;
     }
 
     static void ok(boolean passed, String name, Object seen) {

@@ -18,7 +18,6 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
-import org.postgresql.ds.PGSimpleDataSource;
 
 class Main {
     static final String DATABASE = System.getenv("PGDATABASE");
@@ -67,11 +66,8 @@ class Main {
     }
 
     static void loans() throws Exception {
-        PGSimpleDataSource dataSource = new PGSimpleDataSource();
-        dataSource.setUrl(Tap.url(DATABASE, ""));
-        dataSource.setUser(System.getenv("PGUSER"));
-        dataSource.setPassword(System.getenv("PGPASSWORD"));
-        try (SnoGenerator ids = SnoGenerator.of(Loans.from(dataSource).duration(Duration.ofMinutes(10)))) {
+        Loans loans = Loans.from(Tap.dataSource(DATABASE)).duration(Duration.ofMinutes(10));
+        try (SnoGenerator ids = SnoGenerator.of(loans)) {
             ids.ready(Instant.now().plusSeconds(300));
             Sno id = ids.next(3);
             all.add(id);

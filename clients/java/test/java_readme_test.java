@@ -1,7 +1,10 @@
 // The examples of clients/java/README.md.
 
+import example.sno.Loans;
+import example.sno.OutOfIdsException;
 import example.sno.PGSno;
 import example.sno.Sno;
+import example.sno.SnoGenerator;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.sql.Connection;
@@ -11,6 +14,7 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.List;
+import javax.sql.DataSource;
 
 class Main {
     static void ids() {
@@ -26,6 +30,17 @@ class Main {
 
     static void find(Connection connection, Sno ada, Sno first, Sno second) throws SQLException {
         // README.md: find
+    }
+
+    static List<Sno> open(DataSource dataSource) {
+        // README.md: open
+        return List.of(customer, order);
+    }
+
+    static Sno away(SnoGenerator ids) {
+        Sno id = null;
+        // README.md: away
+        return id;
     }
 
     static Sno order(Connection connection, Sno customer, Sno... related) throws SQLException {
@@ -55,6 +70,14 @@ class Main {
             System.setOut(out);
             Tap.same(printed.toString().split("\\R"),
                 new String[] {first + " [" + ada + ", null]", second + " []"}, "the orders of a customer");
+        }
+
+        List<Sno> made = open(Tap.dataSource(System.getenv("PGDATABASE")));
+        Tap.same(List.of(made.get(0).meta(), made.get(1).meta(), made.get(0).partition()),
+            List.of(0, 2, made.get(1).partition()), "ids made in the application");
+        try (SnoGenerator ids = SnoGenerator.of(Loans.from(Tap.dataSource("no such database")))) {
+            Tap.same(away(ids), null, "the database is away");
+            Tap.same(ids.stats().failed(), 1L, "which the generator knows");
         }
         Tap.done();
     }
