@@ -3,6 +3,7 @@
 import example.sno.Loans;
 import example.sno.OutOfIdsException;
 import example.sno.PGSno;
+import example.sno.Seals;
 import example.sno.Sno;
 import example.sno.SnoGenerator;
 import java.io.ByteArrayOutputStream;
@@ -14,6 +15,7 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.List;
+import java.util.UUID;
 import javax.sql.DataSource;
 
 class Main {
@@ -41,6 +43,11 @@ class Main {
         Sno id = null;
         // README.md: away
         return id;
+    }
+
+    static List<Object> seal(byte[] secret, byte[] oldSecret, Sno id) {
+        // README.md: seal
+        return List.of(text, same, uuid, known);
     }
 
     static Sno order(Connection connection, Sno customer, Sno... related) throws SQLException {
@@ -79,6 +86,13 @@ class Main {
             Tap.same(away(ids), null, "the database is away");
             Tap.same(ids.stats().failed(), 1L, "which the generator knows");
         }
+        byte[] secret = new byte[16];
+        for (int i = 0; i < secret.length; i++) {
+            secret[i] = (byte) i;
+        }
+        Sno id = Sno.parse("9qdhlmna222i2222");
+        Tap.same(seal(secret, new byte[16], id),
+            List.of("k7gb8b5a6kh4psks", id, UUID.fromString("ad2d85fe-2062-42f6-8459-f4d5a4a6782a"), id), "a sealed id");
         Tap.done();
     }
 }

@@ -19,10 +19,10 @@ public final class Sno implements Comparable<Sno>, Serializable {
     static final long LAST_UNIT = (1L << 39) - 1;
 
     /** Time, tick-tock bit, metabyte and partition. */
-    private final long head;
-    private final char sequence;
+    final long head;
+    final char sequence;
 
-    private Sno(long head, long sequence) {
+    Sno(long head, long sequence) {
         this.head = head;
         this.sequence = (char) sequence;
     }
