@@ -12,6 +12,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.List;
@@ -37,6 +38,10 @@ class Main {
     static List<Sno> open(DataSource dataSource) {
         // README.md: open
         return List.of(customer, order);
+    }
+
+    static void batch(Connection connection, SnoGenerator ids, String... names) throws SQLException {
+        // README.md: batch
     }
 
     static Sno away(SnoGenerator ids) {
@@ -82,6 +87,16 @@ class Main {
         List<Sno> made = open(Tap.dataSource(System.getenv("PGDATABASE")));
         Tap.same(List.of(made.get(0).meta(), made.get(1).meta(), made.get(0).partition()),
             List.of(0, 2, made.get(1).partition()), "ids made in the application");
+        try (SnoGenerator ids = SnoGenerator.of(Loans.from(Tap.dataSource(System.getenv("PGDATABASE"))));
+            Connection connection = Tap.connect(System.getenv("PGDATABASE"), "");
+            Statement statement = connection.createStatement()) {
+            batch(connection, ids, "Bob", "Eve");
+            try (ResultSet row = statement.executeQuery("SELECT string_agg(name, ' ' ORDER BY c.id), count(DISTINCT o.id)"
+                + " FROM customers AS c JOIN orders AS o ON customer_id = c.id WHERE name <> 'Ada'")) {
+                row.next();
+                Tap.same(row.getString(1) + " " + row.getInt(2), "Bob Eve 2", "rows and the rows that refer to them");
+            }
+        }
         try (SnoGenerator ids = SnoGenerator.of(Loans.from(Tap.dataSource("no such database")))) {
             Tap.same(away(ids), null, "the database is away");
             Tap.same(ids.stats().failed(), 1L, "which the generator knows");

@@ -1,7 +1,9 @@
 // JDBC: text, and binary where a type asks for it.
 
+import example.sno.Loans;
 import example.sno.PGSno;
 import example.sno.Sno;
+import example.sno.SnoGenerator;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +17,9 @@ import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.postgresql.PGConnection;
 import org.postgresql.PGStatement;
 import org.postgresql.copy.CopyManager;
@@ -215,6 +219,41 @@ class Main {
         execute("DROP DOMAIN user_id");
     }
 
+    /** Customers and their orders, whose keys the application made, in a batch each. */
+    static void batch(String format) throws Exception {
+        execute("TRUNCATE customers, orders");
+        Set<Object> wanted = new HashSet<>();
+        try (SnoGenerator ids = SnoGenerator.of(Loans.from(Tap.dataSource(DATABASE)));
+            PreparedStatement customers = connection.prepareStatement("INSERT INTO customers (id, name) VALUES (?, ?)");
+            PreparedStatement orders =
+                connection.prepareStatement("INSERT INTO orders (id, customer_id, related) VALUES (?, ?, ?)")) {
+            Sno before = null;
+            for (int i = 0; i < 1000; i++) {
+                Sno customer = ids.next(1);
+                bind(customers, customer, "customer " + i);
+                customers.addBatch();
+                for (int n = 0; n < 2; n++) {
+                    Sno order = ids.next(2);
+                    bind(orders, order, customer, array(customer, before));
+                    orders.addBatch();
+                    wanted.add(List.of(Arrays.asList(order, customer), Arrays.asList(customer, before)));
+                    before = order;
+                }
+            }
+            Tap.same(List.of(customers.executeBatch().length, orders.executeBatch().length), List.of(1000, 2000),
+                format + "two batches");
+            Tap.same(ids.stats().taken(), 1L, format + "by one loan");
+        }
+        List<Object> keys = column("SELECT ARRAY[o.id, c.id] FROM orders AS o JOIN customers AS c ON c.id = customer_id"
+            + " ORDER BY o.id");
+        List<Object> related = column("SELECT related FROM orders ORDER BY id");
+        Set<Object> seen = new HashSet<>();
+        for (int i = 0; i < keys.size(); i++) {
+            seen.add(List.of(keys.get(i), related.get(i)));
+        }
+        Tap.same(seen, wanted, format + "keys that the application made");
+    }
+
     static void copy() throws Exception {
         CopyManager manager = connection.unwrap(PGConnection.class).getCopyAPI();
         Sno ada = (Sno) value("SELECT id FROM customers WHERE name = 'Ada'");
@@ -254,6 +293,7 @@ class Main {
         withoutClass();
         PGSno.register(connection);
         withClass("text: ");
+        batch("text: ");
         String types = value("SELECT 'sno'::regtype::oid || ',' || 'sno[]'::regtype::oid").toString();
         connection.close();
 
@@ -262,6 +302,12 @@ class Main {
         execute("TRUNCATE customers, orders");
         withClass("binary: ");
         copy();
+        batch("binary: ");
+        connection.close();
+
+        connection = Tap.connect(DATABASE, "reWriteBatchedInserts=true");
+        PGSno.register(connection);
+        batch("batches rewritten: ");
         schema();
         connection.close();
         Tap.done();
