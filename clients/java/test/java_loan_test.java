@@ -18,8 +18,11 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
@@ -544,6 +547,52 @@ class Main {
         ids.close();
     }
 
+    /** A clock that goes wherever it likes, while threads make ids. */
+    static void jumps() throws Exception {
+        start();
+        Map<Integer, List<Long>> loans = new ConcurrentHashMap<>();
+        database.answer = () -> {
+            int partition = loans.size() % 65536;
+            long floor = time.unit() - 5;
+            loans.put(partition, List.of(floor, floor + 30));
+            return List.of(List.of("{\"wallHi\": " + floor + ", \"partition\": [" + (partition >> 8) + ", "
+                + (partition & 255) + "], \"sequenceMin\": 8, \"sequenceMax\": 11}", "" + (floor + 30)));
+        };
+        AtomicLong left = new AtomicLong(20_000);
+        List<FutureTask<List<Sno>>> tasks = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            tasks.add(background(() -> {
+                List<Sno> made = new ArrayList<>();
+                while (left.get() > 0) {
+                    try {
+                        made.add(ids.next());
+                        left.decrementAndGet();
+                    } catch (OutOfIdsException error) {
+                        time.pass(250);
+                    }
+                }
+                return made;
+            }));
+        }
+        Random random = new Random(1);
+        while (left.get() > 0) {
+            time.set(time.unit() + random.nextInt(41) - 20);
+            Thread.yield();
+        }
+        long wrong = 0;
+        Set<Sno> all = new HashSet<>();
+        for (FutureTask<List<Sno>> task : tasks) {
+            for (Sno id : task.get()) {
+                List<Long> loan = loans.get(id.partition());
+                long unit = id.time().toEpochMilli() / 4 - 315576000000L;
+                boolean right = all.add(id) && loan.get(0) < unit && unit <= loan.get(1) && id.sequence() / 4 == 2;
+                wrong += right ? 0 : 1;
+            }
+        }
+        Tap.same(wrong, 0L, "a clock that jumps");
+        ids.close();
+    }
+
     public static void main(String[] arguments) throws Exception {
         vectors();
         spare();
@@ -554,6 +603,7 @@ class Main {
         ready();
         nonsense();
         arguments();
+        jumps();
 
         AtomicLong partition = new AtomicLong();
         Query lend = sql -> List.of(List.of("{\"wallHi\":0,\"partition\":[0," + partition.incrementAndGet()
