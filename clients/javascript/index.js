@@ -11,20 +11,15 @@
 
 'use strict'
 
+const { EPOCH, LAST_UNIT, UNIT, checkDate, hexOfUuid, hyphenated, shown } = require('./common.js')
+
 const DIGITS = '23456789abcdefghijklmnopqrstuvwx'
 const SIZE = 10
-const EPOCH = Date.UTC(2010, 0)
-const UNIT = 4
-const LAST_UNIT = 2 ** 39 - 1
 const LOWEST = '2'.repeat(16)
 const HIGHEST = 'x'.repeat(16)
 
 function isSno(value) {
   return typeof value === 'string' && /^[2-9a-x]{16}$/.test(value)
-}
-
-function shown(value) {
-  return typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value
 }
 
 function parse(text) {
@@ -65,18 +60,6 @@ function fromBytes(bytes) {
   return fromHex(Array.from(bytes, (byte) => hexOf(byte, 2)).join(''))
 }
 
-function hyphenated(hex) {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-}
-
-// The 32 hexadecimal digits of a uuid.
-function hexOfUuid(uuid) {
-  if (typeof uuid !== 'string' || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(uuid)) {
-    throw new TypeError(`not a uuid: ${shown(uuid)}`)
-  }
-  return uuid.replace(/-/g, '').toLowerCase()
-}
-
 // The 16 bytes are the 16 characters of the text.
 function toUuid(id) {
   return hyphenated(Array.from(parse(id), (digit) => hexOf(digit.charCodeAt(0), 2)).join(''))
@@ -113,9 +96,7 @@ const sequence = (id) => low(id) % 2 ** 16
 
 // The units since the epoch, with a fraction.
 function units(at) {
-  if (!(at instanceof Date) || Number.isNaN(at.getTime())) {
-    throw new TypeError(`not a valid Date: ${shown(at)}`)
-  }
+  checkDate(at)
   return (at.getTime() - EPOCH) / UNIT
 }
 
