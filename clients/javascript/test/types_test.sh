@@ -8,6 +8,8 @@ application types typescript pg postgres drizzle-orm sequelize typeorm @types/pg
 
 cat >uses.ts <<'TS'
 import { range, parse, isSno, meta, timestamp, toBytes, fromUuidV8, type Sno } from 'postgresql-sno'
+import { Loan } from 'postgresql-sno/loan'
+import { Generator, OutOfIdsError, blocks, loans, open, type Query, type Source, type Stats } from 'postgresql-sno/generator'
 import { registerSno } from 'postgresql-sno/pg'
 import * as postgresJs from 'postgresql-sno/postgres'
 import { sno } from 'postgresql-sno/drizzle'
@@ -39,6 +41,37 @@ range(1)
 fromUuidV8(1)
 
 const pool = new Pool({ onConnect: registerSno })
+
+async function generators() {
+  const query: Query = async (text) => (await pool.query(text)).rows
+  const source: Source = loans(query, { duration: 1000, sequences: 64 })
+  const ids = new Generator(source, { wait: 100 })
+  const made: Sno = ids.next(1)
+  await ids.ready({ until: new Date(), count: 1 })
+  const stats: Stats = ids.stats()
+  const others: Generator[] = [
+    await open(loans(query)), await open(blocks((text) => postgres().unsafe(text), { count: 1, meta: 2 }))]
+  for (const each of others) each.close()
+  loans(query, { call: 'service_loan()' })
+  // @ts-expect-error: a call has no duration
+  loans(query, { call: 'service_loan()', duration: 1000 })
+  // @ts-expect-error
+  loans('SELECT')
+  // @ts-expect-error: only loans() and blocks() make sources
+  new Generator({ take: query })
+  // @ts-expect-error
+  ids.next('1')
+  try {
+    ids.next()
+  } catch (error) {
+    if (error instanceof OutOfIdsError && error.reason === 'over') return [error.until?.getTime(), error.cause, stats.until]
+  }
+  const one = new Loan(1, 0, 0, 65535, 9).next(1, 0)
+  if (one === 'wait' || one === 'behind' || one === 'over') return one.length
+  const permitted: Sno = one
+  return [made, permitted]
+}
+
 postgresJs.registerSno(postgres())
 // @ts-expect-error
 registerSno('client')
@@ -64,7 +97,7 @@ const source = new DataSource({ type: 'postgres', entities: [new EntitySchema<{ 
   name: 'Customer', columns: { id: { type: forTypeorm.sno, primary: true } } })] })
 forTypeorm.registerSno(source)
 
-export { byte, bytes, queries, wrong }
+export { byte, bytes, generators, queries, wrong }
 TS
 cp uses.ts uses.mts
 cp uses.ts uses.cts

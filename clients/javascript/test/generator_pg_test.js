@@ -1,0 +1,138 @@
+// Generators on a real server.
+
+'use strict'
+
+const fs = require('fs')
+const { Worker } = require('worker_threads')
+const { assert, fails, ids: shared, ok, readme, run, same, skipUnless } = require('./tap')
+
+skipUnless('pg')
+const { Pool } = require('pg')
+const sno = require('postgresql-sno')
+const { Generator, OutOfIdsError, blocks, loans, open } = require('postgresql-sno/generator')
+
+const EPOCH = 315576000000
+const ROLE = 'sno_generator_test'
+const pool = new Pool()
+const query = async (text) => (await pool.query(text)).rows
+const many = (ids, count, meta) => Array.from({ length: count }, () => ids.next(meta))
+
+// A query that notes the loans
+function noting(noted) {
+  return async (text) => {
+    const rows = await query(text)
+    const { partition: [high, low], wallHi, sequenceMin, sequenceMax } = JSON.parse(rows[0].snapshot)
+    noted.push([high << 8 | low, wallHi, sequenceMin, sequenceMax, Number(rows[0].until)])
+    return rows
+  }
+}
+
+function isWithin(id, [partition, floor, first, last, until]) {
+  const unit = sno.timestamp(id) / 4 - EPOCH
+  return sno.partition(id) === partition && unit > floor && unit <= until &&
+    sno.sequence(id) >= first && sno.sequence(id) <= last
+}
+
+run(async () => {
+  // README
+  const { example } = readme('generator', 'example')
+  const id = await example()
+  same([sno.isSno(id), sno.meta(id), Math.abs(Date.now() - sno.timestamp(id)) < 5000], [true, 1, true], 'README')
+  same((await query(`SELECT sno_timestamp('${id}') AS at, sno_meta('${id}') AS meta`))[0],
+    { at: sno.timestamp(id), meta: 1 }, 'the id as the database says')
+  shared().close()
+
+  // Whole partitions, and the database beside them
+  const noted = []
+  const whole = await Promise.all(Array.from({ length: 3 }, () => open(loans(noting(noted)))))
+  const all = whole.flatMap((ids) => many(ids, 70000))
+  same([new Set(all).size, new Set(all.map(sno.partition)).size], [210000, 3], 'three generators, each with a partition')
+  same(all.every((id) => noted.some((loan) => isWithin(id, loan))), true, 'ids are within the loans')
+  const partitions = noted.map(([partition]) => partition)
+  const served = await query('SELECT DISTINCT sno_partition(id) AS partition FROM sno_generate_many(1000) AS id')
+  same(served.some(({ partition }) => partitions.includes(partition)), false, 'the database issues elsewhere')
+  assert(Math.abs(whole[0].stats().until - Date.now() - 3600 * 1000) < 60 * 1000)
+  for (const ids of whole) ids.close()
+
+  // Slices
+  const { slice } = readme('slice', 'slice')
+  noted.length = 0
+  const slices = await Promise.all(Array.from({ length: 4 }, () => open(slice(noting(noted)))))
+  const sliced = slices.flatMap((ids) => many(ids, 300))
+  same([new Set(sliced).size, noted.map(([, , first, last]) => last - first)], [1200, [63, 63, 63, 63]], 'slices of 64')
+  same(sliced.every((id) => noted.some((loan) => isWithin(id, loan))), true, 'ids are within the slices')
+  for (const ids of slices) ids.close()
+
+  // Blocks
+  const { many: example2 } = readme('blocks', 'many')
+  const blocked = await example2(query)
+  same([new Set(blocked).size, blocked.every((id) => sno.meta(id) === 1)], [1000, true], 'blocks')
+  const block = await open(blocks(query, { count: 65536, meta: 255 }))
+  same(new Set(many(block, 65536)).size, 65536, 'a large block')
+  block.close()
+
+  // Short loans
+  noted.length = 0
+  const short = await open(loans(noting(noted), { duration: 100, sequences: 64 }))
+  const made = new Set()
+  let next
+  while (short.stats().taken < 20) {
+    try {
+      for (let n = 0; n < 30; n++) {
+        next = short.next()
+        assert(!made.has(next))
+        made.add(next)
+      }
+    } catch (error) {
+      assert(error instanceof OutOfIdsError)
+      await short.ready()
+    }
+    await new Promise((resolve) => { setTimeout(resolve, 2) })
+  }
+  same([...made].every((id) => noted.some((loan) => isWithin(id, loan))), true, 'loans of 100 ms')
+  short.close()
+
+  // A role without the right, and with a function that has it
+  await pool.query(`DROP ROLE IF EXISTS ${ROLE}`)
+  await pool.query(`CREATE ROLE ${ROLE}`)
+  const poor = new Pool({ options: `-c role=${ROLE}` })
+  const asService = async (text) => (await poor.query(text)).rows
+  const refused = new Generator(loans(asService))
+  const { service } = readme('service', 'service')
+  try {
+    await fails((error) => error.reason === 'over' && error.cause.code === '42501', refused.ready(), 'without the right: 42501')
+    assert.throws(() => refused.next(), (error) => error.cause.code === '42501')
+    assert.match(refused.stats().reason, /permission denied for function sno_borrow_partition/)
+    const guide = fs.readFileSync(`${process.env.CLIENTS}/../doc/loans.md`, 'utf8')
+    const [sql] = guide.match(/^CREATE FUNCTION service_loan[^]*?^(?=```$)/m)
+    await pool.query(sql.replace('TO service', `TO ${ROLE}`))
+    const served = await open(service(asService))
+    same(sno.meta(served.next(9)), 9, 'by a function of the owner')
+    served.close()
+    const without = await open(blocks(asService))
+    same(sno.isSno(without.next()), true, 'blocks need no right')
+    without.close()
+  } finally {
+    refused.close()
+    await poor.end()
+    await pool.query(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`)
+  }
+
+  // Threads
+  const threads = await Promise.all(Array.from({ length: 8 }, () => new Promise((resolve, reject) => {
+    new Worker(`
+      const { parentPort } = require('worker_threads')
+      const { Client } = require('pg')
+      const { loans, open } = require(${JSON.stringify(require.resolve('postgresql-sno/generator'))})
+      async function main() {
+        const client = new Client()
+        await client.connect()
+        const ids = await open(loans(async (text) => (await client.query(text)).rows))
+        parentPort.postMessage(Array.from({ length: 12500 }, () => ids.next()))
+        await client.end()    // no timer keeps the thread
+      }
+      main()`, { eval: true }).once('message', resolve).once('error', reject)
+  })))
+  same([new Set(threads.flat()).size, new Set(threads.flat().map(sno.partition)).size], [100000, 8], 'eight threads')
+  await pool.end()
+})
