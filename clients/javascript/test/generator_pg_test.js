@@ -2,6 +2,7 @@
 
 'use strict'
 
+const { execFileSync } = require('child_process')
 const fs = require('fs')
 const { Worker } = require('worker_threads')
 const { assert, fails, ids: shared, ok, readme, run, same, skipUnless } = require('./tap')
@@ -134,5 +135,18 @@ run(async () => {
       main()`, { eval: true }).once('message', resolve).once('error', reject)
   })))
   same([new Set(threads.flat()).size, new Set(threads.flat().map(sno.partition)).size], [100000, 8], 'eight threads')
+
+  // The program for long runs
+  const said = execFileSync(process.execPath, [`${__dirname}/make_ids.js`, 'ids', '1'], { encoding: 'utf8' })
+  same(said.trim().split('\n').length, 3, 'make_ids')
+  const borrowed = []
+  const seen = { id: [], made: [] }
+  for (const line of fs.readFileSync('ids', 'utf8').trim().split('\n')) {
+    const [kind, , ...fields] = line.split(' ')
+    if (kind === 'loan') borrowed.push(fields.map(Number))
+    else seen[kind].push(...fields)
+  }
+  same([seen.id.length > 1000, new Set(seen.id).size], [true, seen.id.length], 'make_ids: ids differ')
+  same(seen.id.every((id) => borrowed.some((loan) => isWithin(id, loan))), true, 'make_ids: ids are within the loans')
   await pool.end()
 })

@@ -1,0 +1,72 @@
+// make_ids FILE SECONDS
+//
+// Makes ids in the main thread and two worker threads, for so many seconds, in the database
+// that PGHOST and its like name.  It appends lines to FILE:
+//
+//   loan PID PARTITION FLOOR FIRST LAST UNTIL    before the first id of the loan
+//   id PID TEXT    an id that is made here
+//   made PID TEXT    an id of a block
+//
+// MAKE_IDS_DURATION is that of a loan in ms, by default 100, MAKE_IDS_SEQUENCES how many
+// sequences it has, by default 64.
+
+'use strict'
+
+const fs = require('fs')
+const { isMainThread, workerData, Worker } = require('worker_threads')
+const { Pool } = require('pg')
+const { OutOfIdsError, blocks, loans, Generator } = require('postgresql-sno/generator')
+
+const WORKERS = 2
+const BATCH = 60    // each 10 ms, so three threads make fewer than 20000 a second
+const BATCHES = 30    // of a generator
+const duration = Number(process.env.MAKE_IDS_DURATION ?? 100)
+const sequences = Number(process.env.MAKE_IDS_SEQUENCES ?? 64)
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
+
+async function main({ file, end }) {
+  const out = fs.openSync(file, 'a')
+  const write = (lines) => {
+    const text = lines.map((line) => `${line}\n`).join('')
+    if (fs.writeSync(out, text) !== text.length) throw new Error('a line is not whole')
+  }
+  const pool = new Pool()
+  pool.on('error', () => {})    // the database went away
+  const query = async (text) => (await pool.query(text)).rows
+  const borrow = async (text) => {
+    const rows = await query(text)
+    const { partition: [high, low], wallHi, sequenceMin, sequenceMax } = JSON.parse(rows[0].snapshot)
+    write([`loan ${process.pid} ${high << 8 | low} ${wallHi} ${sequenceMin} ${sequenceMax} ${rows[0].until}`])
+    return rows
+  }
+
+  let outOfIds = 0
+  for (let n = 1; Date.now() < end; n++) {
+    const [kind, source] = n % 10 === 0
+      ? ['made', blocks(query, { count: 200 })] : ['id', loans(borrow, { duration, sequences })]
+    const ids = new Generator(source)
+    for (let batch = 0; batch < BATCHES && Date.now() < end; batch++) {
+      const lines = []
+      try {
+        while (lines.length < BATCH) lines.push(`${kind} ${process.pid} ${ids.next()}`)
+      } catch (error) {
+        if (!(error instanceof OutOfIdsError)) throw error
+        outOfIds++
+      }
+      write(lines)
+      await pause(10)
+    }
+    ids.close()
+  }
+  await pool.end()
+  console.log(`out of ids: ${outOfIds}`)
+}
+
+if (isMainThread) {
+  const [, , file, seconds] = process.argv
+  const data = { file, end: Date.now() + seconds * 1000 }
+  for (let n = 0; n < WORKERS; n++) new Worker(__filename, { workerData: data })
+  main(data)
+} else {
+  main(workerData)
+}
