@@ -4,12 +4,13 @@
 
 # shellcheck source=SCRIPTDIR/application.sh
 . "$CLIENTS/javascript/test/application.sh"
-application types typescript pg postgres drizzle-orm sequelize typeorm @types/pg
+application types typescript pg postgres drizzle-orm sequelize typeorm @types/pg @types/node
 
 cat >uses.ts <<'TS'
 import { range, parse, isSno, meta, timestamp, toBytes, fromUuidV8, type Sno } from 'postgresql-sno'
 import { Loan } from 'postgresql-sno/loan'
 import { Generator, OutOfIdsError, blocks, loans, open, type Query, type Source, type Stats } from 'postgresql-sno/generator'
+import { Seals } from 'postgresql-sno/seal'
 import { registerSno } from 'postgresql-sno/pg'
 import * as postgresJs from 'postgresql-sno/postgres'
 import { sno } from 'postgresql-sno/drizzle'
@@ -39,6 +40,14 @@ meta('nerfoeusqoxgw25d')
 range(1)
 // @ts-expect-error
 fromUuidV8(1)
+
+const seals = new Seals(new Uint8Array(16), Buffer.alloc(16))
+const sealed: [string, string] = [seals.seal(id), seals.sealUuid(id)]
+const unsealed: [Sno, Sno | null] = [seals.unseal(sealed[0]), seals.unsealUuid(sealed[1])]
+// @ts-expect-error
+new Seals('secret')
+// @ts-expect-error: any text is no id
+seals.seal('nerfoeusqoxgw25d')
 
 const pool = new Pool({ onConnect: registerSno })
 
@@ -97,7 +106,7 @@ const source = new DataSource({ type: 'postgres', entities: [new EntitySchema<{ 
   name: 'Customer', columns: { id: { type: forTypeorm.sno, primary: true } } })] })
 forTypeorm.registerSno(source)
 
-export { byte, bytes, generators, queries, wrong }
+export { byte, bytes, generators, queries, unsealed, wrong }
 TS
 cp uses.ts uses.mts
 cp uses.ts uses.cts
