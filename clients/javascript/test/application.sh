@@ -3,8 +3,7 @@
 # An application in the current folder, for tests in shell: it has the package installed,
 # and the blocks of clients/javascript/README.md as files.
 
-# application NAME PACKAGE...: blocks of that name, such as NAME/schema.js, become files, and
-# those of the name application.
+# application NAME PACKAGE...: blocks of that name, such as NAME/schema.js, become files.
 # The test is skipped if a package is missing.
 application() {
     local name=$1 package
@@ -20,7 +19,7 @@ application() {
     awk -v name="$name" '
         /^```/ {
             open = !open
-            file = open && split($2, path, "/") == 2 && (path[1] == name || path[1] == "application") ? path[2] : ""
+            file = open && split($2, path, "/") == 2 && path[1] == name ? path[2] : ""
             next
         }
         file { print > file }

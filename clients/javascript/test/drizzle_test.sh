@@ -73,6 +73,33 @@ async function main() {
 main()
 "
 }
+sql -c 'TRUNCATE customers, orders'
+works 'keys that the application makes' node -e "
+const assert = require('assert')
+const { asc, eq } = require('drizzle-orm')
+const { drizzle } = require('drizzle-orm/node-postgres')
+const { meta } = require('postgresql-sno')
+const { made } = require('./made')
+
+async function main() {
+  const statements = []
+  const client = new (require('pg').Pool)()
+  const db = drizzle({ client, logger: { logQuery: (text) => statements.push(text) } })
+  const { ids, customers, orders, example } = made(db)
+  const parents = await example(Array.from({ length: 100 }, (_, n) => 'customer ' + n))
+  assert.strictEqual(statements.filter((text) => text.startsWith('insert')).length, 2)
+  const rows = await db.select({ id: customers.id, name: customers.name, order: orders.id }).from(customers)
+    .innerJoin(orders, eq(orders.customerId, customers.id)).orderBy(asc(orders.id))
+  assert.deepStrictEqual(rows.map(({ id, name }) => ({ id, name })), parents)
+  assert(rows.every(({ id, order }) => meta(id) === 1 && meta(order) === 2))
+  const [ada] = await db.insert(customers).values({ name: 'Ada' }).returning()
+  assert.strictEqual(meta(ada.id), 1)
+  assert.strictEqual(ids.stats().issued, 201)
+  ids.close()
+  await client.end()
+}
+main()
+"
 queries node-postgres node-postgres "new (require('pg').Pool)()"
 queries postgres.js postgres-js "require('postgres')()"
 

@@ -5,7 +5,7 @@
 const { execFileSync } = require('child_process')
 const fs = require('fs')
 const { Worker } = require('worker_threads')
-const { assert, fails, ids: shared, ok, readme, run, same, skipUnless } = require('./tap')
+const { assert, fails, readme, run, same, skipUnless } = require('./tap')
 
 skipUnless('pg')
 const { Pool } = require('pg')
@@ -36,12 +36,18 @@ function isWithin(id, [partition, floor, first, last, until]) {
 
 run(async () => {
   // README
-  const { example } = readme('generator', 'example')
-  const id = await example()
-  same([sno.isSno(id), sno.meta(id), Math.abs(Date.now() - sno.timestamp(id)) < 5000], [true, 1, true], 'README')
-  same((await query(`SELECT sno_timestamp('${id}') AS at, sno_meta('${id}') AS meta`))[0],
-    { at: sno.timestamp(id), meta: 1 }, 'the id as the database says')
-  shared().close()
+  const { example, ids: own, pool: ownPool } = readme('generator', 'example', 'ids', 'pool')
+  const names = Array.from({ length: 1000 }, (_, n) => `customer ${n}`)
+  const customers = await example(names)
+  same(await query('SELECT id, name, sno_meta(id) AS meta FROM customers ORDER BY id'),
+    customers.map((id, n) => ({ id, name: names[n], meta: 1 })), 'README')
+  same(await query('SELECT customer_id AS id FROM orders WHERE sno_meta(id) = 2 ORDER BY id'), customers.map((id) => ({ id })),
+    'README: children')
+  assert(Math.abs(Date.now() - sno.timestamp(customers[0])) < 5000)
+  same((await query('SELECT max(sno_timestamp(id)) AS at FROM customers'))[0].at, sno.timestamp(customers[999]),
+    'the time as the database says')
+  own.close()
+  await ownPool.end()
 
   // Whole partitions, and the database beside them
   const noted = []

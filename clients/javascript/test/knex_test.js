@@ -42,5 +42,12 @@ run(async () => {
   same(await db('customers').where({ id: ada }).first('name'), { name: 'Ada L.' }, 'transaction')
   await fails({ code: '22P02' }, () => db('customers').where('id', 'no'), 'bad id: 22P02')
   await fails({ code: '22P02' }, () => db('orders').insert({ customer_id: ada, related: ['no'] }), 'bad id in an array: 22P02')
+
+  // Keys that the application makes
+  const { ids, example: insert } = readme('knex_made', 'made').made(db)
+  const customers = await insert(['Bob', 'Eve'])
+  same(await db('customers').join('orders', 'customer_id', 'customers.id').whereIn('customers.id', customers.map(({ id }) => id))
+    .orderBy('orders.id').select('customers.id', 'name'), customers, 'keys that the application makes')
+  ids.close()
   await db.destroy()
 })

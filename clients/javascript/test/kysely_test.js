@@ -46,5 +46,13 @@ run(async () => {
   const tablesSeen = (await db.introspection.getTables()).find((table) => table.name === 'orders')
   same(tablesSeen.columns.filter((column) => column.dataType.endsWith('sno')).map((column) => [column.name, column.dataType]),
     [['id', 'sno'], ['customer_id', 'sno'], ['related', '_sno']], 'introspection')
+
+  // Keys that the application makes
+  const { ids, example: insert } = readme('kysely_made', 'made').made(db)
+  const made = await insert(['Bob', 'Eve'])
+  same(await db.selectFrom('customers').innerJoin('orders', 'customer_id', 'customers.id')
+    .where('customers.id', 'in', made.map(({ id }) => id)).orderBy('orders.id').select(['customers.id', 'name']).execute(),
+  made, 'keys that the application makes')
+  ids.close()
   await db.destroy()
 })

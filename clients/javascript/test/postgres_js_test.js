@@ -58,6 +58,15 @@ run(async () => {
   held.release()
   await open.end()
 
+  // Keys that the application makes
+  const { ids, ...made } = readme('postgres_made', 'example', 'ids', 'sql')
+  const customers = await made.example(['Bob', 'Eve'])
+  same([...await made.sql`
+    SELECT customers.id, name FROM customers JOIN orders ON customer_id = customers.id WHERE sno_meta(orders.id) = 2
+    AND customers.id IN ${made.sql(customers.map(({ id }) => id))} ORDER BY id`], customers, 'keys that the application makes')
+  ids.close()
+  await made.sql.end()
+
   const without = require('postgres')({ fetch_types: false })
   await fails(/fetch_types/, () => registerSno(without), 'it needs fetch_types')
   await without.end()

@@ -79,6 +79,24 @@ await assert.rejects(() => models.Order.create({ customer_id: 'no' }), (error) =
 await assert.rejects(() => models.Order.create({ customer_id: ada.id, related: ['no'] }), (error) => error.parent.code === '22P02')
 "
 
+sql -c 'TRUNCATE customers, orders'
+works 'keys that the application makes' sequelize "
+const statements = []
+sequelize.options.logging = (text) => statements.push(text)
+const { ids, Customer, Order, example } = require('./made').made(sequelize)
+const names = Array.from({ length: 100 }, (_, n) => 'customer ' + n)
+const made = await example(names)
+assert.strictEqual(statements.filter((text) => text.includes('INSERT INTO')).length, 2)
+assert.strictEqual(new Customer({ name: 'Ada' }).isNewRecord, true)
+assert.strictEqual(meta(new Customer({ name: 'Ada' }).id), 1)
+const found = await Customer.findAll({ include: Order, order: ['id', [Order, 'id']] })
+const shown = (rows) => rows.map((row) => [row.id, row.name, row.orders.map((order) => [order.id, order.customer_id])])
+assert.deepStrictEqual(shown(found), shown(made))
+assert.deepStrictEqual(found.map((row) => row.name), names)
+assert(found.every((row) => row.orders.length === 2 && row.orders.every((order) => meta(order.id) === 2)))
+ids.close()
+"
+
 works 'showAllTables' sequelize \
     'return (await sequelize.getQueryInterface().showAllTables()).sort().join()'
 is "$(cat said)" 'customers,orders' 'it finds the tables of the user only'

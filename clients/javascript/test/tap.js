@@ -37,21 +37,16 @@ function skipUnless(...packages) {
   }
 }
 
-// What the block of README.md with this name declares.  There, './ids' is the block
-// application/ids.js.
+// What the block of README.md with this name declares.
 function readme(name, ...declared) {
   const file = path.join(__dirname, '../README.md')
   const [, code] = fs.readFileSync(file, 'utf8').match(RegExp('^```js ' + name + '\\n([^]*?)^```$', 'm'))
   const block = new Module(`${file}:${name}`)
   block.filename = file
   block.paths = module.paths
-  block.require = (id) => (id === './ids' ? { ids: ids() } : Module.prototype.require.call(block, id))
-  block._compile(`${code}\nObject.assign(exports, { ${declared.join()} })`, file)
+  block._compile(`${code}\nmodule.exports = { ${declared.join()} }`, file)
   return block.exports
 }
-
-let made
-const ids = () => (made ??= readme('application/ids.js').ids)
 
 const psql = (sql) => execFileSync('psql', ['-qXAt', '-c', sql], { encoding: 'utf8' })
 
@@ -75,4 +70,4 @@ function run(test) {
     })
 }
 
-module.exports = { assert, extension, fails, ids, ok, psql, readme, run, same, skipUnless, tables }
+module.exports = { assert, extension, fails, ok, psql, readme, run, same, skipUnless, tables }

@@ -70,6 +70,36 @@ await assert.rejects(() => customers.findOneBy({ id: 'no' }), (error) => error.c
 await assert.rejects(() => orders.save({ customer: ada, related: ['no'] }), (error) => error.code === '22P02')
 "
 
+sql -c 'TRUNCATE customers, orders'
+works 'keys that the application makes' typeorm "
+const { ids, example } = require('./made').made(dataSource)
+const made = await example(Array.from({ length: 100 }, (_, n) => 'customer ' + n))
+const kept = await dataSource.getRepository('Order').find({ relations: { customer: true }, order: { id: 'ASC' } })
+assert.deepStrictEqual(kept.map((order) => ({ ...order.customer })), made)
+assert(kept.every((order) => meta(order.id) === 2 && meta(order.customer.id) === 1))
+await dataSource.destroy()
+
+const { BeforeInsert, Column, DataSource, Entity, PrimaryColumn } = require('typeorm')
+class Customer {
+  makeId() { this.id ??= ids.next(1) }
+}
+PrimaryColumn({ type: 'sno' })(Customer.prototype, 'id')
+Column({ type: 'text' })(Customer.prototype, 'name')
+BeforeInsert()(Customer.prototype, 'makeId')
+Entity('customers')(Customer)
+const others = new DataSource({ ...dataSource.options, entities: [Customer] })
+require('postgresql-sno/typeorm').registerSno(others)
+await others.initialize()
+await dataSource.initialize()
+const ada = await others.manager.save(others.manager.create(Customer, { name: 'Ada' }))
+assert.deepStrictEqual((await others.manager.findOneBy(Customer, { id: ada.id })).name, 'Ada')
+assert.strictEqual(meta(ada.id), 1)
+ids.close()
+await others.destroy()
+"
+
+sql -c 'DELETE FROM orders'
+sql -c "INSERT INTO orders (customer_id, related) SELECT id, ARRAY[id] FROM customers"
 related=$(sql -c 'SELECT related FROM orders ORDER BY id')
 sql -c 'ALTER TABLE orders ALTER related TYPE uuid[] USING related::uuid[]'
 works 'migration:generate, for a column of another type' typeorm_migration generate --outputJs type
