@@ -146,6 +146,7 @@ run(async () => {
     }
     equal(at, [1, 3, 7, 15, 31, 63, 123, 183, 243].map((s) => s * 1000))
 
+    assert(world.fired < 30, 'the timer rests, too')
     await world.pass(START + HOUR - world.at)
     equal(partitionOf(ids), 1)
     await world.pass(4)
@@ -320,6 +321,17 @@ run(async () => {
     equal(partitionOf(ids), 1)
     await world.pass(MINUTE)
     equal([partitionOf(ids), database.partition, ids.stats().taken], [1, 2, 1], 'what comes late is thrown away')
+
+    database.slow = 90 * 1000
+    const other = generator()
+    equal(reasonOf(other), 'over')
+    await world.pass(MINUTE + 1000)
+    database.slow = 0
+    equal(reasonOf(other), 'over')
+    await world.pass(0)
+    database.away = new Error('late')
+    await world.pass(MINUTE)
+    equal([other.stats().failed, other.stats().taken], [1, 1], 'so is an error')
   })
 
   await test('all that a source may raise', async ({ generator }) => {
@@ -534,7 +546,7 @@ run(async () => {
   })
 
   // With the clocks of the language.
-  world = { steady: Date.now() - START }
+  world = { get steady() { return Date.now() - START } }
   const database = new Database()
   Object.assign(database, { duration: 200, floor: 0 })
   require('v8').setFlagsFromString('--expose-gc')

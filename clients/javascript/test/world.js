@@ -8,13 +8,14 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 class World {
   steady = 0    // ms that have passed
   timers = new Set()
+  fired = 0
 
   constructor(at) {
     this.at = at    // what the clock shows
     Date.now = () => this.at
     performance.now = () => this.steady
     globalThis.setTimeout = (action, ms) => {
-      const timer = { action, at: this.steady + ms, held: true, unref: () => { timer.held = false } }
+      const timer = { action, at: this.steady + (ms < 2 ** 31 ? ms : 1), held: true, unref: () => { timer.held = false } }
       this.timers.add(timer)
       return timer
     }
@@ -32,6 +33,7 @@ class World {
       this.steady = to
       if (!next) return
       this.timers.delete(next)
+      this.fired++
       next.action()
       await turn()
     }
