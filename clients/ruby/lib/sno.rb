@@ -10,6 +10,26 @@ class Sno < String
   LAST_UNIT = (1 << 39) - 1
   private_constant :DIGITS, :NUMERALS, :EPOCH, :UNIT, :LAST_UNIT
 
+  # Units of 4 ms, numbered from 2010-01-01 UTC.
+  module Units
+    class << self
+      def at(time)
+        at_ms(time.to_r * 1000)
+      end
+
+      # The unit of a number of ms since 1970.
+      def at_ms(milliseconds)
+        (milliseconds - EPOCH).div(UNIT)
+      end
+
+      # The time when the unit starts, in UTC.
+      def time(unit)
+        Time.at(0, EPOCH + unit * UNIT, :millisecond, in: "UTC")
+      end
+    end
+  end
+  private_constant :Units
+
   def initialize(text)
     unless text.is_a?(String) && text.b.match?(/\A[2-9a-x]{16}\z/n)
       raise ArgumentError, "not a sno: #{text.inspect}"
@@ -64,7 +84,7 @@ class Sno < String
     private
 
     def bound(time, rest)
-      unit = (time.to_r * 1000 - EPOCH).div(UNIT)
+      unit = Units.at(time)
       from_i(if unit.negative? then 0
              elsif unit > LAST_UNIT then (1 << 80) - 1
              else unit << 41 | rest
@@ -93,7 +113,7 @@ class Sno < String
 
   # When the id was made: the start of its 4 ms, in UTC.
   def time
-    Time.at(0, EPOCH + to_i[41, 39] * UNIT, :millisecond, in: "UTC")
+    Units.time(to_i[41, 39])
   end
 
   def tick_tock
