@@ -4,6 +4,7 @@
 
 require "active_record"
 require "activerecord-sno"
+require "sno/generator"
 require "tap"
 
 ActiveRecord::Base.establish_connection(adapter: "postgresql", pool: 3)
@@ -129,6 +130,48 @@ Customer.reset_column_information
 eve = Customer.create!(name: "Eve", friends: [ada.id])
 same([eve.id.class, Customer.find(eve.id).friends, names(Customer.where(id: now - hour..))], [Sno, [ada.id], %w[Eve]],
      "the extension in a schema")
+
+# Keys that the application makes.  A transaction that ends with an error doesn't take the loan along.
+ActiveRecord::Base.establish_connection(adapter: "postgresql", pool: 3)
+ids = Sno::Generator.new(Sno::Loans.new { |sql|
+  ActiveRecord::Base.connection_pool.with_connection { |pooled| pooled.execute(sql).values }
+})
+class Made < ActiveRecord::Base
+  self.table_name = "customers"
+  has_many :orders, class_name: "MadeOrder", foreign_key: :customer_id
+end
+
+class MadeOrder < ActiveRecord::Base
+  self.table_name = "orders"
+  belongs_to :customer, class_name: "Made"
+end
+Made.attribute(:id, default: -> { ids.next(1) })
+MadeOrder.attribute(:id, default: -> { ids.next(2) })
+Made.transaction do
+  Made.create!(name: "Fay")
+  raise ActiveRecord::Rollback
+end
+same([Made.where(name: "Fay").count, ids.stats[:taken]], [0, 1], "a transaction that is rolled back")
+Made.column_defaults
+news = Array.new(3) { Made.new }
+same([Made.type_for_attribute(:id).type, news.map(&:id).uniq.size, news.map { |made| made.id.class }.uniq],
+     [:sno, 3, [Sno]], "each new object has a key")
+fay = Made.new(name: "Fay", orders: [MadeOrder.new, MadeOrder.new])
+keys = fay.orders.map(&:id)
+fay.save!
+same([Made.find(fay.id).orders.order(:id).ids, keys.map(&:meta)], [keys, [2, 2]], "a row and rows that refer to it")
+key = ids.next(1)
+same(Made.create!(id: key, name: "Gus").id, key, "a key that is given")
+same([Made.select(:name).find_by(name: "Gus").id, nil, key].uniq.size, 3, "a row read without its key shows a new one")
+statements = []
+ActiveSupport::Notifications.subscribe("sql.active_record") { |*, payload| statements << payload[:sql] }
+rows = Array.new(1000) { |n| { id: ids.next(1), name: "row #{n}" } }
+children = rows.map { |row| { id: ids.next(2), customer_id: row[:id], related: [row[:id], nil] } }
+Made.insert_all!(rows)
+MadeOrder.insert_all!(children)
+same(statements.grep(/\AINSERT/).size, 2, "a batch of 2 x 1000 rows in two statements")
+same(MadeOrder.joins(:customer).where("name LIKE 'row %'").order(:id).pluck(:id, :customer_id, :related, :name),
+     rows.zip(children).map { |row, child| [child[:id], row[:id], child[:related], row[:name]] }, "read back")
 
 # A model without the database's type.
 class Form

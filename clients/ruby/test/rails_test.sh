@@ -14,7 +14,10 @@ is "$(cd gems/gems/activerecord-sno-* && find . -type f | sort)" \
 './README.md
 ./lib/activerecord-sno.rb
 ./lib/sno.rb
-./lib/sno/active_record.rb' 'the gem has what is needed'
+./lib/sno/active_record.rb
+./lib/sno/generator.rb
+./lib/sno/loan.rb
+./lib/sno/sources.rb' 'the gem has what is needed'
 
 # The line of clients/ruby/README.md for Rails, which requires what the Gemfile names.
 example 'ruby Gemfile' >Gemfile

@@ -37,6 +37,18 @@ same([id.class, id, time], [Sno, ada.reload.id, id.time], "an id")
 same(order.reload.related, [id, nil], "an array")
 same(found, [[ada], [order], [ada], [order]], "conditions")
 
+# Ids that the application makes.
+id = eval(example("generator"))
+same([id.class, id.meta, IDS.stats.values_at(:issued, :taken, :failed)], [Sno, 1, [1, 1, 0]], "a generator")
+eval(example("generator models"))
+eve = Customer.new(name: "Eve")
+made = eve.id
+order = Order.new(customer: eve)
+same([eve.save!, order.save!, order.reload.customer.id, eve.reload.name, order.id.meta], [true, true, made, "Eve", 2], "keys of models")
+eval(example("generator batch"))
+same(Order.last(2).map { |one| one.customer.name }, %w[Ada Bob], "a batch")
+same(Sno::Generator.new(eval(example("generator rails"))).next.class, Sno, "with the pool")
+
 CreateTables.new.migrate(:down)
 same([connection.tables, connection.extension_enabled?("sno")], [[], false], "the migration back")
 
