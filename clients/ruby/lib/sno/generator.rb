@@ -112,7 +112,7 @@ class Sno
         @changed.broadcast
         @attempt.tap { @attempt = nil }
       end
-      attempt&.kill&.join
+      attempt&.kill&.join(@wait)
       nil
     end
 
