@@ -8,7 +8,8 @@ class Sno < String
   EPOCH = 1_262_304_000_000 # 2010-01-01 UTC, in ms since 1970
   UNIT = 4 # ms
   LAST_UNIT = (1 << 39) - 1
-  private_constant :DIGITS, :NUMERALS, :EPOCH, :UNIT, :LAST_UNIT
+  UUID = /\A\h{8}(-\h{4}){3}-\h{12}\z/.freeze
+  private_constant :DIGITS, :NUMERALS, :EPOCH, :UNIT, :LAST_UNIT, :UUID
 
   # Units of 4 ms, numbered from 2010-01-01 UTC.
   module Units
@@ -58,9 +59,7 @@ class Sno < String
 
     # The id of a uuid that to_uuid or to_uuidv8 wrote.
     def from_uuid(uuid)
-      unless /\A\h{8}(-\h{4}){3}-\h{12}\z/.match?(uuid)
-        raise ArgumentError, "not a uuid: #{uuid.inspect}"
-      end
+      raise ArgumentError, "not a uuid: #{uuid.inspect}" unless UUID.match?(uuid)
 
       hex = uuid.delete("-")
       bits = hex.hex

@@ -89,7 +89,8 @@ def place(id) = [(id.to_i >> 41) - NOON, id.tick_tock, id.partition, id.sequence
 # A loan, its half and its end.
 world = World.new
 ids = timed(world)
-same([world.asked, ids.stats], [[], { issued: 0, taken: 0, failed: 0, until: nil, reason: nil }], "a new generator asks for nothing")
+same([world.asked, ids.stats], [[], { issued: 0, taken: 0, failed: 0, until: nil, reason: nil }],
+     "a new generator asks for nothing")
 same(place(ids.next), [0, false, 1, 0], "the first id")
 same([ids.next.meta, ids.next(255).meta], [0, 255], "metabytes")
 same(world.asked, ["SELECT snapshot::text, ((extract(epoch FROM until) * 250)::bigint - 315576000000)::text " \
@@ -177,7 +178,8 @@ ids = timed(world)
 world.floor = 250
 same([out_of_ids { ids.next }, ids.stats.values_at(:taken, :failed), out_of_ids { ids.next }, world.asked.size],
      [[:clock, nil], [0, 1], [:clock, nil], 1], "a clock that is further behind")
-same(ids.stats[:reason][/.* is not within a new loan/], "the clock, at #{Time.at(world.ms / 1000r, in: "UTC")}, is not within a new loan", "why")
+same(ids.stats[:reason][/.* is not within a new loan/],
+     "the clock, at #{Time.at(world.ms / 1000r, in: "UTC")}, is not within a new loan", "why")
 world.seconds += 1
 world.floor = -10
 world.length = -1
@@ -206,7 +208,8 @@ world = World.new
 world.sequences = [64, 65]
 ids = timed(world)
 seen = Array.new(5) { place(ids.next) }
-same(seen.map { |unit, _, _, sequence| [unit, sequence] }, [[0, 64], [0, 65], [1, 64], [1, 65], [2, 64]], "an exhausted unit is waited for")
+same(seen.map { |unit, _, _, sequence| [unit, sequence] },
+     [[0, 64], [0, 65], [1, 64], [1, 65], [2, 64]], "an exhausted unit is waited for")
 
 # Blocks.
 world = World.new
@@ -307,9 +310,12 @@ end
 good = JSON.parse(loan[-1, 10][0][0])
 same(Sno::Loans.new { [[JSON.generate(good), 1 << 38]] }.take.class, Sno::Loan, "a loan")
 floor = good["wallHi"]
-wrong = [nil, [], [[]], [[nil, nil]], [["{}", (floor + 9).to_s]], [["[]", (floor + 9).to_s]], [["{", (floor + 9).to_s]], "x", 5, [{ "snapshot" => "{}" }]]
+wrong = [nil, [], [[]], [[nil, nil]], [["{}", (floor + 9).to_s]], [["[]", (floor + 9).to_s]],
+         [["{", (floor + 9).to_s]], "x", 5, [{ "snapshot" => "{}" }]]
 wrong += good.keys.map { |key| [[JSON.generate(good.except(key)), (floor + 9).to_s]] }
-wrong += [[1], [1, 256], [-1, 0], [1, 2, 3], "12", 7, nil].map { |value| [[JSON.generate(good.merge("partition" => value)), (floor + 9).to_s]] }
+wrong += [[1], [1, 256], [-1, 0], [1, 2, 3], "12", 7, nil].map { |value|
+  [[JSON.generate(good.merge("partition" => value)), (floor + 9).to_s]]
+}
 wrong += [[5, 4], [-1, 5], [0, 65_536], [nil, 5], [1.5, 2]].map { |first, last|
   [[JSON.generate(good.merge("sequenceMin" => first, "sequenceMax" => last)), (floor + 9).to_s]]
 }
@@ -412,7 +418,8 @@ children = Thread.new {
 }.value
 busy = false
 all = threads.flat_map(&:value) + children.flatten.map { |text| Sno.new(text) }
-same([all.uniq.size, children.flatten.size, children.map { |made| made.map { |text| Sno.new(text).partition }.uniq.size }.uniq],
+same([all.uniq.size, children.flatten.size,
+      children.map { |made| made.map { |text| Sno.new(text).partition }.uniq.size }.uniq],
      [all.size, 200, [1]], "a fork in a thread, while 8 threads make ids")
 
 daemon = <<~RUBY
@@ -429,9 +436,11 @@ ruby = ["/usr/bin/ruby", "-w", "-I#{ENV["CLIENTS"]}/ruby/lib"]
 run = ->(text, *options) { IO.popen([*ruby, *options, "-e", text], &:read) }
 same(run[daemon.sub("DETACH", "Process.daemon(true, true)")], "1 2 1", "Process.daemon")
 # As in Ruby 3.0, without the hook.
-same(run["Process.singleton_class.send(:private, :_fork)\n#{daemon.sub("DETACH", "(Process.wait; exit) if fork")}"], "1 2 1", "without a hook, the id of the process tells")
+same(run["Process.singleton_class.send(:private, :_fork)\n#{daemon.sub("DETACH", "(Process.wait; exit) if fork")}"],
+     "1 2 1", "without a hook, the id of the process tells")
 same(run[daemon.sub("DETACH", "(Process.wait; exit) if fork")], "1 2 1", "with the hook")
 same(run['require "sno/generator"
-          Sno::Generator.new(Sno::Loans.new { sleep }, wait: 0.01).next rescue print $!.reason'], "over", "an attempt keeps no program from its end")
+          Sno::Generator.new(Sno::Loans.new { sleep }, wait: 0.01).next rescue print $!.reason'],
+     "over", "an attempt keeps no program from its end")
 
 Tap.done

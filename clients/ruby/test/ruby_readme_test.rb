@@ -5,6 +5,7 @@
 require "active_record"
 require "active_support/core_ext/date"
 require "activerecord-sno"
+require "sno/seals"
 require "tap"
 
 def example(name)
@@ -44,12 +45,18 @@ eval(example("generator models"))
 eve = Customer.new(name: "Eve")
 made = eve.id
 order = Order.new(customer: eve)
-same([eve.save!, order.save!, order.reload.customer.id, eve.reload.name, order.id.meta], [true, true, made, "Eve", 2], "keys of models")
+same([eve.save!, order.save!, order.reload.customer.id, eve.reload.name, order.id.meta],
+     [true, true, made, "Eve", 2], "keys of models")
 eval(example("generator batch"))
 same(Order.last(2).map { |one| one.customer.name }, %w[Ada Bob], "a batch")
 same(Sno::Generator.new(eval(example("generator rails"))).next.class, Sno, "with the pool")
 
 CreateTables.new.migrate(:down)
 same([connection.tables, connection.extension_enabled?("sno")], [[], false], "the migration back")
+
+# Each line but the first says what it gives.
+setting, *calls = example("seals").lines
+eval(setting)
+same(calls.map { |call| eval(call) }, calls.map { |call| eval(call[/(?<=# )("[^"]*"|nil)/]) }, "sealed ids")
 
 Tap.done
