@@ -409,9 +409,18 @@ settled(ids)
 
 world.gate = nil
 busy = true
-threads = Array.new(8) { Thread.new { [].tap { |mine| mine << ids.next while busy } } }
+threads = Array.new(8) {
+  Thread.new {
+    mine = []
+    while busy
+      100.times { mine << ids.next }
+      sleep(0.001)
+    end
+    mine
+  }
+}
 children = Thread.new {
-  Array.new(10) { |n|
+  Array.new(20) { |n|
     world.partition = 1000 + n
     answer { busy = false; Array.new(20) { ids.next } }
   }
@@ -420,7 +429,7 @@ busy = false
 all = threads.flat_map(&:value) + children.flatten.map { |text| Sno.new(text) }
 same([all.uniq.size, children.flatten.size,
       children.map { |made| made.map { |text| Sno.new(text).partition }.uniq.size }.uniq],
-     [all.size, 200, [1]], "a fork in a thread, while 8 threads make ids")
+     [all.size, 400, [1]], "a fork in a thread, while 8 threads make ids")
 
 daemon = <<~RUBY
   require "sno/generator"
