@@ -3,6 +3,7 @@
 import re
 from base64 import b32encode
 from datetime import datetime, timedelta, timezone
+from operator import index
 from typing import NamedTuple, Optional, Union
 from uuid import UUID
 
@@ -86,7 +87,7 @@ class Sno(str):
     @property
     def timestamp(self) -> datetime:
         """The start of the 4 ms in which the id was made, in UTC."""
-        return _EPOCH + (self._bits() >> 41) * _UNIT
+        return time_of(self._bits() >> 41)
 
     @property
     def meta(self) -> int:
@@ -117,9 +118,9 @@ class Sno(str):
 
     @classmethod
     def _bound(cls, at: datetime, meta: Optional[int], highest: int) -> "Sno":
-        if meta is not None and not 0 <= meta <= 255:
-            raise ValueError(f"a metabyte is from 0 to 255, not {meta}")
-        unit = (check_aware(at) - _EPOCH) // _UNIT
+        if meta is not None:
+            check_meta(meta)
+        unit = unit_of(at)
         if unit < 0:
             unit, highest = 0, 0
         elif unit > _UNIT_MAX:
@@ -137,6 +138,22 @@ def check_aware(at: datetime) -> datetime:
     if at.utcoffset() is None:
         raise ValueError(f"the time has no time zone: {at!r}")
     return at
+
+
+def check_meta(meta: int) -> None:
+    """Raise ValueError if it is no metabyte, TypeError if it is no whole number."""
+    if not 0 <= index(meta) <= 255:
+        raise ValueError(f"a metabyte is from 0 to 255, not {meta}")
+
+
+def time_of(unit: int) -> datetime:
+    """The start of a unit, which is 4 ms, counted from 2010 on."""
+    return _EPOCH + unit * _UNIT
+
+
+def unit_of(at: datetime) -> int:
+    """The unit that holds the time."""
+    return (check_aware(at) - _EPOCH) // _UNIT
 
 
 def _text_of_bytes(value: Union[bytes, bytearray, memoryview]) -> str:

@@ -28,12 +28,12 @@ class Type(NamedTuple):
 
 def read(rows: Iterable[Any]) -> "list[Type]":
     """The types of the query's rows; raises LookupError if there are none."""
-    types = [Type._make(map(_decode, row)) for row in rows]
+    types = [Type._make(map(decode, row)) for row in rows]
     if not types:
         raise LookupError("the database doesn't have the extension sno")
     return types
 
 
-def _decode(value: Any) -> Any:
+def decode(value: Any) -> Any:
     # psycopg 3 has no texts from a database whose encoding is SQL_ASCII, but bytes.
     return value.decode() if isinstance(value, bytes) else value
