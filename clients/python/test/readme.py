@@ -14,9 +14,8 @@ def source(name):
     return text
 
 
-def run(name):
-    """What the example leaves in its variables."""
-    variables = {}
+def run(name, **variables):
+    """What the example leaves in its variables, which may begin with some."""
     exec(compile(source(name), f"README.md, {name}", "exec"), variables)
     return variables
 
