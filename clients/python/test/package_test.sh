@@ -18,8 +18,10 @@ import sno
 import sno.alembic
 import sno.asyncpg
 import sno.django
+import sno.generator
 import sno.psycopg
 import sno.psycopg2
+import sno.seal
 import sno.sqlalchemy
 
 assert "installed" in sno.__file__
@@ -32,5 +34,5 @@ assert about.get_payload().startswith("# sno for Python")
 PYTHON
 works 'an application' env PYTHONPATH=installed /usr/bin/python3 -W error application.py
 is "$(cat said)" 'postgresql-sno 1.0.0 >=3.9
-alembic asyncpg django psycopg psycopg2 sqlalchemy' 'metadata'
+alembic asyncpg django psycopg psycopg2 seal sqlalchemy' 'metadata'
 works 'types, compiled' /usr/bin/python3 -W error -m compileall -q installed/sno
