@@ -53,9 +53,15 @@ is "$(grep -c 'Did not recognize' said)" 0 'the type is known'
 is "$(grep -c 'SNO' migrations/versions/*_next.py)" 0 'it imports nothing that it does not need'
 
 works 'upgrade again' alembic upgrade head
+mv models.py models.old
+readme sqlalchemy-ids >models.py
+works 'a revision of models that make their keys' alembic revision --autogenerate -m own
+is "$(operations own)" '' 'it is empty, too'
+mv models.old models.py
+works 'upgrade to that' alembic upgrade head
 export ALL_SCHEMAS=yes
 works 'a revision of all schemas' alembic revision --autogenerate -m all
-is "$(operations all)" '' 'it is empty, too'
+is "$(operations all)" '' 'and it is empty'
 unset ALL_SCHEMAS
 works 'upgrade to that' alembic upgrade head
 

@@ -168,4 +168,10 @@ same(
     ([("Ada",)], [(example["ada"],)]),
     "README's example",
 )
+example = run("asyncpg-ids")
+same(
+    (type(example["ada"]), example["ada"].meta, example["ids"].stats().taken),
+    (Sno, 1, 1),
+    "README's example of ids made in the application",
+)
 done()

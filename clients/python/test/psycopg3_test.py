@@ -240,6 +240,17 @@ with psycopg.connect(dbname="psycopg3_elsewhere", autocommit=True) as elsewhere:
 connection.execute("TRUNCATE customers, orders")
 example = run("psycopg")
 same((example["names"], example["recent"]), ([("Ada",)], [(example["ada"],)]), "README's example")
+run("psycopg-ids", **run("ids"), connection=example["connection"])
+same(
+    example["connection"]
+    .execute(
+        """SELECT name, sno_meta(orders.id), count(*) OVER () FROM orders
+           JOIN customers ON customer_id = customers.id ORDER BY orders.id"""
+    )
+    .fetchall(),
+    [("Ada", 2, 2), ("Bob", 2, 2)],
+    "README's example of ids made in the application",
+)
 example["connection"].close()
 
 connection.close()

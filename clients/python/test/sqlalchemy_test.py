@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     any_,
     create_engine,
+    event,
     exc,
     func,
     insert,
@@ -30,8 +31,9 @@ from sno import Sno
 from sno.sqlalchemy import SNO, register
 from tap import done, raises, same
 
-models = types.ModuleType("models")
+models, own = types.ModuleType("models"), types.ModuleType("models")
 exec(readme.source("sqlalchemy"), models.__dict__)
+exec(readme.source("sqlalchemy-ids"), own.__dict__)
 sys.modules["models"] = models
 Customer, Order = models.Customer, models.Order
 
@@ -136,6 +138,52 @@ def check(session, name):
     session.rollback()
 
 
+def keys_of_the_application(session, name):
+    """Many rows and those that refer to them, in one flush: a statement for each table."""
+    for what, options in (
+        ("keys by default", lambda meta: {}),
+        ("keys that are passed", lambda meta: {"id": own.ids.next(meta)}),
+    ):
+        session.execute(text("TRUNCATE customers, orders"))
+        session.execute(text("ALTER SEQUENCE inserts RESTART"))
+        session.commit()
+        customers = [
+            own.Customer(
+                name=str(n), orders=[own.Order(**options(2)), own.Order(**options(2))], **options(1)
+            )
+            for n in range(100)
+        ]
+        session.add_all(customers)
+        statements = []
+
+        def note(connection, cursor, statement, *others):
+            statements.append(statement.split()[:3])
+
+        event.listen(session.get_bind(), "before_cursor_execute", note)
+        session.flush()
+        event.remove(session.get_bind(), "before_cursor_execute", note)
+        # Without insertmanyvalues, only psycopg 2 can insert many rows and return their keys.
+        many = is_2 or name == "psycopg2" or what == "keys that are passed"
+        tables = ["customers"] * (1 if many else 100) + ["orders"] * (1 if many else 200)
+        same(statements, [["INSERT", "INTO", table] for table in tables], f"{name}: {what}: statements")
+        session.commit()
+        if name == "psycopg2":
+            same(session.scalar(text("SELECT last_value FROM inserts")), 2, f"{name}: {what}: also the server's")
+        rows = select(own.Customer.name, own.Customer.id, own.Order.id).join(own.Order)
+        same(
+            sorted(tuple(row) for row in session.execute(rows)),
+            sorted((one.name, one.id, order.id) for one in customers for order in one.orders),
+            f"{name}: {what}: read back",
+        )
+        same(
+            {(one.id.meta, order.id.meta) for one in customers for order in one.orders},
+            {(1, 2)},
+            f"{name}: {what}: metabytes",
+        )
+    session.execute(text("TRUNCATE customers, orders"))
+    session.commit()
+
+
 def domain(connection, name):
     """A column of a domain over sno."""
     transaction = connection.begin()
@@ -181,12 +229,24 @@ def reflected(connection, name):
     )
 
 
+is_2 = not sqlalchemy.__version__.startswith("1.")
 drivers = ["psycopg2"]
-if not sqlalchemy.__version__.startswith("1."):
+if is_2:
     drivers.append("psycopg")
+# Statements that insert, as the server sees them.
+with own.engine.begin() as connection:
+    connection.exec_driver_sql(
+        """CREATE SEQUENCE inserts;
+        CREATE FUNCTION count_insert() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM nextval(''inserts''); RETURN NULL; END';
+        CREATE TRIGGER count AFTER INSERT ON customers EXECUTE FUNCTION count_insert();
+        CREATE TRIGGER count AFTER INSERT ON orders EXECUTE FUNCTION count_insert()"""
+    )
 for driver in drivers:
     engine = create_engine(f"postgresql+{driver}://")
     register(engine)
+    with Session(engine) as session:
+        keys_of_the_application(session, driver)
     with Session(engine) as session:
         check(session, driver)
         session.add(Order(customer=session.query(Customer).first(), related=[Sno.min(now)]))
@@ -203,6 +263,8 @@ async def awaited(driver):
 
     engine = create_async_engine(f"postgresql+{driver}://")
     register(engine)
+    async with AsyncSession(engine) as session:
+        await session.run_sync(keys_of_the_application, f"{driver}, awaited")
     async with AsyncSession(engine) as session:
         await session.run_sync(check, f"{driver}, awaited")
     async with engine.connect() as connection:
@@ -280,5 +342,6 @@ same(SNO().python_type, Sno, "Python's type")
 example = readme.run("sqlalchemy-use")
 same(len(example["recent"]), 2, "README's example")
 example["engine"].dispose()
+own.engine.dispose()
 
 done()
