@@ -112,6 +112,56 @@ works 'inspectdb of all' django inspectdb --include-views --include-partitions
 is "$(sed -n 's/^class \(.*\)(.*/\1/p' said | grep -vE '^(Auth|Django)')" 'Customers
 Orders' 'it makes models of the tables of the user only'
 
+# Keys that the application makes: only Django knows of that.
+cp shop/models.py models.old
+readme django-ids >shop/ids.py
+sed -i -e 's/meta=1/&, default=customer_id/' -e 's/meta=2/&, default=order_id/' \
+    -e '1i from shop.ids import customer_id, order_id' shop/models.py
+works 'makemigrations of keys that the application makes' django makemigrations shop
+works 'migrate to them' django migrate
+all_is_well 'migrate to them'
+works 'the models are as migrated' django makemigrations --check
+cat >shop/tests.py <<'PYTHON'
+from django.test import TestCase
+
+from shop.ids import ids
+from shop.models import Customer, Order
+
+
+class Own(TestCase):
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        ids.close()
+
+    def test_many(self):
+        with self.assertNumQueries(2):
+            customers = [Customer(name=str(n)) for n in range(100)]
+            orders = [Order(customer=one, related=[one.id]) for one in customers]
+            Customer.objects.bulk_create(customers)
+            Order.objects.bulk_create(orders)
+        self.assertEqual(
+            sorted(Order.objects.values_list("id", "customer__id", "customer__name", "related")),
+            sorted((one.id, one.customer.id, one.customer.name, one.related) for one in orders),
+        )
+        self.assertEqual({(one.id.meta, one.customer.id.meta) for one in orders}, {(2, 1)})
+        self.assertEqual(ids.stats().taken, 1)
+
+    def test_one(self):
+        ada = Customer(name="Ada")
+        key = ada.id
+        with self.assertNumQueries(1):
+            ada.save()
+        ada.name = "Ada Lovelace"
+        ada.save()
+        self.assertEqual(list(Customer.objects.values_list("id", "name")), [(key, "Ada Lovelace")])
+PYTHON
+works 'an application that makes its keys' django test shop
+is "$(grep -c '^OK' said)" 1 'its tests pass'
+works 'migrate back from them' django migrate shop 0002
+mv models.old shop/models.py
+rm shop/migrations/0003_*.py
+
 sed -i 's/    name = .*/&\n    referrer = SnoField(null=True)\n    number = SnoField(meta=3, null=True)/' shop/models.py
 works 'makemigrations of new fields' django makemigrations shop
 works 'migrate the new fields' django migrate
