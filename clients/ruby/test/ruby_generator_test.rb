@@ -250,6 +250,22 @@ same(out_of_ids { ids.ready(until: Time.at(world.ms / 1000r + 3600 + 1)) }, [:ov
 ids.ready
 world.error = nil
 same(out_of_ids { ids.ready(until: Time.at(world.ms / 1000r + 3600 + 1)) }, [:over, "no database"], "within a pause")
+world = World.new
+ids = timed(world)
+ids.next
+world.later(HOUR / 2)
+short = Queue.new
+world.gate = short
+ids.next
+eventually { world.asked.size == 2 }
+waiter = Thread.new { ids.ready(until: Time.at(world.ms / 1000r + 3600)) && ids.stats[:taken] }
+eventually { waiter.stop? }
+world.length = HOUR / 2
+short << 1
+eventually { world.asked.size == 3 }
+world.length = HOUR
+short << 1
+same(waiter.join(20)&.value, 3, "an attempt under way, and another one, because its loan was too short")
 ids = timed(World.new.tap { |w| w.gate = Queue.new }, wait: 0)
 same(out_of_ids { ids.ready }, [:over, nil], "ready doesn't wait for longer than it may")
 ids.close
@@ -275,11 +291,11 @@ eventually { world.asked.size == 2 }
 same([ids.close, Thread.list.size], [nil, 1], "close leaves no thread, even if the database hangs")
 same([out_of_ids { ids.next }, out_of_ids { ids.ready }, ids.close], [[:closed, nil], [:closed, nil], nil], "closed")
 world.gate = Queue.new
-ids = timed(world)
+ids = timed(world, wait: 1000)
 waiter = Thread.new { out_of_ids { ids.next } }
 eventually { world.asked.size == 3 && waiter.stop? }
 ids.close
-same(waiter.value, [:closed, nil], "who waits is told")
+same(waiter.join(20)&.value, [:closed, nil], "who waits is told")
 
 # A source that is slow: real clocks.
 gate = Queue.new
@@ -395,7 +411,7 @@ ids = timed(world)
 world.sequences = [0, 9999]
 ids.next
 world.partition = 100
-same(answer { [ids.next.partition, ids.stats[:taken], ids.stats[:issued]] }, %w[101 1 1], "a child takes a loan of its own")
+same(answer { [ids.stats[:taken], ids.next.partition, *ids.stats.values_at(:taken, :issued)] }, %w[0 101 1 1], "a child takes a loan of its own")
 same(place(ids.next), [0, false, 1, 1], "the parent goes on")
 grandchild = answer { answer { [ids.next.partition] } }
 same(grandchild, %w[101], "a grandchild")
