@@ -152,6 +152,19 @@ class Main {
         return task;
     }
 
+    /** The threads of attempts. */
+    static List<Thread> attempts() {
+        List<Thread> found = new ArrayList<>(Thread.getAllStackTraces().keySet());
+        found.removeIf(thread -> !thread.getName().startsWith("sno"));
+        return found;
+    }
+
+    /** A thread that has ended its attempt may live on for a moment. */
+    static void attempts(int number, String name) {
+        await(() -> attempts().size() == number);
+        Tap.ok(attempts().stream().allMatch(Thread::isDaemon), name, attempts());
+    }
+
     static void spare() throws Exception {
         start();
         Tap.same(database.asked, List.of(), "nothing is taken before it is needed");
@@ -168,14 +181,18 @@ class Main {
             ids.next();
         }
         await(() -> database.asked.size() == 2);
+        attempts(1, "one attempt, in a daemon thread");
         time.pass(2);
         ids.next();
         database.gate.countDown();
         awaitAttempts(2);
         time.pass(498);
+        database.gate = new CountDownLatch(1);
         Tap.same(ids.next().partition(), 1001, "the loan is used up to its last unit");
         time.pass(1);
         Sno next = ids.next();
+        attempts(0, "no attempt is under way");
+        database.gate.countDown();
         Tap.same(List.of(next.partition(), next.meta()), List.of(1002, 0), "the spare loan takes its place");
         Tap.same(database.asked.size(), 2, "it was taken once, at half");
         Tap.same(ids.stats().until(), time.now().plusMillis(4 * 501), "until");
@@ -269,14 +286,21 @@ class Main {
         await(() -> time.waits() > soFar && database.asked.size() == 2);
         ids.close();
         Tap.same(closed.get().reason(), CLOSED, "close() ends the wait");
-        Tap.same(Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().startsWith("sno")).count(), 0L,
-            "no thread is left");
+        attempts(0, "no thread is left");
+        Tap.same(ids.stats().failed(), 0L, "an attempt that close() ends did not fail");
         outOfIds(CLOSED, null, "closed");
         Tap.same(out(() -> {
             ids.ready();
             return null;
         }).reason(), CLOSED, "closed: ready()");
         ids.close();
+
+        start();
+        database.answer = () -> {
+            ids.close();
+            return database.lend(-1, 0, 65535, 1000);
+        };
+        outOfIds(CLOSED, null, "a source that closes its generator");
 
         start();
         time.pass(1);
