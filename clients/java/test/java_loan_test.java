@@ -436,7 +436,7 @@ class Main {
             ids.ready(far);
             return null;
         });
-        Tap.ok(seen.reason() == OVER && seen.getMessage().endsWith("does not last for what is wanted"),
+        Tap.ok(seen.reason() == OVER && seen.getMessage().endsWith("is less than what is wanted"),
             "loans that are shorter than wanted", seen.getMessage());
         Tap.same(ids.stats().taken(), 5L, "it doesn't go on");
         database.fail();

@@ -12,7 +12,12 @@ public final class Loans extends Source {
     /** So far may the clock be behind a loan that was just taken: 1 s. */
     private static final long PATIENCE = Sno.UNITS_PER_SECOND;
 
+    private static final Duration HOUR = Duration.ofHours(1);
     private static final int ALL_SEQUENCES = 65536;
+
+    // Values of JSON.
+    private static final String NUMBER = "(\\d{1,18})\\s*[,}]";
+    private static final String PAIR = "\\[\\s*(\\d{1,18})\\s*,\\s*(\\d{1,18})\\s*\\]";
 
     private final Duration duration; // null: by default
     private final Integer sequences; // null: by default
@@ -40,7 +45,8 @@ public final class Loans extends Source {
 
     /** Loans for so long: whole ms, 4 at least. */
     public Loans duration(Duration wanted) {
-        if (wanted.compareTo(Duration.ofMillis(Sno.UNIT)) < 0 || wanted.compareTo(Duration.ofMillis(Long.MAX_VALUE)) > 0) {
+        if (wanted.compareTo(Duration.ofMillis(Sno.UNIT)) < 0
+            || wanted.compareTo(Duration.ofMillis(Long.MAX_VALUE)) > 0) {
             throw new IllegalArgumentException("a loan lasts 4 ms at least, not " + wanted);
         }
         return new Loans(query(), wanted, sequences, call);
@@ -60,7 +66,7 @@ public final class Loans extends Source {
     }
 
     private long millis() {
-        return duration == null ? Duration.ofHours(1).toMillis() : duration.toMillis();
+        return (duration == null ? HOUR : duration).toMillis();
     }
 
     @Override
@@ -86,9 +92,6 @@ public final class Loans extends Source {
         }
     }
 
-    private static final String NUMBER = "(\\d{1,18})\\s*[,}]";
-    private static final String PAIR = "\\[\\s*(\\d{1,18})\\s*,\\s*(\\d{1,18})\\s*\\]";
-
     /** A number in the value that a key of a JSON object has. */
     private static long key(String object, String name, String value, int group) {
         Matcher found = Pattern.compile("\"" + name + "\"\\s*:\\s*" + value).matcher(object);
@@ -113,7 +116,7 @@ public final class Loans extends Source {
         between("the number of ids", count, 1, Integer.MAX_VALUE);
         // Now is somewhere in its unit.
         if (call == null && units - 1 > millis() / Sno.UNIT) {
-            throw new IllegalArgumentException("a loan lasts " + millis() + " ms, and ends before the time that is wanted");
+            throw new IllegalArgumentException("a loan lasts " + millis() + " ms, less than what is wanted");
         }
     }
 

@@ -127,7 +127,7 @@ public final class SnoGenerator implements AutoCloseable {
                 } else if (taken < most) {
                     left = awaitAttempt(left);
                 } else {
-                    throw outOfIds(OutOfIdsException.Reason.OVER, "what was just taken does not last for what is wanted",
+                    throw outOfIds(OutOfIdsException.Reason.OVER, "what was just taken is less than what is wanted",
                         null);
                 }
             }
