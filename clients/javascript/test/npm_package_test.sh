@@ -9,7 +9,7 @@ npm() { command npm --offline --no-audit --no-fund --loglevel=error "$@"; }
 
 works 'npm pack' npm pack ./source
 is "$(tar tzf postgresql-sno-*.tgz | sort)" "$(
-    cd source && printf 'package/%s\n' LICENSE README.md package.json *.js *.mjs *.d.ts *.d.mts | LC_ALL=C sort
+    cd source && printf 'package/%s\n' LICENSE README.md package.json page.html bin/*.js *.js *.mjs *.d.ts *.d.mts | LC_ALL=C sort
 )" 'it has all that users need, and nothing else'
 
 mkdir application
@@ -36,6 +36,9 @@ import { registerSno } from 'postgresql-sno/pg'
 import * as postgres from 'postgresql-sno/postgres'
 if (meta('nerfoeusqoxgw25d') !== 197 || !sno.range || !registerSno || !postgres.registerSno) throw Error('import')
 "
+
+works 'the command' env -u NODE_PATH node_modules/.bin/sno --json nerfoeusqoxgw25d
+works 'the page' env -u NODE_PATH node node_modules/postgresql-sno/page.js
 
 ln -s "${NODE_PATH:-/nonexistent}"/{drizzle-orm,sequelize} node_modules
 [ ! -e node_modules/drizzle-orm ] || [ ! -e node_modules/sequelize ] ||
