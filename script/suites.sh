@@ -124,7 +124,7 @@ check_release() {
         [[ $(grep -m 1 '^## ' CHANGELOG.md) =~ ^"## $version - "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] &&
         [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
         ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
-            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml | grep .
+            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json | grep .
     count_status
     check_provided
     count_status
@@ -331,29 +331,38 @@ install_for_node() {
 suite_drivers() {
     local server=$work/drivers
     local -x PGHOST=$server PGUSER=postgres
-    need libpq-dev python3-psycopg golang-go golang-github-lib-pq-dev || return
+    need libpq-dev || return
     create_server "$server" && start_server "$server" || return
     count_tap as_user env PATH="$pg_bin:$PATH" TMPDIR="$work" \
         prove --verbose --exec test/drivers/run test/drivers/*_test.*
 }
 
+# Programs of all languages beside sessions, on a server of their own
+run_applications() {
+    unset PGHOST PGUSER PGPORT PGPASSWORD
+    extension_make installcheck REGRESS= ISOLATION= PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
+}
+
 # JDBC doesn't know Unix sockets.  Clients that use TCP need the password.
 suite_clients() {
-    local server=$work/clients
+    local server=$work/clients test tests=()
     local -x PGHOST=$server PGUSER=postgres PGPORT PGPASSWORD NODE_PATH=$work/node/node_modules
+    local -x PATH=$pg_bin:$PATH TMPDIR=$work GOCACHE=$work/go-cache
     need python3-psycopg2 python3-psycopg python3-psycopg-pool python3-asyncpg python3-sqlalchemy alembic \
-        python3-django python3-pip python3-setuptools python3-wheel \
+        python3-django python3-pip python3-setuptools python3-wheel python3-cryptography \
         ruby ruby-activerecord ruby-pg default-jdk-headless libpostgresql-jdbc-java golang-go \
         golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev || return
     # Not every Debian has them.  If one is missing, its tests are skipped.
     local package
-    for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev; do
+    for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
+        php-cli php-pgsql php-doctrine-dbal php-doctrine-orm; do
         ! apt-cache show "$package" &>/dev/null || need "$package" || return
     done
     command -v node >/dev/null || need nodejs || return
     ! command -v npm >/dev/null ||
         install_for_node pg@8 pg-copy-streams@7 postgres@3 drizzle-orm@0.45 drizzle-kit@0.31 \
-            knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20
+            knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20 \
+            @mikro-orm/core@6.6.16 @mikro-orm/postgresql@6.6.16 playwright-core@1
     # Its scripts would load programs that only migrations need, and parts that nobody uses here
     # want a newer Node.js.
     ! command -v npm >/dev/null ||
@@ -367,6 +376,7 @@ suite_clients() {
     printf '%s\n' "listen_addresses = '127.0.0.1'" "port = $PGPORT" >>"$server/data/postgresql.conf"
     start_server "$server" &&
         as_user "$pg_bin/psql" -qX <<<"ALTER ROLE postgres PASSWORD '$PGPASSWORD'" || return
-    count_tap as_user env PATH="$pg_bin:$PATH" TMPDIR="$work" \
-        prove --verbose --exec clients/run clients/*/test/*_test.*
+    for test in clients/*/test/*_test.*; do tests+=("clients/run $test"); done
+    at_once "${tests[@]}"
+    count_tap run_applications
 }

@@ -13,7 +13,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use FindBin;
+use File::Basename 'dirname';
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -37,7 +37,7 @@ sub build
 {
 	my ($name) = @_;
 	return $built{$name} if defined $built{$name};
-	my $source = "$FindBin::RealBin/../torture/" . $name =~ s/\.so$//r . '.c';
+	my $source = dirname(__FILE__) . '/../torture/' . $name =~ s/\.so$//r . '.c';
 	my $path   = PostgreSQL::Test::Utils::tempdir('torture') . "/$name";
 	chomp(my $includes = `pg_config --includedir`);
 	chomp(my $server = `pg_config --includedir-server`);

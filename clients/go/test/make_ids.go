@@ -1,4 +1,4 @@
-// make_ids FILE SECONDS: makes ids in 4 goroutines, up to 20,000 a second, and appends to
+// make_ids FILE SECONDS: makes ids in 4 goroutines, up to 4,000 a second, and appends to
 // FILE a line for each loan, before its first id, and for each id:
 //
 //	loan PID PARTITION FLOOR FIRST LAST UNTIL
@@ -6,7 +6,8 @@
 //	made PID TEXT           an id of a block
 //
 // MAKE_IDS_DURATION is how many ms a loan lasts, and MAKE_IDS_SEQUENCES how many sequences
-// it has.  To run it beside other programs, as run_go builds it:
+// it has.  MAKE_IDS_CLOCK is a file that begins with the ns by which the clock is ahead,
+// because Go reads the clock without libc.  To run it beside other programs, as run_go builds it:
 //
 //	CLIENTS=$PWD/clients; export CLIENTS; cd "$(mktemp -d)"
 //	"$CLIENTS/go/test/run_go" "$CLIENTS/go/test/make_ids.go" FILE SECONDS
@@ -17,6 +18,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +41,22 @@ func setting(name string, otherwise int) int {
 	n, err := strconv.Atoi(text)
 	must(err)
 	return n
+}
+
+// clock is that of MAKE_IDS_CLOCK.
+func clock() time.Time {
+	now := time.Now()
+	if file := os.Getenv("MAKE_IDS_CLOCK"); file != "" {
+		ahead, err := os.ReadFile(file)
+		must(err)
+		now = now.Add(time.Duration(binary.LittleEndian.Uint64(ahead)))
+	}
+	return now
+}
+
+func timer(d time.Duration) (<-chan time.Time, func() bool) {
+	t := time.NewTimer(d)
+	return t.C, t.Stop
 }
 
 func main() {
@@ -82,6 +100,7 @@ func main() {
 		}
 		ids, err := sno.NewGenerator(source)
 		must(err)
+		ids.SetClock(clock, timer)
 		until := time.Now().Add(time.Second)
 		var group sync.WaitGroup
 		for i := 0; i < 4; i++ {
@@ -101,7 +120,7 @@ func main() {
 						fmt.Fprintf(&lines, "%s %d %v\n", kind, pid, id)
 					}
 					write(lines.Bytes())
-					time.Sleep(10 * time.Millisecond)
+					time.Sleep(50 * time.Millisecond)
 				}
 			}()
 		}

@@ -53,7 +53,7 @@ class Main {
         return value == null ? byDefault : Integer.parseInt(value);
     }
 
-    /** About 5000 ids a second. */
+    /** About 1000 ids a second. */
     static void make(SnoGenerator ids, String kind, long end) {
         try {
             while (System.nanoTime() - end < 0) {
@@ -68,7 +68,7 @@ class Main {
                     outOfIds.incrementAndGet();
                 }
                 append(lines);
-                TimeUnit.MILLISECONDS.sleep(10);
+                TimeUnit.MILLISECONDS.sleep(50);
             }
         } catch (IOException | InterruptedException error) {
             throw new IllegalStateException(error);

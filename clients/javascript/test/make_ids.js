@@ -18,13 +18,14 @@ const { Pool } = require('pg')
 const { OutOfIdsError, blocks, loans, Generator } = require('postgresql-sno/generator')
 
 const WORKERS = 2
-const BATCH = 60    // each 10 ms, so three threads make fewer than 20000 a second
+const BATCH = 60    // each 50 ms, so three threads make fewer than 4000 a second
 const BATCHES = 30    // of a generator
 const duration = Number(process.env.MAKE_IDS_DURATION ?? 100)
 const sequences = Number(process.env.MAKE_IDS_SEQUENCES ?? 64)
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
 
-async function main({ file, end }) {
+async function main({ file, seconds }) {
+  const end = performance.now() + seconds * 1000
   const out = fs.openSync(file, 'a')
   const write = (lines) => {
     const text = lines.map((line) => `${line}\n`).join('')
@@ -41,11 +42,11 @@ async function main({ file, end }) {
   }
 
   let outOfIds = 0
-  for (let n = 1; Date.now() < end; n++) {
+  for (let n = 1; performance.now() < end; n++) {
     const [kind, source] = n % 10 === 0
       ? ['made', blocks(query, { count: 200 })] : ['id', loans(borrow, { duration, sequences })]
     const ids = new Generator(source)
-    for (let batch = 0; batch < BATCHES && Date.now() < end; batch++) {
+    for (let batch = 0; batch < BATCHES && performance.now() < end; batch++) {
       const lines = []
       try {
         while (lines.length < BATCH) lines.push(`${kind} ${process.pid} ${ids.next()}`)
@@ -54,7 +55,7 @@ async function main({ file, end }) {
         outOfIds++
       }
       write(lines)
-      await pause(10)
+      await pause(50)
     }
     ids.close()
   }
@@ -64,7 +65,7 @@ async function main({ file, end }) {
 
 if (isMainThread) {
   const [, , file, seconds] = process.argv
-  const data = { file, end: Date.now() + seconds * 1000 }
+  const data = { file, seconds }
   for (let n = 0; n < WORKERS; n++) new Worker(__filename, { workerData: data })
   main(data)
 } else {

@@ -25,7 +25,7 @@ DURATION = timedelta(milliseconds=int(os.environ.get("MAKE_IDS_DURATION", 100)))
 SEQUENCES = int(os.environ.get("MAKE_IDS_SEQUENCES", 64))
 THREADS = 4
 BATCH = 50
-PAUSE = 0.02  # so a thread makes up to 2500 ids a second
+PAUSE = 0.1  # so a thread makes up to 500 ids a second
 LIFE = 1.0  # seconds until the next generator
 
 file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

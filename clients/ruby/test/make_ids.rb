@@ -18,7 +18,7 @@ DURATION = Integer(ENV.fetch("MAKE_IDS_DURATION", 100)) / 1000r
 SEQUENCES = Integer(ENV.fetch("MAKE_IDS_SEQUENCES", 64))
 THREADS = 4
 BATCH = 100 # ids that a thread makes, and then writes
-PAUSE = BATCH / 2500.0 # seconds from batch to batch: 2 x 4 threads make 20,000 ids a second
+PAUSE = BATCH / 500.0 # seconds from batch to batch: 2 x 4 threads make 4,000 ids a second
 TURN = 2 # seconds that a generator serves
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
