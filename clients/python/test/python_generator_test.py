@@ -60,9 +60,9 @@ orders.close()
 
 connection.execute(
     """CREATE ROLE python_service;
-    CREATE FUNCTION service_loan(duration interval, OUT snapshot jsonb, OUT until timestamptz)
+    CREATE FUNCTION service_loan(OUT snapshot jsonb, OUT until timestamptz)
     LANGUAGE sql SECURITY DEFINER BEGIN ATOMIC
-        SELECT * FROM sno_borrow_partition(least(duration, '1 hour'));
+        SELECT * FROM sno_borrow_partition('1 hour', 64);
     END"""
 )
 as_service = query_as("python_service")
