@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -13,6 +14,7 @@ const (
 	firstPause  = time.Second // after a failure
 	lastPause   = time.Minute // after many
 	queryLimit  = time.Minute // of a query
+	answers     = 16          // that a generator remembers
 	timeFormat  = "2006-01-02T15:04:05.000Z07:00"
 )
 
@@ -33,6 +35,7 @@ type Generator struct {
 	attempt  *attempt      // the one under way
 	pause    time.Duration // the last one, 0 after a success
 	retry    time.Time     // the end of the pause
+	given    []string      // first rows of the last answers
 	stats    Stats
 }
 
@@ -236,6 +239,9 @@ func (g *Generator) finish(a *attempt, rows [][]string, err error) {
 	close(a.done)
 	now := g.now()
 	if err == nil {
+		err = g.remember(rows)
+	}
+	if err == nil {
 		err = g.stock.add(rows, now)
 	}
 	if err == nil {
@@ -251,6 +257,24 @@ func (g *Generator) finish(a *attempt, rows [][]string, err error) {
 		g.pause = lastPause
 	}
 	g.retry = now.Add(g.pause)
+}
+
+// remember refuses an answer that was given before: a cache would let ids come twice.
+func (g *Generator) remember(rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	first := strings.Join(rows[0], "\t")
+	for _, before := range g.given {
+		if first == before {
+			return fmt.Errorf("the query gave an answer that it had given before: %.200q", first)
+		}
+	}
+	if len(g.given) == answers {
+		g.given = g.given[1:]
+	}
+	g.given = append(g.given, first)
+	return nil
 }
 
 // A Need is an argument of Ready.

@@ -12,6 +12,7 @@ const { Loan } = require('./loan.js')
 
 const PAUSE = 1000    // after a failure, doubled up to
 const LONGEST_PAUSE = 60000
+const REMEMBERED = 16    // answers
 const PATIENCE = 60000    // with an attempt
 const BEHIND = 1000    // how long to wait until the clock is in a new loan
 const LONGEST_TIMER = 2 ** 31 - 1
@@ -55,10 +56,18 @@ class Block {
 // A source: what reads an answer makes a loan or a block of the rows of the SQL text.
 function source(query, sql, read, limits) {
   if (typeof query !== 'function') throw new TypeError(`the query is not a function: ${shown(query)}`)
+  const given = []    // first rows of the last answers
   return {
     ...limits,
     async take() {
       const rows = await query(sql)
+      const first = JSON.stringify(rows?.[0])
+      if (first !== undefined) {
+        // A cache that gives an answer again would let ids come twice.
+        if (given.includes(first)) throw new Error(`the query gave an answer that it had given before: ${first}`)
+        given.push(first)
+        if (given.length > REMEMBERED) given.shift()
+      }
       try {
         return read(rows)
       } catch (cause) {

@@ -656,6 +656,14 @@ func nonsense() {
 		_, err := none()
 		refused(err, sno.ReasonOver, time.Time{}, "the query did not return ", "a block: "+name)
 	}
+	rows := block(0)
+	twice, err := sno.NewGenerator(sno.Blocks(
+		func(context.Context, string) ([][]string, error) { return rows, nil }, sno.WithCount(10), sno.WithMeta(1)))
+	must(err)
+	must(twice.Ready(context.Background()))
+	refused(twice.Ready(context.Background(), sno.Count(20)), sno.ReasonOver, time.Time{},
+		"the query gave an answer that it had given before: ", "an answer that comes twice")
+	twice.Close()
 
 	for name, bad := range map[string]func(context.Context, string) ([][]string, error){
 		"panicked":            func(context.Context, string) ([][]string, error) { panic("at the disco") },

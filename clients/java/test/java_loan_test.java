@@ -498,6 +498,13 @@ class Main {
             database.answer = () -> answer;
             outOfIds(OVER, IllegalStateException.class, "no loan: " + answer);
         }
+        List<List<String>> block = List.of(List.of("2222222222222222"), List.of("2222222222222223"));
+        ids = SnoGenerator.of(Blocks.from(sql -> block).count(2));
+        ids.next();
+        ids.next();
+        outOfIds(OVER, IllegalStateException.class, "an answer that comes twice");
+        Tap.ok(ids.stats().reason().contains("given before"), "why", ids.stats());
+        ids.close();
         start();
         database.answer = () -> List.of(List.of(good, until));
         Sno id = ids.next();

@@ -356,6 +356,12 @@ run(async () => {
       equal(ids.stats().issued, 0)
     }
     const answer = (rows) => async () => rows
+    const snapshotOf = { partition: [0, 1], wallHi: 5, wallSafe: 5, sequenceMin: 0, sequenceMax: 9 }
+    for (const twice of [loans(answer([{ snapshot: JSON.stringify(snapshotOf), until: '70' }])),
+      blocks(answer([{ id: '2222222222222222' }]), { count: 1 })]) {
+      await twice.take()
+      await assert.rejects(twice.take(), /^Error: the query gave an answer that it had given before: /)
+    }
     for (const rows of [undefined, null, 7, {}, [], [null], [{}], { rows: [] }]) {
       await refused(loans(answer(rows)))
       await refused(blocks(answer(rows)))

@@ -10,7 +10,7 @@ from operator import index
 from os import getpid
 from threading import Condition, Lock, Thread, current_thread
 from time import monotonic, time_ns
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from sno import Sno, _types, check_meta, time_of, unit_of
 from sno.loan import Loan
@@ -24,6 +24,7 @@ _BEHIND_MAX = 250  # units that the clock may be behind the floor of a fresh loa
 _PAUSE, _PAUSE_MAX = 1.0, 60.0  # seconds after a failure
 _HOUR = timedelta(hours=1)
 _MILLISECOND = timedelta(milliseconds=1)
+_ANSWERS = 16  # that a source remembers
 
 Query = Callable[[str], Iterable[Any]]
 
@@ -125,7 +126,8 @@ def loans(
         "SELECT snapshot::text AS snapshot, "
         f"((extract(epoch FROM until) * 250)::bigint - {_UNIX})::text AS until FROM {call}"
     )
-    return Source(lambda: _loan_of(_rows(query, sql)))
+    given: Deque[Any] = deque(maxlen=_ANSWERS)
+    return Source(lambda: _loan_of(_rows(query, sql, given)))
 
 
 def blocks(query: Query, count: int = 500, meta: int = 0) -> Source:
@@ -134,7 +136,8 @@ def blocks(query: Query, count: int = 500, meta: int = 0) -> Source:
         raise ValueError(f"a block has 1 to 65536 ids, not {count}")
     check_meta(meta)
     sql = f"SELECT id::text FROM sno_generate_many({count}, {meta}) AS id"
-    return Source(lambda: _block_of(_rows(query, sql), count, meta), count, meta)
+    given: Deque[Any] = deque(maxlen=_ANSWERS)
+    return Source(lambda: _block_of(_rows(query, sql, given), count, meta), count, meta)
 
 
 class Stats(NamedTuple):
@@ -425,11 +428,16 @@ def _check_same(meta: int, wanted: int) -> None:
         raise ValueError(f"the block has ids with the metabyte {wanted}, not {meta}")
 
 
-def _rows(query: Query, sql: str) -> List[Tuple[Any, ...]]:
-    return [
+def _rows(query: Query, sql: str, given: Deque[Any]) -> List[Tuple[Any, ...]]:
+    """The answer of the query. A cache that gives one again would let ids come twice."""
+    rows = [
         tuple(map(_types.decode, row.values() if isinstance(row, Mapping) else row))
         for row in query(sql)
     ]
+    if rows and rows[0] in given:
+        raise ValueError(f"the query gave an answer that it had given before: {rows!r:.300}")
+    given.extend(rows[:1])
+    return rows
 
 
 def _loan_of(rows: List[Tuple[Any, ...]]) -> Loan:

@@ -585,6 +585,9 @@ same(blocks(answer([str(id)]), 1, 1)().next(0), id, "a block")
 same(asked[-1], "SELECT id::text FROM sno_generate_many(1, 1) AS id", "how it asks")
 for wrong in (), ([id], [id]), ([None],), (["no id"],), ([id, id],), ([Sno("2" * 16)],):
     raises(ValueError, blocks(answer(*wrong), 1, 1), f"no block: {wrong}")
+for source in loans(answer((SNAPSHOT, "70"))), blocks(answer([str(id)]), 1, 1):
+    source()
+    raises(ValueError, source, "an answer that comes twice")
 
 # Threads, and forks. From here on time is real.
 generator.time_ns, generator.monotonic = clock.time_ns, clock.monotonic

@@ -343,6 +343,10 @@ id = Sno.from_i(1 << 70 | 3 << 32).to_s
 same(Sno::Blocks.new(count: 2, meta: 3) { [[id], [id]] }.take.next(0, 3), id, "ids")
 wrong = [nil, [], [[id]], [[id]] * 3, [[id], ["x"]], [[id], [nil]], [[id], [Sno.from_i(4 << 32).to_s]], [id, 5]]
 same(accepted(wrong) { |rows| Sno::Blocks.new(count: 2, meta: 3) { rows }.take }, [], "answers that are no ids")
+[Sno::Loans.new { [[JSON.generate(good), 1 << 38]] }, Sno::Blocks.new(count: 1, meta: 3) { [[id]] }].each do |source|
+  source.take
+  raises(RuntimeError, "an answer that comes twice") { source.take }
+end
 
 # Bad arguments.
 [{ duration: 0.003 }, { duration: 0 }, { duration: -1 }, { duration: Float::NAN }, { duration: Float::INFINITY },

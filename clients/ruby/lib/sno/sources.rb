@@ -4,6 +4,29 @@ require "json"
 require "sno/loan"
 
 class Sno
+  # The answers of a query.  A cache that gives one again would let ids come twice.
+  class Answers
+    REMEMBERED = 16
+    private_constant :REMEMBERED
+
+    def initialize(sql, query)
+      @sql = sql
+      @query = query
+      @given = []
+    end
+
+    def next
+      rows = @query.call(@sql)
+      first = rows.first if rows.is_a?(Array)
+      raise "the query gave an answer that it had given before: #{first.inspect}" if first && @given.include?(first)
+
+      @given.shift if @given.size == REMEMBERED
+      @given << first
+      rows
+    end
+  end
+  private_constant :Answers
+
   # What generators take loans from.  The block of code runs one SQL text, in a transaction of
   # its own that has committed when it returns, and returns rows: arrays of texts.
   class Loans
@@ -17,15 +40,15 @@ class Sno
       raise ArgumentError, "a call knows its duration and sequences" if call && (duration || sequences)
       raise ArgumentError, "not a call: #{call.inspect}" unless call.nil? || call.is_a?(String)
 
-      @query = query
       @metas = 0..255
       @most = Float::INFINITY
-      @sql = "SELECT snapshot::text, ((extract(epoch FROM until) * 250)::bigint - #{EPOCH / UNIT})::text " \
-             "FROM #{call || borrow(duration || 3600, sequences || 65_536)}"
+      sql = "SELECT snapshot::text, ((extract(epoch FROM until) * 250)::bigint - #{EPOCH / UNIT})::text " \
+            "FROM #{call || borrow(duration || 3600, sequences || 65_536)}"
+      @answers = Answers.new(sql, query)
     end
 
     def take
-      loan(@query.call(@sql))
+      loan(@answers.next)
     end
 
     private
@@ -71,15 +94,14 @@ class Sno
       end
       raise ArgumentError, "not a metabyte: #{meta.inspect}" unless meta.is_a?(Integer) && meta.between?(0, 255)
 
-      @query = query
       @count = count
       @metas = meta..meta
       @most = 2 * count
-      @sql = "SELECT id::text FROM sno_generate_many(#{count}, #{meta}) AS id"
+      @answers = Answers.new("SELECT id::text FROM sno_generate_many(#{count}, #{meta}) AS id", query)
     end
 
     def take
-      block(@query.call(@sql))
+      block(@answers.next)
     end
 
     private

@@ -1,10 +1,15 @@
 package example.sno;
 
+import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedDeque;
 
 /** Where the ids of a generator come from: {@link Loans} or {@link Blocks}. */
 public abstract class Source {
+    private static final int REMEMBERED = 16;
+
     private final Query query;
+    private final Deque<List<String>> given = new ConcurrentLinkedDeque<>(); // first rows of answers
 
     Source(Query query) {
         if (query == null) {
@@ -28,8 +33,20 @@ public abstract class Source {
     /** Do these two last up to a unit, and have so many ids? */
     abstract boolean isEnough(Supply present, Supply spare, long until, int count);
 
+    /** The answer of the query. A cache that gives one again would let ids come twice. */
     List<List<String>> run(String sql) throws Exception {
-        return query.run(sql);
+        List<List<String>> rows = query.run(sql);
+        if (rows == null || rows.isEmpty()) {
+            return rows;
+        }
+        if (given.contains(rows.get(0))) {
+            throw new IllegalStateException("the query gave an answer that it had given before: " + rows.get(0));
+        }
+        given.add(rows.get(0));
+        if (given.size() > REMEMBERED) {
+            given.remove();
+        }
+        return rows;
     }
 
     Query query() {
