@@ -241,12 +241,13 @@ sub send_query
 	return;
 }
 
-# Has the query that was sent returned a row or an error?
+# Has the query that was sent returned a row or an error?  psql writes the line of an error
+# in parts.
 sub has_answered
 {
 	my ($session) = @_;
 	$session->{run}->pump_nb;
-	return "$session->{stdout}$session->{stderr}" ne '';
+	return "$session->{stdout}$session->{stderr}" =~ /\n/;
 }
 
 # Wait for the end of the query that was sent; returns its output and its
