@@ -20,12 +20,16 @@
 #include "access/xlog.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
+#include "catalog/leases.h"
+#include "catalog/publish.h"
 #include "generate/session.h"
 #include "generate/snapshot.h"
 #include "shared/clock.h"
+#include "shared/slices.h"
 #include "type/fields.h"
 
 /* A duration from now on in units; an error if it is no time to make ids in. */
@@ -54,6 +58,106 @@ sequences_of(int32 given)
 	return (uint32) given;
 }
 
+/* Lend the partition that the session has just reserved, up to `until`, and put it at rest. */
+static SnoObstacle
+lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
+{
+	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
+	SnoGrant	limits;
+	bool		written;
+
+	if (sno_partition_may_stay(p, SNO_ANY_UNIT, &limits) != SNO_STAY)
+	{
+		sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
+		return SNO_CLASH;
+	}
+	until = Min(until, limits.ceiling);
+	loan->partition = sno_partition_number(p);
+	written = sno_session_write_whole(rel, p, until);
+	if (written)
+		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
+	loan->generator = p->generator;
+	/* The borrower may issue on both sides, and a named generator looks at this. */
+	if (written)
+		sno_generator_start(&p->generator, until, 0, SNO_SEQUENCE_MAX);
+	sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
+	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
+}
+
+/* Lend a whole partition. */
+static SnoObstacle
+lend_whole(Relation rel, uint64 now, uint64 units, SnoLoan *loan)
+{
+	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_CLOCK, now);
+
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	/* The last unit of the epoch marks partitions for given times. */
+	return lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), loan);
+}
+
+/* Lend a slice of a partition.  One session at a time lends a whole one for that. */
+static SnoObstacle
+lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *loan)
+{
+	RelFileNumber file = sno_leases_file();
+	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+
+	if (sno_slices_take(now, units, sequences, file, loan))
+		return SNO_NO_OBSTACLE;
+	if (!ConditionalLockRelation(rel, ShareUpdateExclusiveLock))
+		return SNO_BUSY;
+	/* Another session may have lent one by now. */
+	if (!sno_slices_take(now, units, sequences, file, loan))
+	{
+		SnoLoan		whole;
+
+		obstacle = lend_whole(rel, now, 2 * units, &whole);
+		if (obstacle == SNO_NO_OBSTACLE)
+		{
+			sno_slices_open(&whole, now, units, file);
+			if (!sno_slices_take(now, units, sequences, file, loan))
+				obstacle = SNO_CLASH;
+		}
+	}
+	UnlockRelation(rel, ShareUpdateExclusiveLock);
+	return obstacle;
+}
+
+/*
+ * Lend a partition to an application, or a slice with fewer sequences, for a number of
+ * units from now on.  Afterwards the partition rests, as after the end of a session.  So
+ * nobody else has it before the loan is over, in this server or in one that goes on with
+ * its rows.  If there is an error before the partition rests, the session still owns it.
+ * Waits sno.max_wait at most.
+ */
+static SnoLoan
+lend(uint64 units, uint32 sequences)
+{
+	SnoWait		wait = {.partition = -1};
+	SnoLoan		loan;
+	SnoObstacle obstacle;
+
+	sno_session_begin_own();
+	do
+	{
+		uint64		now = sno_clock_unit();
+		Relation	rel = sno_leases_open();
+
+		if (rel == NULL)
+			obstacle = SNO_TABLE_LOCKED;
+		else if (sequences > SNO_SEQUENCE_MAX)
+			obstacle = lend_whole(rel, now, units, &loan);
+		else
+			obstacle = lend_slice(rel, now, units, sequences, &loan);
+		if (rel != NULL)
+			sno_leases_close(rel);
+		if (obstacle != SNO_NO_OBSTACLE)
+			sno_wait(&wait, obstacle, 1);
+	} while (obstacle != SNO_NO_OBSTACLE);
+	return loan;
+}
+
 /*
  * Let the commit wait for synchronous standbys.  A transaction that has no id, or wrote
  * nothing, wouldn't.  This one wrote nothing if another session wrote the row of the
@@ -80,7 +184,7 @@ sno_borrow_partition(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	loan = sno_session_lend(units_of(PG_GETARG_DATUM(0)), sequences_of(PG_GETARG_INT32(1)));
+	loan = lend(units_of(PG_GETARG_DATUM(0)), sequences_of(PG_GETARG_INT32(1)));
 	wait_at_commit();
 	values[0] = sno_snapshot(&loan.generator, loan.partition,
 							 loan.generator.sequence_max, sno_clock_unit());

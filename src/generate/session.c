@@ -21,7 +21,6 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 #include "catalog/definition.h"
@@ -111,8 +110,8 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 }
 
 /* Write the row of a lease of a whole partition.  False if another holder leases it, too. */
-static bool
-write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
+bool
+sno_session_write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
 {
 	SnoSubject	subject = {
 		.kind = SNO_OF_SESSION,
@@ -140,7 +139,7 @@ write_session_lease(Relation rel, SnoPurpose purpose, uint64 unit)
 		sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
 	}
-	if (stay == SNO_STAY && (!sno_partition_is_ours(p) || !write_whole(rel, p, ceiling)))
+	if (stay == SNO_STAY && (!sno_partition_is_ours(p) || !sno_session_write_whole(rel, p, ceiling)))
 		stay = SNO_ABANDON;
 	/* If it were parked that nobody may use, we would take it again. */
 	if (stay != SNO_STAY)
@@ -257,8 +256,8 @@ has_grants(SnoPurpose purpose, uint64 unit)
 }
 
 /* Reserve a partition for a new lease, and park the one that the session has. */
-static SnoObstacle
-reserve_partition(Relation rel, SnoPurpose purpose, uint64 unit)
+SnoObstacle
+sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit)
 {
 	uint32		left = sno_owned_sequence();
 	MemoryContext context,
@@ -313,109 +312,9 @@ move_on(SnoPurpose purpose, uint64 unit)
 	rel = sno_leases_open();
 	if (rel == NULL)
 		return SNO_TABLE_LOCKED;
-	obstacle = reserve_partition(rel, purpose, unit);
+	obstacle = sno_session_reserve(rel, purpose, unit);
 	sno_leases_close(rel);
 	return obstacle;
-}
-
-/* Lend the partition that the session has just reserved, up to `until`, and put it at rest. */
-static SnoObstacle
-lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
-{
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
-	SnoGrant	limits;
-	bool		written;
-
-	if (sno_partition_may_stay(p, SNO_ANY_UNIT, &limits) != SNO_STAY)
-	{
-		sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
-		return SNO_CLASH;
-	}
-	until = Min(until, limits.ceiling);
-	loan->partition = sno_partition_number(p);
-	written = write_whole(rel, p, until);
-	if (written)
-		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
-	loan->generator = p->generator;
-	/* The borrower may issue on both sides, and a named generator looks at this. */
-	if (written)
-		sno_generator_start(&p->generator, until, 0, SNO_SEQUENCE_MAX);
-	sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
-	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
-}
-
-/* Lend a whole partition. */
-static SnoObstacle
-lend_whole(Relation rel, uint64 now, uint64 units, SnoLoan *loan)
-{
-	SnoObstacle obstacle = reserve_partition(rel, SNO_FOR_CLOCK, now);
-
-	if (obstacle != SNO_NO_OBSTACLE)
-		return obstacle;
-	/* The last unit of the epoch marks partitions for given times. */
-	return lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), loan);
-}
-
-/* Lend a slice of a partition.  One session at a time lends a whole one for that. */
-static SnoObstacle
-lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *loan)
-{
-	RelFileNumber file = sno_leases_file();
-	SnoObstacle obstacle = SNO_NO_OBSTACLE;
-
-	if (sno_slices_take(now, units, sequences, file, loan))
-		return SNO_NO_OBSTACLE;
-	if (!ConditionalLockRelation(rel, ShareUpdateExclusiveLock))
-		return SNO_BUSY;
-	/* Another session may have lent one by now. */
-	if (!sno_slices_take(now, units, sequences, file, loan))
-	{
-		SnoLoan		whole;
-
-		obstacle = lend_whole(rel, now, 2 * units, &whole);
-		if (obstacle == SNO_NO_OBSTACLE)
-		{
-			sno_slices_open(&whole, now, units, file);
-			if (!sno_slices_take(now, units, sequences, file, loan))
-				obstacle = SNO_CLASH;
-		}
-	}
-	UnlockRelation(rel, ShareUpdateExclusiveLock);
-	return obstacle;
-}
-
-/*
- * Lend a partition to an application, or a slice with fewer sequences, for a number of
- * units from now on.  Afterwards the partition rests, as after the end of a session.  So
- * nobody else has it before the loan is over, in this server or in one that goes on with
- * its rows.  If there is an error before the partition rests, the session still owns it.
- * Waits sno.max_wait at most.
- */
-SnoLoan
-sno_session_lend(uint64 units, uint32 sequences)
-{
-	SnoWait		wait = {.partition = -1};
-	SnoLoan		loan;
-	SnoObstacle obstacle;
-
-	sno_session_begin_own();
-	do
-	{
-		uint64		now = sno_clock_unit();
-		Relation	rel = sno_leases_open();
-
-		if (rel == NULL)
-			obstacle = SNO_TABLE_LOCKED;
-		else if (sequences > SNO_SEQUENCE_MAX)
-			obstacle = lend_whole(rel, now, units, &loan);
-		else
-			obstacle = lend_slice(rel, now, units, sequences, &loan);
-		if (rel != NULL)
-			sno_leases_close(rel);
-		if (obstacle != SNO_NO_OBSTACLE)
-			sno_wait(&wait, obstacle, 1);
-	} while (obstacle != SNO_NO_OBSTACLE);
-	return loan;
 }
 
 /* A unit is exhausted in a partition: count that, once. */

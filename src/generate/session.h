@@ -10,11 +10,12 @@
 #include "utils/relcache.h"
 
 #include "generate/owned.h"
-#include "shared/slices.h"
+#include "generate/wait.h"
 
 extern Relation sno_session_open_table(void);
 extern void sno_session_know_past(void);
 extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);
-extern SnoLoan sno_session_lend(uint64 units, uint32 sequences);
+extern bool sno_session_write_whole(Relation rel, SnoPartition *p, uint64 ceiling);
+extern SnoObstacle sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit);
 
 #endif							/* SNO_SESSION_H */
