@@ -91,6 +91,19 @@ class Main {
             return answer.call();
         }
 
+        /** From now on, blocks of four ids with the metabyte. */
+        void giveBlocks(int meta) {
+            Loan loan = new Loan(9, 0, 0, 65535, 1000);
+            answer = () -> {
+                List<List<String>> block = new ArrayList<>();
+                for (int i = 0; i < 4; i++) {
+                    loan.next(1);
+                    block.add(List.of(loan.id(meta).toString()));
+                }
+                return block;
+            };
+        }
+
         void fail() {
             answer = () -> {
                 throw new IOException("the database is away");
@@ -366,15 +379,7 @@ class Main {
 
     static void blocks() throws Exception {
         start();
-        Loan loan = new Loan(9, 0, 0, 65535, 1000);
-        database.answer = () -> {
-            List<List<String>> block = new ArrayList<>();
-            for (int i = 0; i < 4; i++) {
-                loan.next(1);
-                block.add(List.of(loan.id(5).toString()));
-            }
-            return block;
-        };
+        database.giveBlocks(5);
         Blocks source = Blocks.from(database).count(4).meta(5);
         ids = time.generator(source);
         Tap.same(ids.next().sequence(), 0, "the first id of a block");
@@ -448,15 +453,7 @@ class Main {
         Tap.same(seen.getCause().getMessage(), "the database is away", "ready() fails");
 
         start();
-        Loan loan = new Loan(9, 0, 0, 65535, 1000);
-        database.answer = () -> {
-            List<List<String>> block = new ArrayList<>();
-            for (int i = 0; i < 4; i++) {
-                loan.next(1);
-                block.add(List.of(loan.id(0).toString()));
-            }
-            return block;
-        };
+        database.giveBlocks(0);
         ids = time.generator(Blocks.from(database).count(4));
         ids.ready(time.now().plusSeconds(9999));
         ids.ready(4);
