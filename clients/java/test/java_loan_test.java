@@ -397,7 +397,8 @@ class Main {
         Tap.same(ids.stats().toString().replaceAll(", last.*", ""), "issued 8, taken 2, failed 1, until null", "figures");
 
         start();
-        database.answer = () -> List.of(List.of(loan.next(1).name().replaceAll("ISSUED", loan.id(5).toString())));
+        Loan loan = new Loan(9, 1, 0, 65535, 1000);
+        database.answer = () -> List.of(List.of(loan.next(2).name().replaceAll("ISSUED", loan.id(5).toString())));
         ids = time.generator(Blocks.from(database).meta(5).count(2));
         outOfIds(OVER, IllegalStateException.class, "fewer ids than wanted");
         ids = time.generator(Blocks.from(database).meta(6).count(1));
