@@ -13,12 +13,17 @@ use UnexpectedValueException;
  */
 final class Blocks
 {
+    private const REMEMBERED = 16;
+
     private readonly string $sql;
     private readonly \Closure $query;
 
     /** @var list<Sno> the last one first */
     private array $ids = [];
     private int $process = 0;
+
+    /** @var list<string> the first ids of the last blocks */
+    private array $given = [];
 
     public function __construct(callable $query, private readonly int $count = 50, private readonly int $meta = 0)
     {
@@ -50,6 +55,11 @@ final class Blocks
         if (count($ids) !== $this->count || $wrong !== []) {
             throw new UnexpectedValueException("not $this->count ids of metabyte $this->meta");
         }
+        // A cache that gives a block again would let ids come twice.
+        if (in_array((string) $ids[0], $this->given, true)) {
+            throw new UnexpectedValueException('the query gave ids that it had given before');
+        }
+        $this->given = array_slice([...$this->given, (string) $ids[0]], -self::REMEMBERED);
         return array_reverse($ids);
     }
 }

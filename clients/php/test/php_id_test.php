@@ -107,6 +107,9 @@ foreach ([
 }
 raises(InvalidArgumentException::class, fn () => (new Blocks(fn () => [['x'], ['y']], 2))->next(), 'rows that are no ids');
 raises(PDOException::class, fn () => (new Blocks(fn () => $query('SELECT 1/0')))->next(), 'an error of the query');
+$cached = new Blocks(fn () => [['2222222222222222']], 1);
+$cached->next();
+raises(UnexpectedValueException::class, fn () => $cached->next(), 'ids that come twice');
 foreach ([[0, 0], [65537, 0], [1, -1], [1, 256]] as [$count, $meta]) {
     raises(InvalidArgumentException::class, fn () => new Blocks($query, $count, $meta), "$count ids of metabyte $meta");
 }
