@@ -88,6 +88,30 @@ sub what_uses_it
 		ORDER BY 1});
 }
 
+# The functions of the superuser whose bodies are parsed when they run, with any search path.
+# PostgreSQL notes no dependencies of these.
+sub bodies_without_path
+{
+	my ($dbname) = @_;
+	return as_superuser(
+		$dbname, q{
+		SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
+		WHERE proowner = 10 AND p.oid >= 16384
+			AND (lanname = 'sql' AND prosqlbody IS NULL OR lanname NOT IN ('c', 'internal', 'sql') OR prosecdef)
+			AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(proconfig, '{}'))});
+}
+
+# Run a script by psql, with a search path.
+sub run_script
+{
+	my ($dbname, $script, $path) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	local $ENV{PGOPTIONS} = "-c search_path=$path";
+	$node->command_ok([ 'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-f', $script, $node->connstr($dbname) ],
+		"psql -f of a script, in $dbname");
+	return;
+}
+
 # Check that nothing planted is used.
 sub check_clean
 {
@@ -110,24 +134,29 @@ sub write_lines
 	return;
 }
 
-my $text = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
-  sort map { glob("$scripts/$_--*.sql") } 'sno', 'sno_flakes', 'sno_seal', 'sno_registry';
+my $portable = "$FindBin::RealBin/../../portable/sno_portable--1.0.sql";
+my $text     = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
+  $portable, sort map { glob("$scripts/$_--*.sql") } 'sno', 'sno_flakes', 'sno_seal', 'sno_registry';
 my %words   = map { $_ => 1 } $text =~ /\b([a-z_]\w*)\b/g;
 my %symbols = map { $_ => 1 } $text =~ /([-+*\/<>=~!@#%^&|`?]+)/g, '~~', '/';
 write_lines('words',     sort keys %words);
 write_lines('operators', map { s/\\/\\\\/gr } sort keys %symbols);
 
 $node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry'
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry; CREATE SCHEMA portable'
 );
+run_script('postgres', $portable, 'portable');
 $node->safe_psql(
 	'postgres', qq{
 	CREATE TEMP TABLE word (word name);
 	COPY word FROM '$dir/words';
-	COPY (SELECT proname, ARRAY(SELECT a::regtype::text FROM unnest(proargtypes) AS a), proretset, prorettype::regtype,
-			EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+	SET search_path = public, portable;
+	COPY (SELECT proname, ARRAY(SELECT format_type(a, NULL) FROM unnest(proargtypes) AS a), proretset,
+			replace(format_type(prorettype, NULL), 'portable.', ''),
+			pronamespace = 'portable'::regnamespace
+			OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
 		FROM pg_proc AS p JOIN word ON word = proname
-		WHERE pronargs BETWEEN 1 AND 6 AND pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace))
+		WHERE pronargs BETWEEN 1 AND 6 AND pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'portable'::regnamespace))
 	TO '$dir/functions'});
 as_superuser('postgres', 'CREATE ROLE mallory LOGIN');
 as_superuser('postgres', 'CREATE DATABASE hostile OWNER mallory');
@@ -197,14 +226,7 @@ in_a_trap('installed', $use_sno);
 in_a_trap('installed', $use_registry);
 check_clean('installed', 'use');
 
-# PostgreSQL notes no dependencies of other bodies than those that are parsed.
-is( as_superuser(
-		'installed', q{
-		SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_language AS l ON l.oid = prolang
-		WHERE proowner = 10 AND p.oid >= 16384
-			AND (lanname = 'sql' AND prosqlbody IS NULL OR lanname NOT IN ('c', 'internal', 'sql') OR prosecdef)
-			AND 'search_path=pg_catalog, pg_temp' <> ALL (coalesce(proconfig, '{}'))}),
-	'',
+is(bodies_without_path('installed'), '',
 	'functions whose bodies are parsed when they run set search_path');
 
 #
@@ -237,15 +259,25 @@ check_clean('apart', 'use of sno_seal');
 #
 
 plant('by_psql');
-{
-	local $ENV{PGOPTIONS} = '-c search_path=planted,pg_catalog';
-	$node->command_ok(
-		[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-f',
-			"$scripts/sno_registry--1.0.sql", $node->connstr('by_psql') ],
-		'the script of the registry, in psql');
-}
+run_script('by_psql', "$scripts/sno_registry--1.0.sql", 'planted,pg_catalog');
 in_a_trap('by_psql', $use_registry);
 check_clean('by_psql', 'psql -f');
+
+# So is sno_portable, and its functions are used.
+plant('portable');
+run_script('portable', $portable, 'planted,pg_catalog');
+in_a_trap(
+	'portable', q{
+	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT planted.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
+	CALL planted.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
+	INSERT INTO public.by_uuid DEFAULT VALUES;
+	SELECT planted.sno_timestamp(planted.sno_from_uuidv8(id)), planted.sno_meta(planted.sno_from_uuidv8(id)), planted.sno_is_uuidv8(id),
+		planted.sno_during(id, pg_catalog.tstzrange(NULL::timestamp with time zone, NULL::timestamp with time zone)),
+		planted.sno_date_bin(interval '1 day', planted.sno_from_uuidv8(id), TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.by_uuid;
+	SELECT planted.sno_to_uuidv8(planted.sno_min(pg_catalog.now())), planted.sno_max(pg_catalog.now(), 1), planted.sno_generate_many(2::bigint);
+	SELECT planted.sno_reseed()});
+check_clean('portable', 'sno_portable');
+is(bodies_without_path('portable'), '', 'and what is parsed when it runs sets search_path');
 
 #
 # Updates: each version that was released, and one that shows that this test sees what

@@ -1,0 +1,50 @@
+-- Move a database from sno_portable to the extension sno, or back, in one transaction:
+--
+--     psql -1 -v ON_ERROR_STOP=1 -f portable/move.sql
+--
+-- No table is read or written: the ids stay as they are.  Defaults of columns are dropped,
+-- and set again.  It fails, and changes nothing, if other objects use functions of sno, and
+-- names them: views, for example.  Drop these before, and create them again.
+
+SET LOCAL search_path = pg_catalog;
+
+SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
+\if :forth
+    SELECT relnamespace::regnamespace AS schema, relnamespace AS schema_oid,
+        EXISTS (SELECT FROM pg_extension WHERE extname = 'sno_portable') AS packaged
+    FROM pg_class WHERE relname = 'sno_portable_counter' AND relkind = 'S' \gset
+\else
+    SELECT extnamespace::regnamespace AS schema, extnamespace AS schema_oid,
+        to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged
+    FROM pg_extension WHERE extname = 'sno' \gset
+\endif
+
+CREATE TEMPORARY TABLE sno_moved ON COMMIT DROP AS
+SELECT format('ALTER TABLE ONLY %s ALTER COLUMN %I', d.adrelid::regclass, a.attname) AS alter_column,
+    pg_get_expr(d.adbin, d.adrelid) AS expression
+FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+WHERE a.attgenerated = '' AND EXISTS (
+    SELECT FROM pg_depend AS u JOIN pg_proc AS p ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid
+    WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND p.pronamespace = :schema_oid AND p.proname LIKE 'sno\_%');
+SELECT alter_column || ' DROP DEFAULT' FROM pg_temp.sno_moved \gexec
+
+\if :forth
+    \if :packaged
+        DROP EXTENSION sno_portable;
+    \else
+        SET LOCAL search_path = :schema;
+        \ir drop.sql
+    \endif
+    CREATE EXTENSION sno SCHEMA :schema;
+\else
+    DROP EXTENSION sno;
+    \if :packaged
+        CREATE EXTENSION sno_portable SCHEMA :schema;
+    \else
+        SET LOCAL search_path = :schema;
+        \ir sno_portable--1.0.sql
+    \endif
+\endif
+
+SET LOCAL search_path = pg_catalog;
+SELECT alter_column || ' SET DEFAULT ' || expression FROM pg_temp.sno_moved \gexec

@@ -1,0 +1,624 @@
+-- The functions of doc/uuid.md in SQL and PL/pgSQL, for servers where nobody can install
+-- a library.  doc/managed.md tells how to install them, and what they promise.
+--
+-- An id is a uuid of version 8, as the extension sno makes it:
+--
+--     bytes 0-5         6, 7              8                          15
+--    +-----------------+----+------------+--+-----------------------+----------+
+--    | time, 0, meta   |1000| counter,   |10| counter, bits 12-31   | 42 zeros |
+--    | 39, 1 and 8 bits|    | bits 0-11  |  |                       |          |
+--    +-----------------+----+------------+--+-----------------------+----------+
+--
+-- The counter is a sequence, in the place of partition and sequence of the extension.  Two
+-- ids are equal only if their counters are.  So no id comes twice, whatever the clock does,
+-- if the counter never takes a value again before it went around, which is 2^32 values.
+--
+-- A sequence alone doesn't promise that: a crash or a promotion loses the end of the WAL,
+-- and with it values that a session saw.  So each *life* of the server begins with a leap
+-- of the counter, over more values than a crash can lose:
+--
+-- 1. A life ends when the server stops, crashes or is promoted.  No session outlives it,
+--    but those of a standby, which can't have issued.
+-- 2. A session issues nothing before it saw its life in sno_portable_life.
+-- 3. That is set only after a leap that is on disk.  So the next life finds the counter there
+--    or later.  It is behind the last value that was issued by what was lost, at most.
+-- 4. Leaps go one after the other, by an advisory lock, and nobody issues meanwhile,
+--    because of 2.  If somebody resets the statistics, sessions of the same life do, but
+--    less than a leap.
+-- 5. Neither the counter nor sno_portable_life is undone by ROLLBACK.
+--
+-- PL/pgSQL has no search path but pg_catalog, and names nothing of this script.  All else is
+-- bound when it is created, so the schema may be renamed, and callers may have any search path.
+-- Whoever runs the script may have any, too, and others may own the schema.  So pg_catalog
+-- comes first, expressions have exact types, and polymorphic functions are qualified.
+-- Parameters have names, because pg_dump writes a wrong body if only some have.
+
+DO $$
+BEGIN
+    PERFORM pg_catalog.set_config('search_path',
+        pg_catalog.quote_ident(pg_catalog.current_schema()::pg_catalog.text) OPERATOR(pg_catalog.||) ', pg_temp', true);
+END
+$$;
+
+--
+-- the counter
+--
+
+CREATE SEQUENCE sno_portable_counter AS bigint MINVALUE 0 MAXVALUE 4294967295 CYCLE;
+COMMENT ON SEQUENCE sno_portable_counter IS
+    'partitions and sequences of ids, which never come back';
+
+CREATE SEQUENCE sno_portable_life AS bigint MINVALUE -9223372036854775808 MAXVALUE 9223372036854775807;
+COMMENT ON SEQUENCE sno_portable_life IS
+    'life of the server for which the counter leapt';
+
+-- nextval() and currval(), which callers need, but not setval()
+GRANT USAGE ON SEQUENCE sno_portable_counter TO PUBLIC;
+
+-- A life is what the start of the server tells, or its last crash, which resets all
+-- statistics, too.  A copy of the database is another one.
+CREATE FUNCTION sno_portable_leap(counter regclass, life regclass) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    present CONSTANT bigint := hashtextextended(concat_ws(' ',
+        extract(epoch FROM pg_postmaster_start_time()),
+        (SELECT extract(epoch FROM b.stats_reset) FROM pg_stat_bgwriter AS b),
+        (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())), 0);
+    most    CONSTANT bigint := 16777216;    -- values that a crash can lose
+    written pg_lsn;
+BEGIN
+    IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
+        -- The subtransaction is rolled back.  That unlocks, and undoes nothing else.
+        BEGIN
+            PERFORM pg_advisory_xact_lock(1936617216::bigint << 32 | counter::oid::bigint);
+            IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
+                -- Copies of a server leap differently.
+                PERFORM setval(counter, s.seqmin + (nextval(counter) - s.seqmin + most + floor(random() * most)::bigint)
+                    % (s.seqmax - s.seqmin + 1))
+                FROM pg_sequence AS s WHERE s.seqrelid = counter;
+                IF current_setting('server_version_num')::integer >= 170000 THEN
+                    PERFORM pg_logical_emit_message(false, 'sno', '', true);
+                ELSE
+                    -- Nothing flushes WAL here but the WAL writer, and that only whole pages.
+                    written := pg_current_wal_insert_lsn();
+                    PERFORM pg_logical_emit_message(false, 'sno',
+                        repeat(' ', current_setting('wal_block_size')::integer));
+                    WHILE pg_current_wal_flush_lsn() < written LOOP
+                        PERFORM pg_sleep(0.01);
+                    END LOOP;
+                END IF;
+                PERFORM setval(life, present);
+            END IF;
+            RAISE SQLSTATE 'SN000';
+        EXCEPTION WHEN SQLSTATE 'SN000' THEN
+            NULL;
+        END;
+    END IF;
+    -- ROLLBACK and DISCARD undo this.  Then the next call only looks at the life again.
+    PERFORM set_config('sno_portable.session', (pg_backend_pid()::bigint << 32 | counter::oid::bigint)::text, false);
+    RETURN nextval(counter);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION sno_portable_leap(regclass, regclass) FROM PUBLIC;
+COMMENT ON FUNCTION sno_portable_leap(regclass, regclass) IS
+    'next value of the counter, after a leap if a life of the server began';
+
+CREATE FUNCTION sno_portable_first() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+RETURN sno_portable_leap('sno_portable_counter'::regclass, 'sno_portable_life'::regclass);
+COMMENT ON FUNCTION sno_portable_first() IS
+    'first value of the counter in a session';
+
+CREATE FUNCTION sno_portable_next() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN CASE
+    WHEN current_setting('sno_portable.session'::text, true)
+        = ((pg_backend_pid()::bigint << 32) | 'sno_portable_counter'::regclass::oid::bigint)::text
+    THEN nextval('sno_portable_counter'::regclass)
+    ELSE sno_portable_first() END;
+COMMENT ON FUNCTION sno_portable_next() IS
+    'next value of the counter';
+
+CREATE FUNCTION sno_portable_restart(counter regclass, first_partition integer, last_partition integer) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    least    CONSTANT integer := 1024;      -- room for many leaps
+    first_value bigint;
+    last_value  bigint;
+BEGIN
+    SELECT coalesce(first_partition::bigint << 16, s.seqmin), coalesce((last_partition::bigint << 16) + 65535, s.seqmax)
+    INTO STRICT first_value, last_value
+    FROM pg_sequence AS s WHERE s.seqrelid = counter;
+    IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < least * 65536 - 1 THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('invalid partitions from %s to %s', first_value >> 16, last_value >> 16),
+            DETAIL = format('Partitions are from 0 to 65535, and %s of them or more.', least);
+    END IF;
+    EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START WITH %s RESTART', counter, first_value, last_value,
+        first_value + floor(random() * (last_value - first_value))::bigint);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION sno_portable_restart(regclass, integer, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sno_portable_restart(regclass, integer, integer) IS
+    'let the counter go on at random, within partitions';
+
+CREATE FUNCTION sno_reseed(first_partition integer DEFAULT NULL, last_partition integer DEFAULT NULL) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN sno_portable_restart('sno_portable_counter'::regclass, first_partition, last_partition);
+REVOKE EXECUTE ON FUNCTION sno_reseed(integer, integer) FROM PUBLIC;
+COMMENT ON FUNCTION sno_reseed(integer, integer) IS
+    'let the counter go on at random, in a copy of a server that runs beside '
+    'its original, or only in these partitions';
+
+DO $$
+BEGIN
+    PERFORM sno_reseed();
+END
+$$;
+
+-- An extension of pg_tle tells pg_dump that the counter has values of its own.
+DO $$
+BEGIN
+    -- Each call updates the same row, so they are two commands.
+    PERFORM pg_catalog.pg_extension_config_dump('sno_portable_counter', '');
+    PERFORM pg_catalog.pg_extension_config_dump('sno_portable_life', '');
+EXCEPTION WHEN feature_not_supported THEN
+    NULL;
+END
+$$;
+
+--
+-- ids as uuids
+--
+
+-- As an integer, because the planner would guess from the pattern that no uuid matches.
+CREATE FUNCTION sno_is_uuidv8(id uuid) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (id::text COLLATE "C" ~ '-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{10}$'::text)::integer <> 0;
+COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
+    'whether the uuid is one that sno_to_uuidv8() can make';
+
+-- The head is the first 64 bits of the uuid, but its version.  The tail is bits 12-31 of the
+-- counter.
+CREATE FUNCTION sno_portable_uuid(head bigint, tail bigint) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN encode(int8send(head | 32768::bigint)
+    || int8send((-9223372036854775808)::bigint | ((tail & 1048575::bigint) << 42)), 'hex'::text)::uuid;
+COMMENT ON FUNCTION sno_portable_uuid(bigint, bigint) IS
+    'uuid of version 8 with these bits';
+
+CREATE FUNCTION sno_portable_head(id uuid) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('x'::text || substr(translate(id::text, '-'::text, ''::text), 1, 16))::bit(64)::bigint;
+COMMENT ON FUNCTION sno_portable_head(uuid) IS
+    'first 64 bits of the uuid';
+
+--
+-- ids as texts
+--
+
+CREATE DOMAIN sno AS text COLLATE "C"
+    CHECK (VALUE ~ '^[2-9a-x]{16}$'::text);
+COMMENT ON DOMAIN sno IS
+    'id as a text, which sorts as ids do';
+
+CREATE FUNCTION sno_from_uuidv8(id uuid) RETURNS sno
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    bits CONSTANT bit(128) := ('x' || translate(id::text, '-', ''))::bit(128);
+    main CONSTANT varbit := substring(bits FROM 1 FOR 48) || substring(bits FROM 53 FOR 12)
+        || substring(bits FROM 67 FOR 20);
+    digits text := '';
+BEGIN
+    IF substring(bits FROM 65 FOR 2) <> B'10' OR substring(bits FROM 49 FOR 4) <> B'1000'
+        OR substring(bits FROM 87)::bigint <> 0
+    THEN
+        RAISE invalid_text_representation USING
+            MESSAGE = format('uuid "%s" is not the version 8 form of a sno', id),
+            DETAIL = CASE
+                WHEN substring(bits FROM 65 FOR 2) <> B'10' THEN 'Its variant is not that of RFC 9562.'
+                WHEN substring(bits FROM 49 FOR 4) <> B'1000' THEN 'Its version is not 8.'
+                ELSE 'Its last 42 bits are not all zero.' END;
+    END IF;
+    FOR i IN 0 .. 15 LOOP
+        digits := digits || substr('23456789abcdefghijklmnopqrstuvwx', substring(main FROM 5 * i + 1 FOR 5)::integer + 1, 1);
+    END LOOP;
+    RETURN digits;
+END
+$$;
+COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
+    'id of a uuid that sno_to_uuidv8() made';
+
+CREATE FUNCTION sno_to_uuidv8(id sno) RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    bits bit varying := '';
+BEGIN
+    FOR i IN 1 .. 16 LOOP
+        bits := bits || (strpos('23456789abcdefghijklmnopqrstuvwx', substr(id, i, 1)) - 1)::bit(5);
+    END LOOP;
+    bits := substring(bits FROM 1 FOR 48) || B'1000' || substring(bits FROM 49 FOR 12) || B'10' || substring(bits FROM 61);
+    RETURN encode(int8send(substring(bits FROM 1 FOR 64)::bit(64)::bigint)
+        || int8send(substring(bits FROM 65)::bit(64)::bigint), 'hex');
+END
+$$;
+COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
+    'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id';
+
+CREATE FUNCTION sno_timestamp(id sno) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN '2010-01-01 00:00:00+00'::timestamptz
+    + ((sno_portable_head(sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
+COMMENT ON FUNCTION sno_timestamp(sno) IS
+    'start of the unit of 4 ms in which the id was made';
+
+CREATE FUNCTION sno_meta(id sno) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ((sno_portable_head(sno_to_uuidv8(id)) >> 16) & 255::bigint)::integer;
+COMMENT ON FUNCTION sno_meta(sno) IS
+    'metabyte of the id, the byte for the user, 0 to 255';
+
+-- The planner replaces a call by its body, so it costs what date_bin() costs.
+CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.date_bin(stride, sno_timestamp(id), origin);
+COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
+    'start of the bin that holds sno_timestamp() of the id, as date_bin() '
+    'gives it';
+
+--
+-- time bounds
+--
+
+CREATE FUNCTION sno_portable_meta(meta integer) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF meta < 0 OR meta > 255 THEN
+        RAISE numeric_value_out_of_range USING
+            MESSAGE = format('metabyte %s is out of range', meta),
+            DETAIL = 'A metabyte is from 0 to 255.';
+    END IF;
+    RETURN meta::bigint << 16;
+END
+$$;
+COMMENT ON FUNCTION sno_portable_meta(integer) IS
+    'metabyte in its place in sno_portable_head()';
+
+CREATE FUNCTION sno_portable_units(at timestamptz) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (extract(epoch FROM at) - 1262304000::numeric) * 250::numeric;
+COMMENT ON FUNCTION sno_portable_units(timestamptz) IS
+    'units of 4 ms since 2010-01-01 UTC';
+
+CREATE FUNCTION sno_portable_id(unit bigint, meta bigint, highest boolean) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sno_portable_uuid((unit << 25) | meta | CASE WHEN highest THEN 16781311::bigint ELSE 0::bigint END,
+    CASE WHEN highest THEN 1048575::bigint ELSE 0::bigint END);
+COMMENT ON FUNCTION sno_portable_id(bigint, bigint, boolean) IS
+    'lowest or highest id of a unit and a metabyte';
+
+-- Before 2010 both edges are the lowest id, after the last unit both are the highest.
+CREATE FUNCTION sno_portable_edge(units numeric, meta bigint, highest boolean) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN units < 0::numeric THEN sno_portable_id(0::bigint, coalesce(meta, 0::bigint), false)
+    WHEN units >= 549755813888::numeric THEN sno_portable_id(549755813887::bigint, coalesce(meta, 16711680::bigint), true)
+    ELSE sno_portable_id(floor(units)::bigint,
+        coalesce(meta, CASE WHEN highest THEN 16711680::bigint ELSE 0::bigint END), highest)
+    END;
+COMMENT ON FUNCTION sno_portable_edge(numeric, bigint, boolean) IS
+    'lowest or highest id of the unit that holds the time, with a metabyte or any';
+
+CREATE FUNCTION sno_min(at timestamptz) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), NULL::bigint, false));
+COMMENT ON FUNCTION sno_min(timestamptz) IS
+    'lowest id of the unit of 4 ms that holds the time';
+
+CREATE FUNCTION sno_max(at timestamptz) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), NULL::bigint, true));
+COMMENT ON FUNCTION sno_max(timestamptz) IS
+    'highest id of the unit of 4 ms that holds the time';
+
+CREATE FUNCTION sno_min(at timestamptz, meta integer) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), sno_portable_meta(meta), false));
+COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
+    'lowest id with that metabyte in the unit of 4 ms that holds the time';
+
+CREATE FUNCTION sno_max(at timestamptz, meta integer) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), sno_portable_meta(meta), true));
+COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
+    'highest id with that metabyte in the unit of 4 ms that holds the time';
+
+-- An id's time is the start of its unit.  So a range of time is an interval of units
+-- [first, past), and that is an interval of ids.  If it is empty, so is what is between
+-- the highest id of all and the lowest.
+CREATE FUNCTION sno_portable_bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    first numeric := 0;
+    past  numeric := CASE WHEN isempty(during) THEN 0 ELSE 549755813888 END;
+BEGIN
+    -- A bound that is infinite or empty is null, which greatest() and least() ignore.
+    first := greatest(first, CASE WHEN lower_inc(during) THEN ceil(lower_units) ELSE floor(lower_units) + 1 END);
+    past := least(past, CASE WHEN upper_inc(during) THEN floor(upper_units) + 1 ELSE ceil(upper_units) END);
+    IF first < past THEN
+        RETURN CASE WHEN highest THEN past - 1 ELSE first END;
+    END IF;
+    RETURN CASE WHEN highest THEN -1 ELSE 549755813888 END;
+END
+$$;
+COMMENT ON FUNCTION sno_portable_bound(tstzrange, numeric, numeric, boolean) IS
+    'first or last unit that starts in the range, whose bounds are these units';
+
+CREATE FUNCTION sno_portable_range_min(during tstzrange) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_portable_edge(
+    sno_portable_bound(during, sno_portable_units(pg_catalog.lower(during)), sno_portable_units(pg_catalog.upper(during)), false),
+    NULL::bigint, false);
+COMMENT ON FUNCTION sno_portable_range_min(tstzrange) IS
+    'sno_range_min(), as a uuid';
+
+CREATE FUNCTION sno_portable_range_max(during tstzrange) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_portable_edge(
+    sno_portable_bound(during, sno_portable_units(pg_catalog.lower(during)), sno_portable_units(pg_catalog.upper(during)), true),
+    NULL::bigint, true);
+COMMENT ON FUNCTION sno_portable_range_max(tstzrange) IS
+    'sno_range_max(), as a uuid';
+
+CREATE FUNCTION sno_range_min(during tstzrange) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_range_min(during));
+COMMENT ON FUNCTION sno_range_min(tstzrange) IS
+    'lowest id whose sno_timestamp() is in the range';
+
+CREATE FUNCTION sno_range_max(during tstzrange) RETURNS sno
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sno_from_uuidv8(sno_portable_range_max(during));
+COMMENT ON FUNCTION sno_range_max(tstzrange) IS
+    'highest id whose sno_timestamp() is in the range';
+
+-- The planner replaces a call by its body, and so sees bounds.
+CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN id >= sno_portable_range_min(during) AND id <= sno_portable_range_max(during) AND sno_is_uuidv8(id);
+COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
+    'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
+    'in the range';
+
+--
+-- new ids
+--
+
+CREATE FUNCTION sno_portable_refuse_clock() RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RAISE datetime_field_overflow USING
+        MESSAGE = 'the system clock is outside the range of a sno',
+        DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.',
+        HINT = 'Set the system clock right.';
+END
+$$;
+COMMENT ON FUNCTION sno_portable_refuse_clock() IS
+    'error of a clock that no id can tell';
+
+CREATE DOMAIN sno_portable_unit AS bigint
+    CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno_portable_refuse_clock());
+COMMENT ON DOMAIN sno_portable_unit IS
+    'unit of 4 ms since 2010-01-01 UTC, of the clock';
+
+-- The planner replaces the call by its body, which needs no PL/pgSQL.  Arguments are
+-- evaluated from left to right: the metabyte, the counter, and the same value once more.
+CREATE FUNCTION sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+RETURN sno_portable_uuid(
+    (floor(extract(epoch FROM clock_timestamp() - '2010-01-01 00:00:00+00'::timestamptz) * 250::numeric)
+        ::bigint::sno_portable_unit::bigint << 25)
+        | sno_portable_meta(meta) | (sno_portable_next() >> 20),
+    currval('sno_portable_counter'::regclass));
+COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
+    'new id, as a uuid of version 8 (RFC 9562)';
+
+CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT sno_from_uuidv8(sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
+END;
+COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
+    'the given number of new ids, as sno_generate_uuidv8() makes them';
+
+--
+-- time partitions of tables
+--
+
+-- The same as the extension's, but for the type of the key.  `home` tells the schema of
+-- these functions.
+CREATE PROCEDURE sno_maintain_time_partitions(
+    parent regclass,
+    step   interval,
+    ahead  interval DEFAULT NULL,
+    keep   interval DEFAULT NULL,
+    at     timestamptz DEFAULT pg_catalog.now(),
+    home   regprocedure DEFAULT 'sno_min(timestamptz)'::regprocedure)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $procedure$
+DECLARE
+    present   CONSTANT timestamp := at AT TIME ZONE 'UTC';
+    months    integer;
+    days      integer;
+    seconds   numeric;
+    sno       regnamespace;
+    key       regtype;
+    class     pg_class;
+    -- Bounds are texts of ids, or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The
+    -- type name compares bytes, so they sort as the ids do.
+    to_bound  text;         -- from a time
+    to_time   text;         -- from a bound
+    highest   name;
+    partition oid[];
+    bounds    name[];
+    from_id   name;
+    to_id     name;
+    begins    timestamp;
+    first     timestamp;
+    base      text;
+    suffix    text;
+    created   text;
+    taken     record;
+    old       record;
+    timeout   CONSTANT text := current_setting('lock_timeout');
+BEGIN
+    IF parent IS NULL OR step IS NULL OR at IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'parent, step and at must not be null';
+    END IF;
+    IF isfinite(step) THEN
+        months := extract(year FROM step) * 12 + extract(month FROM step);
+        days := extract(day FROM step);
+        seconds := extract(epoch FROM step - make_interval(months => months, days => days));
+    END IF;
+    IF (months > 0 AND days = 0 AND seconds = 0
+        OR months = 0 AND days > 0 AND seconds = 0
+        OR months = 0 AND days = 0 AND seconds >= 60 AND seconds % 60 = 0 AND 86400 % seconds = 0) IS NOT TRUE
+    THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = format('invalid step "%s"', step),
+            DETAIL = 'A step is a number of months, a number of days, or whole minutes that divide a day evenly.',
+            HINT = 'Steps are, for example, "1 month", "7 days" and "6 hours".';
+    END IF;
+    IF ahead < '0' OR keep < '0' THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'ahead and keep must not be negative';
+    END IF;
+    IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
+        RAISE datetime_field_overflow USING MESSAGE = format('timestamp "%s" is out of range for type sno', at);
+    END IF;
+
+    SELECT f.pronamespace, o.opcintype INTO sno, key
+    FROM pg_partitioned_table AS p
+    JOIN pg_opclass AS o ON o.oid = p.partclass[0]
+    JOIN pg_proc AS f ON f.oid = home
+    WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0
+        AND o.opcnamespace = 'pg_catalog'::regnamespace AND o.opcname = 'uuid_ops';
+    IF NOT FOUND THEN
+        RAISE wrong_object_type USING
+            MESSAGE = format('%s is not a table that is partitioned by range of ids', parent),
+            HINT = 'The table needs PARTITION BY RANGE on one column of type uuid.';
+    END IF;
+    to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
+    -- All that has to do with time is in the first 13 characters, of other uuids, too.
+    to_time := format('%1$s.sno_timestamp(%1$s.sno_from_uuidv8((left($1, 13) || ''-8000-8000-000000000000'')::uuid))', sno);
+    EXECUTE 'SELECT ' || to_bound INTO highest USING 'infinity'::timestamptz;
+    IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
+    END IF;
+
+    -- Calls go one after the other.  Readers and writers go on.
+    EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
+    SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
+    SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
+    FROM pg_inherits AS i
+    JOIN pg_class AS c ON c.oid = i.inhrelid,
+        regexp_match(pg_get_expr(c.relpartbound, c.oid),
+            $$^FOR VALUES FROM [(](?:MINVALUE|'([-0-9a-x]*)')[)] TO [(](?:MAXVALUE|'([-0-9a-x]*)')[)]$$) AS b (bound)
+    WHERE i.inhparent = parent AND b.bound IS NOT NULL;
+
+    -- Months count from January 2000, days and minutes from a Monday.
+    IF months > 0 THEN
+        begins := timestamp '2000-01-01'
+            + step * div((extract(year FROM present) - 2000) * 12 + extract(month FROM present) - 1, months)::integer;
+    ELSE
+        begins := date_bin(step, present, '2000-01-03');
+    END IF;
+    WHILE begins <= present + coalesce(ahead, 4 * step) LOOP
+        EXECUTE 'SELECT ' || to_bound INTO from_id USING begins AT TIME ZONE 'UTC';
+        EXECUTE 'SELECT ' || to_bound INTO to_id USING (begins + step) AT TIME ZONE 'UTC';
+        EXIT WHEN from_id = highest;
+        IF to_id = highest THEN
+            to_id := '~';
+        END IF;
+
+        -- Fill what is free of this step: up to each partition in it, then up to its end.
+        FOR taken IN
+            SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
+            WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
+            UNION ALL
+            SELECT to_id, to_id
+            ORDER BY 1
+        LOOP
+            IF from_id < taken.from_id THEN
+                EXECUTE format('SELECT %s AT TIME ZONE ''UTC''', to_time) INTO first USING from_id;
+                suffix := to_char(first, CASE
+                    WHEN months > 0 AND first = date_trunc('month', first) THEN '_YYYY_MM'
+                    WHEN seconds = 0 AND first = date_trunc('day', first) THEN '_YYYY_MM_DD'
+                    WHEN first = date_trunc('minute', first) THEN '_YYYY_MM_DD_HH24MI'
+                    ELSE '_YYYY_MM_DD_HH24MISSMS' END);
+                base := class.relname;
+                WHILE pg_catalog.octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
+                    base := left(base, -1);
+                END LOOP;
+                created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
+
+                -- CREATE TABLE ... PARTITION OF makes the same, but stops readers and writers.
+                -- ATTACH adds indexes, foreign keys, triggers and identity.
+                EXECUTE concat(
+                    format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
+                    ' INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE)',
+                    (SELECT format(' USING %I', a.amname) FROM pg_am AS a WHERE a.oid = class.relam),
+                    (SELECT format(' TABLESPACE %I', t.spcname) FROM pg_tablespace AS t WHERE t.oid = class.reltablespace));
+                EXECUTE format('ALTER TABLE %s OWNER TO %s', created, class.relowner::regrole);
+                EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%s)', parent, created, from_id,
+                    CASE taken.from_id WHEN '~' THEN 'MAXVALUE' ELSE quote_literal(taken.from_id) END);
+            END IF;
+            from_id := greatest(from_id, taken.to_id);
+        END LOOP;
+        begins := begins + step;
+    END LOOP;
+
+    -- To detach stops readers and writers.  New ones queue behind it while it waits for
+    -- old ones, so it must not wait for long.
+    IF timeout = '0' THEN
+        PERFORM set_config('lock_timeout', '1s', true);
+    END IF;
+    EXECUTE 'SELECT ' || to_bound INTO to_id USING (present - keep) AT TIME ZONE 'UTC';
+    FOR old IN
+        SELECT partition[n]::regclass AS name FROM generate_subscripts(partition, 1) AS n
+        WHERE bounds[n][2] <= to_id AND NOT (SELECT i.inhdetachpending FROM pg_inherits AS i WHERE i.inhrelid = partition[n])
+        ORDER BY bounds[n][1]
+    LOOP
+        BEGIN
+            EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', parent, old.name);
+            RAISE NOTICE 'detached partition % of table %', old.name, parent;
+        EXCEPTION
+            WHEN lock_not_available THEN
+                RAISE WARNING 'could not detach partition % of table %', old.name, parent
+                USING DETAIL = 'Other transactions use the tables.', HINT = 'The next call tries again.';
+                EXIT;
+            WHEN foreign_key_violation THEN
+                RAISE WARNING 'could not detach partition % of table %', old.name, parent
+                USING DETAIL = SQLERRM;
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', timeout, true);
+END
+$procedure$;
+COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
+    'create the time partitions of a table, and detach old ones';
