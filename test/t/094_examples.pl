@@ -63,7 +63,8 @@ sub output_of
 {
 	my ($language, $block) = @_;
 	my $shown;
-	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'app');
+	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'app',
+		SNO_SOURCE => $root);
 	IPC::Run::run(
 		$program{$language}, '<', \$block, '>&', \$shown,
 		init => sub { chdir $node->basedir },

@@ -1,5 +1,6 @@
 # Ids that applications make, with a database: loans and blocks, and the rows with their ids.
 
+import pathlib
 import threading
 import time
 from datetime import datetime, timedelta, timezone
@@ -69,6 +70,28 @@ as_service = query_as("python_service")
 same(cause(Generator(loans(as_service)).next), errors.InsufficientPrivilege, "a role without the right: 42501")
 same(run("service", query=as_service)["ids"].next(7).meta, 7, "README's example of a service")
 same(Generator(blocks(as_service, 3, 5)).next().meta, 5, "a role without the right may have blocks")
+
+# Blocks of sno_portable, where the extension can't be installed: inserted as uuids
+script = pathlib.Path(__file__).parents[3] / "portable/sno_portable--1.0.sql"
+connection.execute("CREATE SCHEMA portable")
+
+
+def portable(sql):
+    with psycopg.connect(options="-c search_path=portable") as other:
+        return other.execute(sql).fetchall()
+
+
+with psycopg.connect(options="-c search_path=portable") as other:
+    other.execute(script.read_text())
+    other.execute("CREATE TABLE document (id uuid PRIMARY KEY DEFAULT sno_generate_uuidv8())")
+ids = Generator(blocks(portable, 500, 4))
+made = [ids.next() for _ in range(700)]
+ids.close()
+same((len(set(made)), {id.meta for id in made}), (700, {4}), "ids of sno_portable")
+with connection.cursor() as cursor:
+    cursor.executemany("INSERT INTO portable.document VALUES (%s)", [(id.uuid8,) for id in made])
+texts = portable("SELECT sno_from_uuidv8(id)::text FROM document ORDER BY id")
+same([text for (text,) in texts], sorted(map(str, made)), "they are the same in the database")
 
 # Slices: programs share a partition, each with sequences of its own.
 taken = []
