@@ -127,17 +127,17 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    least    CONSTANT integer := 1024;      -- room for many leaps
+    fewest      CONSTANT integer := 1024;   -- partitions: room for leaps
     first_value bigint;
     last_value  bigint;
 BEGIN
     SELECT coalesce(first_partition::bigint << 16, s.seqmin), coalesce((last_partition::bigint << 16) + 65535, s.seqmax)
     INTO STRICT first_value, last_value
     FROM pg_sequence AS s WHERE s.seqrelid = counter;
-    IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < least * 65536 - 1 THEN
+    IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < fewest * 65536 - 1 THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid partitions from %s to %s', first_value >> 16, last_value >> 16),
-            DETAIL = format('Partitions are from 0 to 65535, and %s of them or more.', least);
+            DETAIL = format('Partitions are from 0 to 65535, and %s of them or more.', fewest);
     END IF;
     EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START WITH %s RESTART', counter, first_value, last_value,
         first_value + floor(random() * (last_value - first_value))::bigint);
