@@ -12,8 +12,9 @@ DROP FUNCTION
     sno_portable_restart(regclass, integer, integer),
     sno_portable_next(),
     sno_portable_first(),
-    sno_portable_leap(regclass, regclass);
+    sno_portable_leap(regclass, regclass, regclass);
 DROP SEQUENCE sno_portable_counter, sno_portable_life;
+DROP TABLE sno_portable_lock;
 DROP DOMAIN sno_portable_unit;
 DROP FUNCTION
     sno_portable_refuse_clock(),

@@ -2,11 +2,25 @@
 --
 --     psql -1 -v ON_ERROR_STOP=1 -f portable/move.sql
 --
+-- Run it as the owner of what is installed.  What is installed then belongs to the same role.
+--
 -- No table is read or written: the ids stay as they are.  Defaults of columns are dropped,
 -- and set again.  It fails, and changes nothing, if other objects use functions of sno, and
 -- names them: views, for example.  Drop these before, and create them again.
 
 SET LOCAL search_path = pg_catalog;
+
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'sno')
+        AND (SELECT count(*) FROM pg_class WHERE relname = 'sno_portable_counter' AND relkind = 'S') <> 1
+    THEN
+        RAISE undefined_object USING
+            MESSAGE = 'neither extension sno nor one sno_portable is in this database',
+            HINT = 'Connect to the database that has one of them.';
+    END IF;
+END
+$$;
 
 SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
 \if :forth

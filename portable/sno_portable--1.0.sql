@@ -20,11 +20,12 @@
 -- 1. A life ends when the server stops, crashes or is promoted.  No session outlives it,
 --    but those of a standby, which can't have issued.
 -- 2. A session issues nothing before it saw its life in sno_portable_life.
--- 3. That is set only after a leap that is on disk.  So the next life finds the counter there
---    or later.  It is behind the last value that was issued by what was lost, at most.
--- 4. Leaps go one after the other, by an advisory lock, and nobody issues meanwhile,
---    because of 2.  If somebody resets the statistics, sessions of the same life do, but
---    less than a leap.
+-- 3. That is set only after a leap that is on disk.  So the next life finds the counter
+--    there, or after it.  All that is missing are the values that were lost, and its own leap
+--    is over these.
+-- 4. Leaps go one after the other, because they lock sno_portable_lock.  Only their owner
+--    can.  Nobody issues meanwhile, because of 2.  If somebody resets the statistics, other
+--    sessions go on to issue meanwhile, but the leap is over that, too.
 -- 5. Neither the counter nor sno_portable_life is undone by ROLLBACK.
 --
 -- PL/pgSQL has no search path but pg_catalog, and names nothing of this script.  All else is
@@ -52,12 +53,16 @@ CREATE SEQUENCE sno_portable_life AS bigint MINVALUE -9223372036854775808 MAXVAL
 COMMENT ON SEQUENCE sno_portable_life IS
     'life of the server for which the counter leapt';
 
+CREATE TABLE sno_portable_lock ();
+COMMENT ON TABLE sno_portable_lock IS
+    'what a leap of the counter locks: it has no rows';
+
 -- nextval() and currval(), which callers need, but not setval()
 GRANT USAGE ON SEQUENCE sno_portable_counter TO PUBLIC;
 
 -- A life is what the start of the server tells, or its last crash, which resets all
 -- statistics, too.  A copy of the database is another one.
-CREATE FUNCTION sno_portable_leap(counter regclass, life regclass) RETURNS bigint
+CREATE FUNCTION sno_portable_leap(counter regclass, life regclass, lock regclass) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -72,7 +77,7 @@ BEGIN
     IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
         -- The subtransaction is rolled back.  That unlocks, and undoes nothing else.
         BEGIN
-            PERFORM pg_advisory_xact_lock(1936617216::bigint << 32 | counter::oid::bigint);
+            EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', lock);
             IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
                 -- Copies of a server leap differently.
                 PERFORM setval(counter, s.seqmin + (nextval(counter) - s.seqmin + most + floor(random() * most)::bigint)
@@ -101,14 +106,14 @@ BEGIN
     RETURN nextval(counter);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION sno_portable_leap(regclass, regclass) FROM PUBLIC;
-COMMENT ON FUNCTION sno_portable_leap(regclass, regclass) IS
+REVOKE EXECUTE ON FUNCTION sno_portable_leap(regclass, regclass, regclass) FROM PUBLIC;
+COMMENT ON FUNCTION sno_portable_leap(regclass, regclass, regclass) IS
     'next value of the counter, after a leap if a life of the server began';
 
 CREATE FUNCTION sno_portable_first() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-RETURN sno_portable_leap('sno_portable_counter'::regclass, 'sno_portable_life'::regclass);
+RETURN sno_portable_leap('sno_portable_counter'::regclass, 'sno_portable_life'::regclass, 'sno_portable_lock'::regclass);
 COMMENT ON FUNCTION sno_portable_first() IS
     'first value of the counter in a session';
 
