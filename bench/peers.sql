@@ -1,8 +1,11 @@
 -- Ids that others make in SQL, for the benchmarks and the demonstration.
 
 -- A uuid of version 7 (RFC 9562): 48 bits of milliseconds, then random bits.  PostgreSQL
--- 18 has uuidv7(), so there it is that.
-SELECT current_setting('server_version_num')::integer >= 180000 AS core_has_it \gset
+-- 18 has uuidv7(), so there it is that, unless core_has_it is set to false.
+\if :{?core_has_it}
+\else
+    SELECT current_setting('server_version_num')::integer >= 180000 AS core_has_it \gset
+\endif
 \if :core_has_it
 CREATE FUNCTION uuid_v7() RETURNS uuid LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN uuidv7();

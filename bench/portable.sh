@@ -6,7 +6,7 @@
 #
 # 1. ns a call, in one session.  Each round runs all calls in random order.  Medians.
 # 2. Bytes a row of an index, and seconds, after 8 sessions of pgbench loaded a table.  They
-#    insert one row a statement, or 100.
+#    insert one row a statement, or 100, by prepared statements.
 #
 # On a throw-away server.  ROUNDS, CALLS, LOADS and ROWS, those of a session, can be set.
 
@@ -20,7 +20,7 @@ sessions=8
 throw_away_server "shared_buffers = 1GB" "max_wal_size = 8GB" "autovacuum = off" \
     "max_parallel_workers_per_gather = 0"
 machine
-sql -f tree/bench/peers.sql
+sql -v core_has_it=false -f tree/bench/peers.sql
 sql -c "CREATE SEQUENCE bench" -c "CREATE SCHEMA portable"
 PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_portable--1.0.sql
 
@@ -28,18 +28,9 @@ PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_por
 made=(
     "sno_portable|portable.sno_generate_uuidv8(1)"
     "the extension|sno_generate_uuidv8(1)"
-    "uuid v7 in PL/pgSQL|uuid_v7_plpgsql()"
+    "uuid v7 in PL/pgSQL|uuid_v7()"
     "uuid v4|gen_random_uuid()"
     "bigint|nextval('bench')")
-sql <<'SQL'
-CREATE FUNCTION uuid_v7_plpgsql() RETURNS uuid LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-    RETURN encode(
-        substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3) ||
-        set_byte(substring(uuid_send(gen_random_uuid()) FROM 7),
-                 0, 112 + floor(random() * 16)::integer), 'hex')::uuid;
-END $$;
-SQL
 [ "$(sql -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")" = 0 ] || made+=("uuid v7 of PostgreSQL|uuidv7()")
 read_calls=(
     "sno_portable, another metabyte each|portable.sno_generate_uuidv8(n % 256)"
