@@ -200,6 +200,18 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
     'highest id with that metabyte in the unit of 4 ms that holds the time';
 
+CREATE FUNCTION sno_min_from(timestamptz) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_min_from(timestamptz) IS
+    'lowest id whose sno_timestamp() is the time or later';
+
+CREATE FUNCTION sno_min_after(timestamptz) RETURNS sno
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_min_after(timestamptz) IS
+    'lowest id whose sno_timestamp() is later than the time';
+
 CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -415,6 +427,194 @@ CREATE OPERATOR >= (
 );
 COMMENT ON OPERATOR >= (sno, sno) IS
     'greater than or equal';
+
+--
+-- operators: an id and a time
+--
+
+-- The planner puts the bodies of these functions in place of the calls.  So indexes,
+-- partition pruning and estimates work as for any bound on the id.  Those of = aren't
+-- strict, because AND isn't, and the planner would leave them alone.  If one operand is a
+-- literal or a parameter without a type, PostgreSQL takes the operator whose operands are
+-- of one type, as if these weren't there.
+
+CREATE FUNCTION sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $1 < sno_min_from($2);
+COMMENT ON FUNCTION sno_lt_timestamptz(sno, timestamptz) IS
+    'implementation of < operator';
+
+CREATE FUNCTION sno_le_timestamptz(sno, timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $1 < sno_min_after($2);
+COMMENT ON FUNCTION sno_le_timestamptz(sno, timestamptz) IS
+    'implementation of <= operator';
+
+CREATE FUNCTION sno_eq_timestamptz(sno, timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
+COMMENT ON FUNCTION sno_eq_timestamptz(sno, timestamptz) IS
+    'implementation of = operator';
+
+CREATE FUNCTION sno_ge_timestamptz(sno, timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $1 >= sno_min_from($2);
+COMMENT ON FUNCTION sno_ge_timestamptz(sno, timestamptz) IS
+    'implementation of >= operator';
+
+CREATE FUNCTION sno_gt_timestamptz(sno, timestamptz) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $1 >= sno_min_after($2);
+COMMENT ON FUNCTION sno_gt_timestamptz(sno, timestamptz) IS
+    'implementation of > operator';
+
+CREATE FUNCTION sno_timestamptz_lt(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $2 >= sno_min_after($1);
+COMMENT ON FUNCTION sno_timestamptz_lt(timestamptz, sno) IS
+    'implementation of < operator';
+
+CREATE FUNCTION sno_timestamptz_le(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $2 >= sno_min_from($1);
+COMMENT ON FUNCTION sno_timestamptz_le(timestamptz, sno) IS
+    'implementation of <= operator';
+
+CREATE FUNCTION sno_timestamptz_eq(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN $2 >= sno_min_from($1) AND $2 < sno_min_after($1);
+COMMENT ON FUNCTION sno_timestamptz_eq(timestamptz, sno) IS
+    'implementation of = operator';
+
+CREATE FUNCTION sno_timestamptz_ge(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $2 < sno_min_after($1);
+COMMENT ON FUNCTION sno_timestamptz_ge(timestamptz, sno) IS
+    'implementation of >= operator';
+
+CREATE FUNCTION sno_timestamptz_gt(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $2 < sno_min_from($1);
+COMMENT ON FUNCTION sno_timestamptz_gt(timestamptz, sno) IS
+    'implementation of > operator';
+
+CREATE OPERATOR < (
+    FUNCTION = sno_lt_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = >,
+    NEGATOR = >=,
+    RESTRICT = scalarltsel,
+    JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is earlier than the time';
+
+CREATE OPERATOR <= (
+    FUNCTION = sno_le_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = >=,
+    NEGATOR = >,
+    RESTRICT = scalarlesel,
+    JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is not later than the time';
+
+CREATE OPERATOR = (
+    FUNCTION = sno_eq_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = =,
+    RESTRICT = eqsel,
+    JOIN = eqjoinsel
+);
+COMMENT ON OPERATOR = (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is the time';
+
+CREATE OPERATOR >= (
+    FUNCTION = sno_ge_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = <=,
+    NEGATOR = <,
+    RESTRICT = scalargesel,
+    JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is not earlier than the time';
+
+CREATE OPERATOR > (
+    FUNCTION = sno_gt_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = <,
+    NEGATOR = <=,
+    RESTRICT = scalargtsel,
+    JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is later than the time';
+
+CREATE OPERATOR < (
+    FUNCTION = sno_timestamptz_lt,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = >,
+    NEGATOR = >=,
+    RESTRICT = scalarltsel,
+    JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (timestamptz, sno) IS
+    'whether the time is earlier than sno_timestamp() of the id';
+
+CREATE OPERATOR <= (
+    FUNCTION = sno_timestamptz_le,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = >=,
+    NEGATOR = >,
+    RESTRICT = scalarlesel,
+    JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (timestamptz, sno) IS
+    'whether the time is not later than sno_timestamp() of the id';
+
+CREATE OPERATOR = (
+    FUNCTION = sno_timestamptz_eq,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = =,
+    RESTRICT = eqsel,
+    JOIN = eqjoinsel
+);
+COMMENT ON OPERATOR = (timestamptz, sno) IS
+    'whether the time is sno_timestamp() of the id';
+
+CREATE OPERATOR >= (
+    FUNCTION = sno_timestamptz_ge,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = <=,
+    NEGATOR = <,
+    RESTRICT = scalargesel,
+    JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (timestamptz, sno) IS
+    'whether the time is not earlier than sno_timestamp() of the id';
+
+CREATE OPERATOR > (
+    FUNCTION = sno_timestamptz_gt,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = <,
+    NEGATOR = <=,
+    RESTRICT = scalargtsel,
+    JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (timestamptz, sno) IS
+    'whether the time is later than sno_timestamp() of the id';
 
 --
 -- operators: an id in a range of time

@@ -101,6 +101,33 @@ units_before(TimestampTz at, bool or_at)
 	return last + 1;
 }
 
+/* The lowest id of a unit, or the highest id if the unit is past the end of the epoch. */
+static Sno *
+lower_bound(uint64 unit)
+{
+	return unit <= SNO_UNIT_MAX ? unit_edge(unit, false, ANY_META) :
+		unit_edge(SNO_UNIT_MAX, true, ANY_META);
+}
+
+/*
+ * The lowest id whose time is at or after an instant, and the lowest id whose time is after
+ * it.  A comparison of an id with a time is one with these.  Past the end of the epoch both
+ * are the highest id, so that one counts as later than any time there.
+ */
+PG_FUNCTION_INFO_V1(sno_min_from);
+Datum
+sno_min_from(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), false)));
+}
+
+PG_FUNCTION_INFO_V1(sno_min_after);
+Datum
+sno_min_after(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
+}
+
 /*
  * The units that start within a range: [*first, *end).  If there is none, then
  * *first >= *end.
@@ -137,8 +164,7 @@ sno_range_min(PG_FUNCTION_ARGS)
 	uint64		end;
 
 	range_units(fcinfo, PG_GETARG_RANGE_P(0), &first, &end);
-	PG_RETURN_SNO_P(first < end ? unit_edge(first, false, ANY_META) :
-					unit_edge(SNO_UNIT_MAX, true, ANY_META));
+	PG_RETURN_SNO_P(lower_bound(first < end ? first : SNO_UNIT_MAX + 1));
 }
 
 PG_FUNCTION_INFO_V1(sno_range_max);
