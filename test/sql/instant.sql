@@ -79,6 +79,10 @@ SELECT abs(pg_temp.rows($$id > timestamptz '2026-01-02' AND id <= timestamptz '2
 SELECT pg_temp.conditions('id > clock_timestamp()');
 SELECT count(*) FROM event WHERE id = timestamptz '2026-01-02' + random() * interval '0';
 
+-- A domain over ids is compared, too.
+CREATE DOMAIN pg_temp.event_id AS sno;
+SELECT count(*) FROM event WHERE id::pg_temp.event_id > timestamptz '2026-01-02' AND id::pg_temp.event_id < '9d78lji422222222';
+
 -- Partitions are pruned, when planning and when starting.
 CREATE TEMP TABLE log (id sno PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TEMP TABLE log_2025 PARTITION OF log FOR VALUES FROM (MINVALUE) TO (sno_min('2026-01-01'));
