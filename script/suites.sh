@@ -246,8 +246,13 @@ suite_fuzz() {
     count_status
 }
 
-suite_regress() { count_regress "--temp-instance=$work/instance" ISOLATION=; }
-suite_isolation() { count_regress "--temp-instance=$work/instance" REGRESS=; }
+# Here the server has other settings than the defaults, which that of suite_sanitize has.
+regress_elsewhere() {
+    count_regress "--temp-instance=$work/instance --temp-config=test/settings.conf" "$@"
+}
+
+suite_regress() { regress_elsewhere ISOLATION=; }
+suite_isolation() { regress_elsewhere REGRESS=; }
 
 # Print what the TAP tests reported, and the summary.  One more of them runs at a time than
 # there are processors, because most of their time they wait for servers.  They take the

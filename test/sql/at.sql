@@ -81,6 +81,8 @@ ALTER TABLE source SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT at, sno_generate_at(at) AS id FROM source;
 CREATE TABLE by_workers AS SELECT at, sno_generate_at(at) AS id FROM source;
 INSERT INTO ids (at, id) TABLE by_workers;

@@ -316,6 +316,8 @@ SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_catalog.sno_l
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 SELECT count(*) FROM source WHERE sno_generate() IS NOT NULL;
 SELECT count(*) > 1 AS more FROM sno_catalog.sno_lease;

@@ -202,6 +202,8 @@ ALTER TABLE source SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 EXPLAIN (COSTS OFF) CREATE TABLE by_workers AS SELECT sno_flake_generate('snowflake') AS id, sno_flake_generate_uuid('boundary') AS u FROM source;
 CREATE TABLE by_workers AS SELECT sno_flake_generate('snowflake') AS id, sno_flake_generate_uuid('boundary') AS u FROM source;

@@ -15,6 +15,7 @@ CREATE EXTENSION sno_flakes;
 GRANT ALL ON SCHEMA public TO PUBLIC;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
+SET bytea_output = hex;
 -- 2026-11-21, the time of all vectors
 \set at '''2026-11-21 10:22:18.284567+00'''
 

@@ -63,6 +63,8 @@ ALTER TABLE many_source SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 EXPLAIN (COSTS OFF)
 SELECT id FROM many_source, sno_generate_many(n % 10) AS id;

@@ -7,6 +7,7 @@ CREATE EXTENSION IF NOT EXISTS amcheck;
 RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
+SET default_statistics_target = 100;
 
 --
 -- Defaults: each row has an id of its own, however it is made
@@ -123,6 +124,7 @@ CREATE TABLE neighbour_big AS
 SELECT sno_make(timestamptz '2026-01-01' + n % 7919 * interval '1 min', n % 256, n % 100, n % 65536) AS id, n FROM generate_series(1, 40000) AS n;
 ALTER TABLE neighbour_big SET (parallel_workers = 2);
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
 SET max_parallel_maintenance_workers = 2;
 SET log_temp_files = -1;
 SET client_min_messages = debug1;

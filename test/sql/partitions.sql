@@ -7,6 +7,7 @@ CREATE EXTENSION IF NOT EXISTS sno;
 RESET client_min_messages;
 SET TimeZone = 'Asia/Kathmandu';
 SET DateStyle = 'ISO, YMD';
+SET random_page_cost = 4;
 CREATE SCHEMA timed;
 SET search_path = timed, public;
 

@@ -7,6 +7,11 @@ CREATE EXTENSION IF NOT EXISTS sno;
 RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
+SET default_statistics_target = 100;
+SET work_mem = '4MB';
+SET random_page_cost = 4;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 
 -- One set of tables twice, in two schemas.  The uuids are those of the ids, so
 -- that values, order and statistics are alike; key(n) is the n-th of them.

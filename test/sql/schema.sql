@@ -10,6 +10,7 @@ CREATE DATABASE regress_sno_schema;
 \c regress_sno_schema
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
+SET bytea_output = hex;
 CREATE SCHEMA "My ids";
 CREATE EXTENSION sno SCHEMA "My ids";
 -- All its objects are in this schema, except its tables, and stay there.  There is one

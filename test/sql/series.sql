@@ -7,6 +7,7 @@ RESET client_min_messages;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 SET jit = off;
+SET compute_query_id = off;
 
 -- It is date_bin() of the time of the id: around a start and off it, with origins before and
 -- after, for the ends of the epoch, too.

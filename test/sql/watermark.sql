@@ -222,6 +222,8 @@ BEGIN;
 SET LOCAL parallel_setup_cost = 0;
 SET LOCAL parallel_tuple_cost = 0;
 SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL max_parallel_workers = 2;
+SET LOCAL max_parallel_workers_per_gather = 2;
 SELECT plan_of('SELECT count(*) FROM many WHERE id < (SELECT sno_watermark())');
 SELECT count(*) FROM many WHERE id < (SELECT sno_watermark());
 -- A function that hides it

@@ -11,6 +11,8 @@ CREATE FUNCTION issue(integer) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS 'B
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers = 2;
+SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 SELECT sno_generate() IS NOT NULL AS feed_is_made;
 
