@@ -68,15 +68,11 @@ close_session($limits);
 #
 # The blocks
 #
-my $key = $node->basedir . '/links.key';
-append_to_file($key, "000102030405060708090a0b0c0d0e0f\n");
-
 my $statement = '';
 my ($users, $output) = (undef, $node->basedir . '/users.out');
 while ($page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg)
 {
 	my ($kind, $text) = ($1, $2);
-	$text =~ s/links\.key/$key/;
 	if ($kind eq 'sql')
 	{
 		if ($text =~ /^-- 1\. New rows/)
