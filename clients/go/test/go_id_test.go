@@ -1,4 +1,4 @@
-// Ids without the database, compared with what the database says.
+// Ids without the database, compared with what the database says, and names before ids.
 
 package main
 
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,61 @@ func fields(id sno.ID) string {
 	}
 	return fmt.Sprintf("%x\t%v\t%d\t%d\t%d\t%d\t%d", id[:], id, id.Time().UnixMilli(), tickTock,
 		id.Meta(), id.Partition(), id.Sequence())
+}
+
+// names runs the cases of test/vectors/prefixes.tsv.
+func names() {
+	file, err := os.ReadFile(os.Getenv("CLIENTS") + "/../test/vectors/prefixes.tsv")
+	must(err)
+	cases := map[string][][]string{}
+	for _, line := range strings.Split(strings.TrimSuffix(string(file), "\n"), "\n") {
+		fields := strings.Split(line, "\t")
+		cases[fields[0]] = append(cases[fields[0]], fields[1:])
+	}
+
+	table := map[byte]string{}
+	for _, row := range cases["prefix"] {
+		meta, err := strconv.ParseUint(row[0], 10, 8)
+		must(err)
+		table[byte(meta)] = row[1]
+	}
+	prefixes, err := sno.NewPrefixes(table)
+	must(err)
+	for _, row := range cases["badprefix"] {
+		// Numbers that are no metabytes have no place in a map of bytes.
+		meta, err := strconv.ParseUint(row[0], 10, 8)
+		if err != nil {
+			continue
+		}
+		wrong := map[byte]string{byte(meta): row[1]}
+		for other, prefix := range table {
+			wrong[other] = prefix
+		}
+		_, err = sno.NewPrefixes(wrong)
+		ok(err != nil, fmt.Sprintf("row %s %q", row[0], row[1]))
+	}
+	for _, row := range cases["id"] {
+		id, err := sno.Parse(row[1])
+		must(err)
+		read, err := prefixes.Read(row[0])
+		ok(err == nil && read == id, "read "+row[0], err)
+		text, err := prefixes.Write(id)
+		ok(err == nil && text == row[0], "and write it", text, err)
+	}
+	bad := append(cases["badid"], []string{"user_brpk4q725cf2m63l\n"}, []string{"user_\x00rpk4q725cf2m63l"})
+	for _, row := range bad {
+		id, err := prefixes.Read(row[0])
+		ok(err != nil && id == sno.ID{}, fmt.Sprintf("text %q", row[0]), id)
+	}
+	none, err := sno.Parse(cases["noprefix"][0][0])
+	must(err)
+	same(prefixes.Prefix(none), "", "a metabyte without a prefix")
+	_, err = prefixes.Write(none)
+	ok(err != nil, "so it can't be written")
+	_, err = sno.NewPrefixes(map[byte]string{2: "user\n"})
+	ok(err != nil, "a prefix with a line feed")
+	table[4] = "later"
+	same(prefixes.Prefix(none), "", "the map may change afterwards")
 }
 
 func main() {
@@ -127,5 +183,6 @@ func main() {
 	must(json.Unmarshal(data, &read))
 	same(read, document{id, nil, map[sno.ID]string{id: "Ada"}}, "JSON back")
 	ok(json.Unmarshal([]byte(`{"id": "x"}`), &read) != nil, "a wrong id in JSON")
+	names()
 	done()
 }

@@ -56,12 +56,21 @@ func seals(id sno.ID, secret []byte) {
 	ok(sealed && id == made && text != id.String(), "sealed, there and back", text)
 }
 
+func prefixed(id sno.ID) {
+	// README.md: prefixes
+	must(err)
+	ok(again == id && text == "user_"+id.String(), "with a prefix, there and back", text)
+}
+
 func main() {
 	db, err := sql.Open("postgres", "")
 	must(err)
 	ids()
 	queries(db)
 	seals(sno.Min(time.Now()), []byte("0123456789abcdef"))
+	made, err := sno.Parse("9d5ve82226224222")
+	must(err)
+	prefixed(made)
 	generator(context.Background(), db)
 	done()
 }

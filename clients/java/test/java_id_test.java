@@ -1,5 +1,6 @@
-// Ids without the database, compared with what the database says.
+// Ids without the database, compared with what the database says, and the names before ids.
 
+import example.sno.Prefixes;
 import example.sno.Sno;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -14,8 +15,10 @@ import java.sql.ResultSet;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.UUID;
 
 class Main {
@@ -66,6 +69,7 @@ class Main {
             new UUID(first, second | 1), new UUID(first, second | 1L << 41), new UUID(0, 0), new UUID(-1, -1), null}) {
             Tap.refuses(() -> Sno.fromUuid(wrong), "uuid " + wrong);
         }
+        prefixes();
         Tap.done();
     }
 
@@ -107,5 +111,46 @@ class Main {
         }
         Tap.same(List.of(Sno.min(Instant.MIN), Sno.max(Instant.MAX)), List.of(ids.get(0), ids.get(ids.size() - 1)),
             "bounds of Java's ends");
+    }
+
+    static List<String[]> cases(String kind) throws Exception {
+        List<String[]> cases = Files.readAllLines(Paths.get(System.getenv("CLIENTS"), "../test/vectors/prefixes.tsv")).stream()
+            .map(line -> line.split("\t", -1)).filter(fields -> fields[0].equals(kind)).toList();
+        Tap.ok(!cases.isEmpty(), "there are cases: " + kind, null);
+        return cases;
+    }
+
+    /** Names before ids. */
+    static void prefixes() throws Exception {
+        Map<Integer, String> table = new HashMap<>();
+        for (String[] row : cases("prefix")) {
+            table.put(Integer.valueOf(row[1]), row[2]);
+        }
+        Prefixes prefixes = new Prefixes(table);
+        for (String[] row : cases("badprefix")) {
+            Map<Integer, String> wrong = new HashMap<>(table);
+            wrong.put(Integer.valueOf(row[1]), row[2]);
+            Tap.refuses(() -> new Prefixes(wrong), "row " + row[1] + " " + row[2]);
+        }
+        for (String[] row : cases("id")) {
+            Sno id = Sno.parse(row[2]);
+            Tap.same(prefixes.read(row[1]), id, "read " + row[1]);
+            Tap.same(prefixes.write(id), row[1], "and write it");
+        }
+        for (String[] row : cases("badid")) {
+            Tap.refuses(() -> prefixes.read(row[1]), "text " + row[1]);
+        }
+        Sno none = Sno.parse(cases("noprefix").get(0)[1]);
+        Tap.same(prefixes.prefix(none), null, "a metabyte without a prefix");
+        try {
+            Tap.ok(false, "so it can't be written", prefixes.write(none));
+        } catch (NoSuchElementException error) {
+            Tap.ok(true, "so it can't be written", null);
+        }
+        for (String wrong : new String[] {"user_brpk4q725cf2m63l\n", "user_\0rpk4q725cf2m63l", null}) {
+            Tap.refuses(() -> prefixes.read(wrong), "text " + wrong);
+        }
+        Tap.refuses(() -> new Prefixes(Map.of(2, "user\n")), "a prefix with a line feed");
+        Tap.refuses(() -> new Prefixes(null), "no table");
     }
 }

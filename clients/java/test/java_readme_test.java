@@ -3,6 +3,7 @@
 import example.sno.Loans;
 import example.sno.OutOfIdsException;
 import example.sno.PGSno;
+import example.sno.Prefixes;
 import example.sno.Seals;
 import example.sno.Sno;
 import example.sno.SnoGenerator;
@@ -16,6 +17,7 @@ import java.sql.Statement;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import javax.sql.DataSource;
 
@@ -53,6 +55,11 @@ class Main {
     static List<Object> seal(byte[] secret, byte[] oldSecret, Sno id) {
         // README.md: seal
         return List.of(text, same, uuid, known);
+    }
+
+    static List<Object> prefixed(Sno id) {
+        // README.md: prefixes
+        return List.of(text, again);
     }
 
     static Sno order(Connection connection, Sno customer, Sno... related) throws SQLException {
@@ -108,6 +115,8 @@ class Main {
         Sno id = Sno.parse("9qdhlmna222i2222");
         Tap.same(seal(secret, new byte[16], id),
             List.of("k7gb8b5a6kh4psks", id, UUID.fromString("ad2d85fe-2062-42f6-8459-f4d5a4a6782a"), id), "a sealed id");
+        id = Sno.parse("9d5ve82226224222");
+        Tap.same(prefixed(id), List.of("user_9d5ve82226224222", id), "with a prefix");
         Tap.done();
     }
 }

@@ -1,12 +1,13 @@
 <?php
 
-// Ids and blocks, compared with what the database says.
+// Ids, names before them, and blocks, compared with what the database says.
 
 declare(strict_types=1);
 
 require __DIR__ . '/tap.php';
 
 use Sno\Blocks;
+use Sno\Prefixes;
 use Sno\Sno;
 
 extension_loaded('pdo_pgsql') || skip_all('no pdo_pgsql');
@@ -69,6 +70,35 @@ foreach (['', $text, str_replace('-', '', $uuid), '{' . $uuid . '}', "{$uuid}0",
     '72706b34-3471-3732-7877-66326d363359'] as $wrong) {
     raises(InvalidArgumentException::class, fn () => Sno::fromUuid($wrong), 'uuid ' . json_encode($wrong));
 }
+
+// Names before ids.
+$cases = [];
+foreach (file(getenv('CLIENTS') . '/../test/vectors/prefixes.tsv', FILE_IGNORE_NEW_LINES) as $line) {
+    [$kind, $first, $second] = [...explode("\t", $line), null, null];
+    $cases[$kind][] = [$first, $second];
+}
+$table = array_column($cases['prefix'], 1, 0);
+$prefixes = new Prefixes($table);
+foreach ($cases['badprefix'] as [$meta, $prefix]) {
+    raises(InvalidArgumentException::class, fn () => new Prefixes([$meta => $prefix] + $table), "row $meta $prefix");
+}
+same(array_map(fn (array $case): array => [$case[0], (string) $prefixes->read($case[0])], $cases['id']), $cases['id'],
+    'texts with prefixes are read');
+same(array_map(fn (array $case): array => [$prefixes->write(new Sno($case[1])), $case[1]], $cases['id']), $cases['id'],
+    'and written');
+foreach ([...array_column($cases['badid'], 0), "user_brpk4q725cf2m63l\n", "user_\0rpk4q725cf2m63l"] as $wrong) {
+    raises(InvalidArgumentException::class, fn () => $prefixes->read($wrong), 'text ' . json_encode($wrong));
+}
+$none = new Sno($cases['noprefix'][0][0]);
+same($prefixes->prefix($none), null, 'a metabyte without a prefix');
+raises(OutOfBoundsException::class, fn () => $prefixes->write($none), "so it can't be written");
+raises(InvalidArgumentException::class, fn () => new Prefixes([2 => "user\n"]), 'a prefix with a line feed');
+raises(TypeError::class, fn () => new Prefixes(['two' => 'user']), 'a metabyte that is no number');
+(function (): void {
+    $id = new Sno('9d5ve82226224222');
+    eval(example('prefixes'));
+    same([$text, (string) $again], ['user_9d5ve82226224222', (string) $id], "README's example");
+})();
 
 // Blocks.
 $asked = [];
