@@ -6,14 +6,16 @@ from typing import Any, Optional
 
 import django
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connections, models
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
+from django.utils.module_loading import import_string
 
 from sno import Sno, _types
 
-__all__ = ["SnoField"]
+__all__ = ["SnoAutoField", "SnoField"]
 
 _HAS_DB_DEFAULT = django.VERSION >= (5,)
 
@@ -55,6 +57,21 @@ class SnoField(models.Field):
             options.pop("db_default", None)
             options["meta"] = self.meta
         return name, path, args, options
+
+    def contribute_to_class(self, cls: Any, name: str, **options: Any) -> None:
+        # As the key that SnoAutoField makes. Django's table of migrations is there before the
+        # extension. Migrations make tables in between by the setting, whatever an AppConfig says.
+        kind: Any = None
+        if self.auto_created and cls.__module__ == "django.db.migrations.recorder":
+            kind = models.AutoField
+        elif self.auto_created and cls._meta.auto_created:
+            kind = import_string(settings.DEFAULT_AUTO_FIELD)
+        # To issubclass(), BigAutoField is a subclass of each class of AutoField.
+        if kind is None or SnoAutoField in kind.__mro__:
+            super().contribute_to_class(cls, name, **options)
+        else:
+            key = kind(verbose_name=self.verbose_name, primary_key=True, auto_created=True)
+            key.contribute_to_class(cls, name, **options)
 
     def db_type(self, connection: Any) -> str:
         return "sno"
@@ -101,6 +118,19 @@ class SnoField(models.Field):
         if self.meta is None or _HAS_DB_DEFAULT:
             return None
         return f"DEFAULT sno_generate({self.meta})"
+
+
+class SnoAutoField(models.AutoField):
+    """For DEFAULT_AUTO_FIELD: a model without a key gets SnoField(primary_key=True, meta=0).
+
+    Django takes only a class of AutoField there. But it takes a field of such a class for a
+    number of a sequence. So this class makes a SnoField. A subclass may have another meta.
+    """
+
+    meta = 0
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        return SnoField(*args, **{"meta": cls.meta, **options})
 
 
 @SnoField.register_lookup

@@ -15,6 +15,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
+    run_before = [("auth", "0001_initial")]
     operations = [CreateExtension("sno")]
 PYTHON
 cat >shop/admin.py <<'PYTHON'
@@ -47,6 +48,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "sno.django",
     "shop",
+    "blog",
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -71,8 +73,42 @@ ALLOWED_HOSTS = ["*"]
 DATABASES = {
     "default": {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
 }
-DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 USE_TZ = True
+PYTHON
+readme django-auto >>settings.py
+
+# An application whose models have no keys.
+mkdir -p blog/migrations
+touch blog/__init__.py blog/migrations/__init__.py
+cat >blog/models.py <<'PYTHON'
+from django.db import models
+
+
+class Tag(models.Model):
+    name = models.TextField()
+
+
+class Post(models.Model):
+    author = models.ForeignKey("shop.Customer", on_delete=models.CASCADE)
+    tags = models.ManyToManyField(Tag)
+
+
+class Comment(models.Model):
+    post = models.ForeignKey(Post, on_delete=models.CASCADE)
+    text = models.TextField()
+PYTHON
+cat >blog/admin.py <<'PYTHON'
+from django.contrib import admin
+from blog.models import Comment, Post
+
+
+class Comments(admin.TabularInline):
+    model = Comment
+
+
+@admin.register(Post)
+class PostAdmin(admin.ModelAdmin):
+    inlines = [Comments]
 PYTHON
 
 django_is() { /usr/bin/python3 -c "import django, sys; sys.exit(django.VERSION < ($1))"; }
@@ -80,7 +116,7 @@ django_is() { /usr/bin/python3 -c "import django, sys; sys.exit(django.VERSION <
 django() { /usr/bin/python3 -B -m django "$@"; }
 
 works 'check' django check
-works 'makemigrations' django makemigrations shop
+works 'makemigrations' django makemigrations shop blog
 works 'migrate to the extension' django migrate shop 0001
 create_extension
 works 'migrate' django migrate
@@ -89,17 +125,18 @@ works 'the models are as migrated' django makemigrations --check
 works 'migrate does nothing more' django migrate
 is "$(grep -c 'No migrations to apply' said)" 1 'and says so'
 
-# The tests of an application: they make a database by the migrations.
+# The tests of applications: they make a database by the migrations.
 cp "$CLIENTS/python/test/django_models.py" shop/tests.py
-works 'an application' django test shop
+cp "$CLIENTS/python/test/django_auto.py" blog/tests.py
+works 'applications' django test shop blog
 is "$(grep -c '^OK' said)" 1 'its tests pass'
 
 # The driver that Django prefers is psycopg 3, if it can use that.
 if django_is 4,2; then
     mkdir without
     echo 'raise ImportError' >without/psycopg.py
-    works 'an application, by psycopg 2' env PYTHONPATH="without:$PYTHONPATH" \
-        /usr/bin/python3 -B -m django test shop
+    works 'applications, by psycopg 2' env PYTHONPATH="without:$PYTHONPATH" \
+        /usr/bin/python3 -B -m django test shop blog
 fi
 
 works 'inspectdb' django inspectdb customers orders
@@ -109,8 +146,11 @@ class Orders(models.Model):
     id = sno.django.SnoField(primary_key=True)
     customer = models.ForeignKey(Customers, models.DO_NOTHING)" 'it knows the type'
 works 'inspectdb of all' django inspectdb --include-views --include-partitions
-is "$(sed -n 's/^class \(.*\)(.*/\1/p' said | grep -vE '^(Auth|Django)')" 'Customers
+is "$(sed -n 's/^class \(.*\)(.*/\1/p' said | grep -vE '^(Auth|Blog|Django)')" 'Customers
 Orders' 'it makes models of the tables of the user only'
+
+works 'inspectdb of keys that no model declares' django inspectdb blog_post_tags
+is "$(grep -cE 'id = sno.django.SnoField\(primary_key=True\)' said)" 1 'it knows their type'
 
 # Keys that the application makes: only Django knows of that.
 cp shop/models.py models.old
