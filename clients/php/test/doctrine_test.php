@@ -6,12 +6,18 @@ declare(strict_types=1);
 
 require __DIR__ . '/tap.php';
 
+use Doctrine\DBAL\DriverManager;
 use Doctrine\DBAL\Exception\DriverException;
+use Doctrine\DBAL\Schema\Column;
 use Doctrine\DBAL\Types\ConversionException;
+use Doctrine\DBAL\Types\TextType;
 use Doctrine\ORM\Configuration;
 use Doctrine\ORM\EntityManager;
 use Doctrine\ORM\Mapping\Driver\AttributeDriver;
+use Doctrine\ORM\Proxy\ProxyFactory;
 use Doctrine\ORM\Tools\SchemaTool;
+use Sno\Doctrine\SnoArrayType;
+use Sno\Doctrine\SnoType;
 use Sno\Sno;
 
 extension_loaded('pdo_pgsql') || skip_all('no pdo_pgsql');
@@ -20,14 +26,17 @@ require 'Doctrine/ORM/autoload.php';
 
 eval(example('blocks'));
 same([$id->meta(), $ids->next() > $id], [1, true], 'the example of blocks');
-$database->exec('DROP TABLE customers, orders');
 
 eval(example('doctrine'));
 $configuration = new Configuration();
 $configuration->setMetadataDriverImpl(new AttributeDriver([]));
-$configuration->setProxyDir(sys_get_temp_dir());
-$configuration->setProxyNamespace('Proxies');
-$configuration->setAutoGenerateProxyClasses(Doctrine\Common\Proxy\AbstractProxyFactory::AUTOGENERATE_EVAL);
+if (PHP_VERSION_ID >= 80400 && method_exists($configuration, 'enableNativeLazyObjects')) {
+    $configuration->enableNativeLazyObjects(true);
+} else {
+    $configuration->setProxyDir(sys_get_temp_dir());
+    $configuration->setProxyNamespace('Proxies');
+    $configuration->setAutoGenerateProxyClasses(ProxyFactory::AUTOGENERATE_EVAL);
+}
 eval(example('settings'));
 
 /** Counts the statements. */
@@ -48,16 +57,33 @@ $configuration->setMiddlewares([new Doctrine\DBAL\Logging\Middleware($counter)])
 $settings = array_filter(array_map('getenv', [
     'host' => 'PGHOST', 'port' => 'PGPORT', 'user' => 'PGUSER', 'password' => 'PGPASSWORD', 'dbname' => 'PGDATABASE',
 ]));
-$manager = EntityManager::create(['driver' => 'pdo_pgsql'] + $settings, $configuration);
+$connection = DriverManager::getConnection(['driver' => 'pdo_pgsql'] + $settings, $configuration);
+$manager = new EntityManager($connection, $configuration);
 $classes = [$manager->getClassMetadata(Customer::class), $manager->getClassMetadata(Order::class)];
+
+// Introspection: the tables that SQL made, and the same tables made by Doctrine.
+$columns = fn (): array => array_merge(...array_map(fn (string $table): array => array_map(
+    fn (Column $column): array => [$table, $column->getName(), $column->getType()::class, $column->getDefault()],
+    array_values($connection->createSchemaManager()->listTableColumns($table)),
+), ['customers', 'orders']));
+$wanted = [
+    ['customers', 'id', SnoType::class, 'sno_generate(1)'],
+    ['customers', 'name', TextType::class, null],
+    ['orders', 'id', SnoType::class, 'sno_generate(2)'],
+    ['orders', 'customer_id', SnoType::class, null],
+    ['orders', 'related', SnoArrayType::class, null],
+];
+same($columns(), $wanted, 'introspection');
+same($connection->createSchemaManager()->introspectSchema()->hasTable('sno_catalog.sno_lease'), false,
+    "the extension's own tables aren't seen");
+$database->exec('DROP TABLE customers, orders');
 $tool = new SchemaTool($manager);
 $tool->createSchema($classes);
 same($tool->getUpdateSchemaSql($classes), [], 'the schema tool makes the tables, and sees no difference');
+$made = $columns();
+same([sort($made), sort($wanted), $made], [true, true, $wanted], 'their columns and defaults');
 $value = fn (string $sql): mixed => $database->query($sql)->fetchColumn();
-same($value("SELECT string_agg(format_type(atttypid, atttypmod), ' ' ORDER BY attrelid, attnum)
-    FROM pg_attribute WHERE attrelid IN ('customers'::regclass, 'orders'::regclass) AND attnum > 0"), 'sno text sno sno', 'their columns');
-
-eval('use Sno\Sno; ' . example('queries'));
+eval("use Sno\\Sno;\n" . example('queries'));
 same([$ada->id->meta(), (string) $ada->id, (string) $order->id],
     [1, $value('SELECT id FROM customers'), $value('SELECT id FROM orders')], 'the example of entities');
 
@@ -104,6 +130,19 @@ same($value("SELECT name FROM customers WHERE id = '$first'"), 'Ada', 'a row tha
 $manager->remove($lazy);
 $manager->flush();
 same((int) $value('SELECT count(*) FROM orders'), 120, 'and one that is deleted');
+
+// Arrays.
+$order = $manager->find(Order::class, array_key_last($orders));
+foreach ([[], [null], [new Sno($first), null, $customers[1]], null] as $related) {
+    $order->related = $related;
+    $manager->flush();
+    $manager->refresh($order);
+    same(json_encode($order->related), json_encode($related), 'an array of ids: ' . json_encode($related));
+}
+
+// Keys that the database makes, in SQL of one's own.
+$made = $connection->fetchOne("INSERT INTO customers (name) VALUES ('Bob') RETURNING id");
+same($manager->find(Customer::class, $made)->name, 'Bob', 'a key that the database made');
 
 raises(ConversionException::class, fn () => $manager->find(Customer::class, 'not an id'), 'find by a wrong id');
 try {
