@@ -8,7 +8,7 @@ open(name, width, height) = sprintf('set terminal svg size %d,%d dynamic rounded
 
 # Two charts show the time before the crash and the time after it, side by side and to one
 # scale.  Between them nobody could issue.
-stats "survivors.tsv" using ($1 == 1 ? $3 : NaN) prefix "after" nooutput
+stats "survivors.tsv" using ($1 == 1 ? $2 : NaN) prefix "after" nooutput
 array from[2] = [window - 10, -10]
 array to[2] = [50, after_max + 20]
 array title[2] = ["ms after kill -9", "ms after the restart"]
@@ -23,43 +23,35 @@ frame(i) = sprintf('set lmargin at screen %f; set rmargin at screen %f; set xran
     left[i], right[i], from[i], to[i], title[i], \
     i == 1 ? "set border 3" : "set border 1; unset ylabel; unset label; unset arrow; set ytics scale 0; do for [y = bottom:top:tic] { set ytics add ('' y) }")
 
-# The clients' colours, before the crash and after it, and then their partitions.
-array colour[8] = [0x0b6e4f, 0x2f6fa7, 0x8e5ea2, 0xb5651d, 0x6fc59b, 0x8db9dd, 0xc9a8d6, 0xe5b583]
-array partitions[8]
-stats "partitions.tsv" using (partitions[$1 + 1 + 4 * $2] = strcol(3), 0) nooutput
-
-# Ids in each 4 ms
-eval open("survivors", 640, 480)
-stats "survivors.tsv" using 5 prefix "count" nooutput
+# Ids in each 4 ms.  Each lap has a colour: before the crash, after it, and after the clock
+# was set back.
+array lap[3] = ["until kill -9", "after the restart", "after the clock was set back"]
+array colour[3] = [sno, named, ulid]
+array partitions[3]
+stats "partitions.tsv" using (partitions[$1 + 1] = strcol(2), 0) nooutput
+eval open("survivors", 640, 440)
+stats "survivors.tsv" using 3 prefix "count" nooutput
 tic = count_max - count_min > 4000 ? 1000 : 500
-top = tic * ceil(count_max / tic + 0.6)
-bottom = tic * floor(count_min / tic - 0.6)
+top = tic * ceil(count_max / tic + 0.1)
+bottom = tic * floor(count_min / tic - 0.1)
 set multiplot
-set tmargin at screen 0.79
-set bmargin at screen 0.16
+set tmargin at screen 0.80
+set bmargin at screen 0.17
 set yrange [bottom:top]
 set xtics 100
+set ytics ("" bottom)           # only those that are added
 do for [y = bottom:top:tic] { set ytics add (sprintf("%d", abs(y)) y) }
 set ylabel "ids in each 4 ms" offset 1
 set xzeroaxis linetype 1 linecolor rgb "#333333"
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb "#222222" dashtype 2
-set label "kill -9" at -6, graph 0.96 right
-set label "1  Load" at graph 0.015, graph 0.96
-set label sprintf("3  Clock set back by %.1f s", step) at graph 0.015, graph 0.04
-do for [life = 0:1] {
-    set label (life == 0 ? "partitions before the crash" : "partitions after it") at screen edge + 0.44 * life, 0.97
-    do for [c = 1:4] {
-        x = edge + 0.44 * life + 0.18 * (c > 2)
-        y = 0.92 - 0.05 * (c % 2 == 0)
-        set label "■" at screen x, y textcolor rgb colour[c + 4 * life]
-        set label partitions[c + 4 * life] at screen x + 0.03, y
-    }
+do for [n = 1:3] {
+    set label "■" at screen edge, 1.02 - 0.06 * n textcolor rgb colour[n]
+    set label sprintf("%d  %s: %s %s", n, lap[n], strstrt(partitions[n], ",") ? "partitions" : "partition", partitions[n]) at screen edge + 0.03, 1.02 - 0.06 * n
 }
 do for [part = 0:1] {
     eval frame(part + 1)
-    if (part == 1) { set label "2  Restarted" at graph 0.015, graph 0.96 }
-    plot for [c = 0:7] "survivors.tsv" using ($1 == part && $2 == c ? $3 + 2 : NaN):4:($3):($3 + 4):4:5 \
-        with boxxyerror linecolor rgb colour[c + 1]
+    plot for [n = 1:3] "survivors.tsv" using (($1 == 1) == part && $1 == n - 1 ? $2 + 2 : NaN):3:($2):($2 + 4):(0):3 \
+        with boxxyerror linecolor rgb colour[n]
 }
 unset multiplot
 unset xzeroaxis
@@ -76,7 +68,7 @@ set tmargin at screen 0.90
 set bmargin at screen 0.19
 set yrange [bottom:top]
 unset ytics
-set ytics nomirror out textcolor rgb "#333333"
+set ytics ("" bottom) nomirror out textcolor rgb "#333333"
 do for [y = bottom:top:tic] { set ytics add (sprintf("%d", y) y) }
 set ylabel "number, in thousands" offset 1
 set arrow from 0, graph 0 to 0, graph 1 nohead linecolor rgb "#222222" dashtype 2
@@ -101,7 +93,7 @@ array kind[4] = [sno, bigint, uuid_v4, uuid_v7]
 set lmargin
 set rmargin
 set tmargin 1.5
-set bmargin
+set bmargin 3.5
 set border 3
 set xrange [0.4:4.6]
 unset xlabel
@@ -114,11 +106,10 @@ eval open("rates", 330, 330)
 set offsets 0, 0, graph 0.08, 0
 set yrange [0:*]
 set ylabel "thousand rows a second"
-plot for [k = 1:4] "load.tsv" every ::k-1::k-1 using (k):($3 / 1000):xticlabel(2) with boxes linecolor rgb kind[k], \
+plot for [k = 1:4] "load.tsv" every ::k-1::k-1 using (k):($3 / 1000):xticlabel(strcol(2)."\n".strcol(7)) with boxes linecolor rgb kind[k], \
     "" using ($0 + 1):($3 / 1000):(sprintf("%d", $3 / 1000)) with labels offset 0, 0.6
 
 eval open("bytes", 470, 330)
-set bmargin 3.5
 set xrange [0.3:15.7]
 set xtics ("table" 2.5, "index,\nloaded" 8, "index,\nREINDEXed" 13.5)
 set ylabel "bytes a row"

@@ -10,27 +10,30 @@ REINDEX TABLE file_uuid_v7;
 
 CREATE TABLE load_result AS
 SELECT place, size.key, name, round(:rows / median.seconds) AS rate, round(ratio::numeric, 2) AS ratio,
+       to_char(lowest, 'FM990.00') || ' to ' || to_char(highest, 'FM990.00') AS range,
        round(heap::numeric / :rows, 1) AS heap, round(loaded::numeric / :rows, 1) AS loaded,
        round(pg_indexes_size('file_' || size.key)::numeric / :rows, 1) AS reindexed
 FROM size
 JOIN (VALUES
     (1, 'sno', 'sno'), (2, 'bigint', 'bigint'), (3, 'uuid_v4', 'uuid v4'),
     (4, 'uuid_v7', CASE WHEN current_setting('server_version_num')::integer < 180000
-                        THEN 'uuid v7 (PL/pgSQL)' ELSE 'uuid v7' END)
+                        THEN 'uuid v7 (PL/pgSQL)' ELSE 'uuid v7 (uuidv7)' END)
 ) AS peer (place, key, name) USING (key)
 JOIN (
     SELECT key, percentile_cont(0.5) WITHIN GROUP (ORDER BY load.seconds) AS seconds,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY bigint.seconds / load.seconds) AS ratio
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY bigint.seconds / load.seconds) AS ratio,
+           min(bigint.seconds / load.seconds) AS lowest, max(bigint.seconds / load.seconds) AS highest
     FROM load
     JOIN (SELECT round, seconds FROM load WHERE key = 'bigint') AS bigint USING (round)
     GROUP BY key
 ) AS median USING (key);
 
 \o load.tsv
-SELECT key, replace(key, '_', ' '), rate, heap, loaded, reindexed FROM load_result ORDER BY place;
+SELECT key, replace(key, '_', ' '), rate, heap, loaded, reindexed, substring(name FROM '\(.*\)')
+FROM load_result ORDER BY place;
 \o load.html
-SELECT format('<tr><th scope="row">%s</th><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', name,
-              to_char(rate, 'FM9,999,999'), to_char(ratio, 'FM990.00'), heap, loaded, reindexed)
+SELECT format('<tr><th scope="row">%s</th><td>%s</td><td>%s<br><small>%s</small></td><td>%s</td><td>%s</td><td>%s</td></tr>',
+              name, to_char(rate, 'FM9,999,999'), to_char(ratio, 'FM990.00'), range, heap, loaded, reindexed)
 FROM load_result ORDER BY place;
 \o
 SELECT 'lines', to_char(:lines, 'FM99,999,999');
@@ -39,6 +42,9 @@ SELECT 'rows', to_char(:rows, 'FM99,999,999');
 SELECT 'load_ratio', to_char(ratio, 'FM990.00') FROM load_result WHERE key = 'sno';
 SELECT 'load_ratio_v4', to_char(sno.ratio / v4.ratio, 'FM990.0')
 FROM load_result AS sno, load_result AS v4 WHERE sno.key = 'sno' AND v4.key = 'uuid_v4';
+SELECT 'load_range', range FROM load_result WHERE key = 'sno';
 SELECT 'v7_told', CASE WHEN name LIKE '%PL/pgSQL%'
-    THEN 'PostgreSQL has no uuid v7 before 18, so this one is made in PL/pgSQL.' ELSE '' END
+    THEN 'a function in PL/pgSQL (bench/peers.sql), because PostgreSQL has its own, uuidv7(), only since 18. Its rows a '
+         'second are those of that function: README has figures with PostgreSQL''s own.'
+    ELSE 'PostgreSQL''s own uuidv7().' END
 FROM load_result WHERE key = 'uuid_v7';

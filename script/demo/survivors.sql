@@ -18,24 +18,18 @@ SELECT max(ms) FILTER (WHERE lap = 0) AS killed, min(ms) FILTER (WHERE lap = 1) 
        max(ms) FILTER (WHERE lap = 1) AS stepped, min(ms) FILTER (WHERE lap = 2) AS back
 FROM lap \gset
 
--- Ids in each unit, stacked: part (left, right) and side of the chart, colour, unit's
--- time, from, to.
+-- Ids in each unit: lap, the unit's time, and the count, which goes down where the clock
+-- was set back.
 \o survivors.tsv
-SELECT (lap = 1)::integer AS part, client + CASE lap WHEN 0 THEN 0 ELSE :clients END AS colour,
-       ms - CASE lap WHEN 1 THEN :resumed ELSE :killed END,
-       side * (sum(count) OVER earlier - count), side * sum(count) OVER earlier
-FROM (
-    SELECT lap, client, ms, CASE WHEN sno_tick_tock(id) THEN -1 ELSE 1 END AS side, count(*)
-    FROM lap GROUP BY lap, client, ms, side
-) AS unit
+SELECT lap, ms - CASE lap WHEN 1 THEN :resumed ELSE :killed END, CASE lap WHEN 2 THEN -count(*) ELSE count(*) END
+FROM lap
 WHERE lap = 1 OR ms - :killed BETWEEN :window AND 40
-WINDOW earlier AS (PARTITION BY lap, side, ms ORDER BY client)
-ORDER BY part, colour, ms;
+GROUP BY lap, ms ORDER BY lap, ms;
 
--- Who had which partition.
+-- Which partitions they are of.
 \o partitions.tsv
-SELECT client, (lap > 0)::integer, string_agg(DISTINCT sno_partition(id)::text, ', ')
-FROM lap GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT lap, string_agg(DISTINCT sno_partition(id) || CASE WHEN sno_tick_tock(id) THEN ' (tick-tock 1)' ELSE '' END, ', ')
+FROM lap GROUP BY lap ORDER BY lap;
 
 -- The numbers of the sequence: part, time, number, and whether it was noted twice.
 CREATE TEMP TABLE again AS

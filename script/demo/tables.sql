@@ -20,8 +20,8 @@ CREATE TABLE file_uuid_v7 (
     kind smallint, package text, path text);
 CREATE TABLE load (key text, round integer, seconds float8);
 
--- Each row gets an id and a number of a sequence, through a crash.  Here each session
--- has a generator of its own.
+-- Each row gets an id and a number of a sequence, through a crash.  Here the sessions
+-- choose their generators themselves.
 CREATE TABLE survivor (
     id     sno PRIMARY KEY,
     number bigint GENERATED ALWAYS AS IDENTITY,
