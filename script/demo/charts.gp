@@ -88,6 +88,31 @@ unset multiplot
 unset label
 unset arrow
 
+# A moment of the feed: a line of the file is a transaction.
+eval open("feeds", 640, 400)
+set lmargin at screen 0.1
+set rmargin at screen 0.96
+set tmargin at screen 0.92
+set bmargin at screen 0.2
+set border 1
+set grid noytics
+set xrange [0:moment]
+set yrange [16.7:0.3]
+set xtics 20
+set xlabel "ms"
+set ylabel "writer" offset 1
+unset ytics
+set ytics scale 0 1, 3 textcolor rgb "#333333"
+do for [missed = 0:1] {
+    set label "■" at graph 0.42 * missed, graph 1.045 textcolor rgb missed ? uuid_v4 : bigint
+    set label (missed ? "never seen by it" : "seen by the reader by id") at graph 0.03 + 0.42 * missed, graph 1.045
+}
+# What is short lies on top, or nobody would see it.
+plot for [missed = 1:0:-1] "feeds.tsv" using ($4 == missed ? $2 : NaN):1:2:($3 > $2 + 0.8 ? $3 : $2 + 0.8):($1 - 0.34):($1 + 0.34) \
+    with boxxyerror linecolor rgb missed ? uuid_v4 : bigint
+unset label
+set grid ytics
+
 # The load
 array kind[4] = [sno, bigint, uuid_v4, uuid_v7]
 set lmargin
