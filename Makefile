@@ -56,6 +56,13 @@ ifeq ($(DATA),)
 $(error no SQL script in $(srcdir)/sql)
 endif
 
+# A build folder takes sources from the tree, not what another build left there.
+srcdir := $(srcdir)
+override VPATH =
+vpath %.c $(srcdir)
+vpath %.sql $(srcdir)
+vpath %.control $(srcdir)
+
 # A build folder begins without the folders of the objects.  Their names are
 # absolute, because make would take the ones of the sources for relative names.
 object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS) $(SEAL_OBJS))))

@@ -59,12 +59,13 @@ count_tap() {
     count "$ok" "$not_ok" "$skip"
 }
 
-# Build as packagers do, in a folder outside of the tree.  It must install the same
-# files, and pass tests.
+# Build as packagers do, in a folder outside of the tree, in which others have built.  It
+# must make the same files anew, and pass tests.
 build_apart() {
     local apart=("$work/apart" -f "$work/tree/Makefile")
     as_user mkdir "$work/apart"
-    extension_make install DESTDIR="$work/from_tree" && extension_make clean &&
+    extension_make install DESTDIR="$work/from_tree" &&
+        extension_make -C "${apart[@]}" -j"$(nproc)" && extension_make clean &&
         extension_make -C "${apart[@]}" install DESTDIR="$work/from_apart" &&
         diff <(cd "$work/from_tree" && find . | sort) <(cd "$work/from_apart" && find . | sort)
     count_status
