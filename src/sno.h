@@ -32,6 +32,13 @@
 #define SNO_PARTITION_MAX	65535
 #define SNO_SEQUENCE_MAX	65535
 
+/*
+ * A number that sessions load and change at the same time.  It must not reach over two
+ * cache lines, so it has its alignment on machines of 32 bits, too, where structs have
+ * numbers of 64 bits at multiples of 4.
+ */
+typedef uint64_t SnoAtomic __attribute__((aligned(8)));
+
 typedef struct Sno
 {
 	uint8_t		byte[SNO_SIZE];

@@ -94,10 +94,11 @@ read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTu
 		values[i] = heap_getattr(tuple, i, RelationGetDescr(rel), &null[i]);
 	*d = (SnoDefinition) {.meta = -1};
 	d->made_here = !RecoveryInProgress() &&
-		sno_home_is_ours(DatumGetInt64(values[SNO_DEFINITION_SYSTEM_IDENTIFIER]),
+		sno_home_is_ours(sno_table_int64(values[SNO_DEFINITION_SYSTEM_IDENTIFIER],
+										 null[SNO_DEFINITION_SYSTEM_IDENTIFIER]),
 						 DatumGetInt32(values[SNO_DEFINITION_TIMELINE]),
 						 DatumGetObjectId(values[SNO_DEFINITION_DATABASE]),
-						 DatumGetInt64(values[SNO_DEFINITION_HOME]));
+						 sno_table_int64(values[SNO_DEFINITION_HOME], null[SNO_DEFINITION_HOME]));
 	if (!null[SNO_DEFINITION_ROLE])
 		strlcpy(d->role, TextDatumGetCString(values[SNO_DEFINITION_ROLE]), NAMEDATALEN);
 	return in->read(d, name, &values[SNO_DEFINITION_OWN], &null[SNO_DEFINITION_OWN]);

@@ -40,6 +40,16 @@ typedef struct SnoTable
 	MemoryContext context;		/* where that is */
 } SnoTable;
 
+/*
+ * A number of 64 bits in a row, or 0 if it is null.  Machines of 32 bits have it by reference,
+ * so there is nothing to read if it is null.
+ */
+static inline int64
+sno_table_int64(Datum value, bool null)
+{
+	return null ? 0 : DatumGetInt64(value);
+}
+
 extern Oid	sno_table_find(const char *name);
 extern Oid	sno_table_require(const SnoTable *t);
 extern void sno_table_watch(SnoTable *t);

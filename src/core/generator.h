@@ -50,10 +50,10 @@
 
 typedef struct SnoGenerator
 {
-	uint64_t	word;			/* the state word */
+	SnoAtomic	word;			/* the state word */
 	uint64_t	wall_safe;		/* unit: the other side was used up to it, see I2 */
 	uint64_t	lease_floor;	/* unit, constant during a lease, see I3 */
-	uint64_t	ceiling;		/* last unit of the lease, see I4 */
+	SnoAtomic	ceiling;		/* last unit of the lease, see I4 */
 	uint32_t	drifts;			/* changes of the side so far; its lowest bit is
 								 * tick-tock */
 	uint32_t	sequence_min;	/* bounds of the sequence, both inclusive */

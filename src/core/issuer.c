@@ -6,7 +6,7 @@
 
 /* Never lower a unit that only rises.  Returns what it is then. */
 static uint64_t
-lift(uint64_t *unit, uint64_t to)
+lift(SnoAtomic *unit, uint64_t to)
 {
 	uint64_t	was = __atomic_load_n(unit, __ATOMIC_SEQ_CST);
 

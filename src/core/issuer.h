@@ -39,15 +39,15 @@
 /* What readers were promised. */
 typedef struct SnoPromise
 {
-	uint64_t	unit;			/* no transaction begins to issue before it */
-	uint64_t	broken;			/* 1 if one did: the clock is too far behind it */
+	SnoAtomic	unit;			/* no transaction begins to issue before it */
+	SnoAtomic	broken;			/* 1 if one did: the clock is too far behind it */
 } SnoPromise;
 
 /* Transactions of an issuer that ended, one after the other. */
 typedef struct SnoEnded
 {
-	uint64_t	xid;			/* of the last one */
-	uint64_t	since;			/* they issued from this unit on */
+	SnoAtomic	xid;			/* of the last one */
+	SnoAtomic	since;			/* they issued from this unit on */
 } SnoEnded;
 
 /* Where a test may let the protocol wait, to meet a rare order of events. */
@@ -57,9 +57,9 @@ typedef struct SnoEnded
 
 typedef struct SnoIssuer
 {
-	uint64_t	since;			/* the transaction that runs may issue from this unit
+	SnoAtomic	since;			/* the transaction that runs may issue from this unit
 								 * on; 0 if it doesn't issue */
-	uint64_t	ended;			/* how many were remembered so far */
+	SnoAtomic	ended;			/* how many were remembered so far */
 	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* the last ones */
 } SnoIssuer;
 

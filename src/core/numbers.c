@@ -11,7 +11,7 @@
  * issuer: the first one tells for all.
  */
 void
-sno_numbers_begin(SnoIssuer *issuer, const uint64_t *ticks)
+sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 {
 	uint64_t	since = 0;
 	uint64_t	next = __atomic_load_n(ticks, __ATOMIC_SEQ_CST) + 1;
@@ -48,7 +48,7 @@ make_room(SnoNumbers *numbers)
  * have the counter's notes.
  */
 void
-sno_numbers_note(SnoNumbers *numbers, uint64_t *ticks, uint64_t next)
+sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
 {
 	if (numbers->count > 0 && numbers->note[numbers->count - 1].next >= next)
 		return;

@@ -37,8 +37,8 @@ typedef struct SnoNumbers
 	SnoNote		note[SNO_NUMBERS_NOTES];	/* in the order of their ticks, and numbers */
 } SnoNumbers;
 
-extern void sno_numbers_begin(SnoIssuer *issuer, const uint64_t *ticks);
-extern void sno_numbers_note(SnoNumbers *numbers, uint64_t *ticks, uint64_t next);
+extern void sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks);
+extern void sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next);
 extern uint64_t sno_numbers_lowest(SnoNumbers *numbers, uint64_t since);
 
 #endif							/* SNO_NUMBERS_H */

@@ -91,7 +91,10 @@ static SnoDefinitionLook
 read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *null)
 {
 	SnoShard	nodes = null[NODES] ?
-		(SnoShard) {DatumGetInt64(values[NODE_FIRST]), DatumGetInt64(values[NODE_LAST])} :
+		(SnoShard) {
+			sno_table_int64(values[NODE_FIRST], null[NODE_FIRST]),
+			sno_table_int64(values[NODE_LAST], null[NODE_LAST])
+		} :
 		unchosen(DatumGetInt32(values[NODES]));
 	const SnoNamedLayout *layout;
 

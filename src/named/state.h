@@ -20,7 +20,7 @@
 /* state.c says what protects each field. */
 typedef struct SnoNamedState
 {
-	/* The cache line that all callers use. */
+	/* The cache line that all callers use.  Machines of 32 bits have the same layout. */
 	SnoGenerator shared;		/* its state word is shared while the state is open */
 	pg_atomic_uint32 tickets;	/* drawn by those who wait */
 	pg_atomic_uint32 tickets_done;	/* whose owners don't wait any more */
@@ -28,12 +28,12 @@ typedef struct SnoNamedState
 
 	uint64		word;			/* the exact state word, while it isn't shared */
 	dsa_pointer next;			/* in the group */
-	uint32		life;			/* of the space, in which the rest holds */
+	uint32		life pg_attribute_aligned(8);	/* of the space, in which the rest holds */
 	pg_atomic_uint32 users;		/* sessions that may issue */
 	bool		made_here;		/* as its definition says */
 	bool		known;			/* has all been merged that rows say? */
 	bool		open;			/* see N1; its word may be closed for a moment */
-	SnoLease	lease;
+	SnoLease	lease pg_attribute_aligned(8);
 
 	/* What it does, for sno_generators(); see activity.c. */
 	dsa_pointer listed;			/* the next in the space's list of all */

@@ -62,13 +62,13 @@ typedef struct Counter
 typedef struct Issuers
 {
 	SnoIssuer	told[SNO_TOLDS];
-	uint64		tick_unit;		/* of the clock, when a tick was told */
+	SnoAtomic	tick_unit;		/* of the clock, when a tick was told */
 } Issuers;
 
 typedef struct SnoFeed
 {
 	SnoPromise	promise;
-	uint64		ticks;			/* of the logical clock, see core/numbers.h */
+	SnoAtomic	ticks;			/* of the logical clock, see core/numbers.h */
 	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(uint64) - sizeof(pg_atomic_uint64)];
 
