@@ -78,7 +78,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-SELECT relation, pg_relation_size(relation || '_id') / 8192 > 20 AS many_pages,
+SELECT relation, pg_relation_size(relation || '_id') / 8192 > 15 AS many_pages,
     pg_temp.buffers(format($$SELECT n FROM %I WHERE id = sno_make('2026-01-02', 0, 3)$$, relation)) BETWEEN 2 AND 6 AS equal_reads_few,
     pg_temp.buffers(format($$SELECT n FROM %I WHERE id < '2222222222222229'$$, relation)) BETWEEN 2 AND 12 AS less_reads_few
 FROM unnest('{gist_built,gist_inserted}'::text[]) AS relation;
