@@ -1,12 +1,18 @@
 # Features that only some versions of PostgreSQL have: soft errors of input
 # since 16, COPY ... ON_ERROR and infinite intervals since 17, skip scans and
-# keys WITHOUT OVERLAPS since 18.
+# keys WITHOUT OVERLAPS and extensions in folders of their own since 18.
 
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+
+use File::Path qw(make_path);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Registry;
+use SnoInstall;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -214,4 +220,40 @@ if ($version >= 18)
 }
 
 $node->stop;
+
+# Since 18, an extension may be in a folder of its own.  This one alone is searched, as
+# doc/operations.md tells but without the server's own folders: the libraries that other
+# libraries and workers load are there, too.
+SKIP:
+{
+	skip 'before 18, extensions are in the folder of the server', 4 if $version < 18;
+	my $folder  = PostgreSQL::Test::Utils::tempdir('apart');
+	my ($settings) = slurp_file("$FindBin::RealBin/../../doc/operations.md") =~
+	  /^```ini\n(extension_control_path = .*?)^```/ms;
+	make_path("$folder/share/extension", "$folder/lib");
+	system_or_bail('cp', glob(pg_config('sharedir') . '/extension/sno*'), "$folder/share/extension");
+	system_or_bail('cp', glob(pg_config('pkglibdir') . '/{sno*,plpgsql}.so'), "$folder/lib");
+	$settings =~ s/:\$(system|libdir)//g;
+	$settings =~ s|/opt/sno|$folder|g;
+
+	my $registry = Registry->new('registry', '1024, 2047, 16');
+	my $apart    = PostgreSQL::Test::Cluster->new('apart');
+	$apart->init;
+	$apart->append_conf('postgresql.conf', $settings . $registry->settings);
+	$apart->start;
+	is( $apart->psql('postgres', 'CREATE EXTENSION pg_trgm'), 3, 'extensions of the server are not found');
+	$apart->safe_psql('postgres', 'CREATE EXTENSION sno_flakes CASCADE; CREATE EXTENSION sno_registry');
+	is( $apart->safe_psql('postgres', 'SELECT sno_partition(sno_generate()) BETWEEN 1024 AND 2047'),
+		't', 'the registry is asked by a library that is found there');
+	skip 'extension sno_seal is not installed', 2 if !-e "$folder/lib/sno_seal.so";
+	$apart->safe_psql('postgres', q{CREATE EXTENSION sno_seal; SELECT sno_seal_create_key('url')});
+	is( $apart->safe_psql('postgres', q{SELECT sno_unseal(sno_seal(i, 'url'), 'url') = i FROM sno_generate() AS i}),
+		't', 'ids are sealed by a library that finds the other one there');
+	is( $apart->safe_psql('postgres', q{
+			SELECT FROM sno_flake_create_generator('sealed', 'randflake', 5, key => 'url');
+			SELECT sno_flake_generate('sealed') IS NOT NULL}),
+		't', 'flakes are sealed, too');
+	$apart->stop;
+	$registry->node->stop;
+}
 done_testing();
