@@ -361,7 +361,8 @@ suite_clients() {
     # Not every Debian has them.  If one is missing, its tests are skipped.
     local package
     for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
-        php-cli php-pgsql php-doctrine-dbal php-doctrine-orm; do
+        php-cli php-pgsql php-doctrine-dbal php-doctrine-orm php-illuminate-database ruby-sequel python3-peewee \
+        ${MORE_TOOLS:+libdbd-pg-perl libdbix-class-perl libdbix-class-schema-loader-perl libsql-translator-perl}; do
         ! apt-cache show "$package" &>/dev/null || need "$package" || return
     done
     command -v node >/dev/null || need nodejs || return
