@@ -11,6 +11,7 @@ import { range, parse, isSno, meta, timestamp, toBytes, fromUuidV8, type Sno } f
 import { Loan } from 'postgresql-sno/loan'
 import { Generator, OutOfIdsError, blocks, loans, open, type Query, type Source, type Stats } from 'postgresql-sno/generator'
 import { Seals } from 'postgresql-sno/seal'
+import { Prefixes } from 'postgresql-sno/prefixes'
 import { registerSno } from 'postgresql-sno/pg'
 import * as postgresJs from 'postgresql-sno/postgres'
 import { sno } from 'postgresql-sno/drizzle'
@@ -48,6 +49,16 @@ const unsealed: [Sno, Sno | null] = [seals.unseal(sealed[0]), seals.unsealUuid(s
 new Seals('secret')
 // @ts-expect-error: any text is no id
 seals.seal('nerfoeusqoxgw25d')
+
+const prefixes = new Prefixes({ user: 1, order: 2 })
+const prefixed: `user_${string}` | `order_${string}` = prefixes.prefixed(id)
+const named: [Sno, 'user' | 'order' | null] = [prefixes.parse(prefixed, 'user'), prefixes.prefix(id)]
+// @ts-expect-error: no such prefix
+prefixes.parse(prefixed, 'invoice')
+// @ts-expect-error: any text is no id
+prefixes.prefixed('nerfoeusqoxgw25d')
+// @ts-expect-error
+new Prefixes({ user: '1' })
 
 const pool = new Pool({ onConnect: registerSno })
 
@@ -106,7 +117,7 @@ const source = new DataSource({ type: 'postgres', entities: [new EntitySchema<{ 
   name: 'Customer', columns: { id: { type: forTypeorm.sno, primary: true } } })] })
 forTypeorm.registerSno(source)
 
-export { byte, bytes, generators, queries, unsealed, wrong }
+export { byte, bytes, generators, named, queries, unsealed, wrong }
 TS
 cp uses.ts uses.mts
 cp uses.ts uses.cts
