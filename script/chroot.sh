@@ -9,7 +9,7 @@ declare -A debian=([15]=bookworm [16]=16 [17]=trixie [18]=sid [19]=sid)
 # Files and folders out of a chroot that are in it, too, at the same path
 outside=()
 
-# make_chroot SUITE[-arm64]: make the folder completely, or not at all.
+# make_chroot SUITE[-MACHINE]: make the folder completely, or not at all.
 make_chroot() {
     local root=$chroots/$1 suite=${1%-*} arch=()
     [ "$suite" = "$1" ] || arch=(--arch="${1#*-}")
