@@ -9,7 +9,7 @@ const { meta } = require('postgresql-sno')
 
 run(async () => {
   const statements = []
-  const { example, ids } = readme('mikro_orm', 'example', 'ids')
+  const { Customer, example, ids } = readme('mikro_orm', 'Customer', 'example', 'ids')
   const names = Array.from({ length: 100 }, (_, n) => `customer ${n}`)
   const orm = await example(names, {
     host: process.env.PGHOST,
@@ -21,13 +21,13 @@ run(async () => {
     logger: (text) => statements.push(text),
   })
   same(statements.filter((text) => /insert into/.test(text)).length, 2, 'two statements')
-  const found = await orm.em.fork().find('Customer', {}, { populate: ['orders'], orderBy: { id: 'asc' } })
+  const found = await orm.em.fork().find(Customer, {}, { populate: ['orders'], orderBy: { id: 'asc' } })
   same(found.map(({ name }) => name), names, 'parents, in the order of their keys')
   same(found.every(({ id, orders }) => meta(id) === 1 && orders.length === 2 &&
     orders.getItems().every((order) => meta(order.id) === 2 && order.customer.id === id)), true, 'children')
   same(Number(psql('SELECT count(*) FROM orders')), 200, 'rows')
   const [first] = found
-  same((await orm.em.fork().findOne('Customer', first.id)).name, first.name, 'found by its key')
+  same((await orm.em.fork().findOne(Customer, first.id)).name, first.name, 'found by its key')
   ids.close()
   await orm.close()
 })

@@ -5,6 +5,10 @@
 const { extension, psql, readme, run, same, skipUnless } = require('./tap')
 
 skipUnless('postgraphile', 'postgraphile/grafast')
+if (parseInt(process.versions.node) < 22) {
+  console.log('1..0 # SKIP it needs Node.js 22')
+  process.exit(0)
+}
 const { isSno, meta } = require('postgresql-sno')
 
 run(async () => {
