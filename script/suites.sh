@@ -369,11 +369,15 @@ suite_clients() {
     ! command -v npm >/dev/null ||
         install_for_node pg@8 pg-copy-streams@7 postgres@3 drizzle-orm@0.45 drizzle-kit@0.31 \
             knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20 \
-            @mikro-orm/core@6.6.16 @mikro-orm/postgresql@6.6.16 playwright-core@1
+            @mikro-orm/core@6.6.16 @mikro-orm/postgresql@6.6.16 objection@3 playwright-core@1
     # Its scripts would load programs that only migrations need, and parts that nobody uses here
     # want a newer Node.js.
     ! command -v npm >/dev/null ||
         install_for_node --ignore-scripts --no-engine-strict prisma@7 @prisma/client@7 @prisma/adapter-pg@7
+    # It takes a while to install these.
+    [ -z "${MORE_CLIENTS:-}" ] || ! command -v npm >/dev/null ||
+        install_for_node --ignore-scripts --no-engine-strict @pgtyped/cli@2 @pgtyped/runtime@2 zapatos@6 \
+            kysely-codegen@0.20 postgraphile@5
 
     create_server "$server" || return
     as_user sed -i 's/^\(host.*\)trust$/\1scram-sha-256/' "$server/data/pg_hba.conf"
