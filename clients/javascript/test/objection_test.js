@@ -25,6 +25,7 @@ run(async () => {
     throw Error('back')
   }), 'a transaction')
   same(await Customer.query().resultSize(), 2, 'it was rolled back')
+  same((await Customer.query().insert({ id: 'nerfoeusqoxgw25d', name: 'Eve' })).id, 'nerfoeusqoxgw25d', 'a key that the application makes')
   same(extension(), before, 'the extension is as it was')
   await db.destroy()
 })

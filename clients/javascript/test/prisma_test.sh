@@ -41,6 +41,8 @@ async function main() {
     throw Error('back')
   }), /back/)
   assert.strictEqual(await db.customers.count(), 2)
+  const eve = { id: 'nerfoeusqoxgw25d', name: 'Eve' }    // a key that the application makes
+  assert.deepStrictEqual(await db.customers.create({ data: eve }), eve)
 
   for (const other of [null, 1, 'text', '{text}', ada.id, `{${ada.id}`, `{${ada.id},}`]) assert.strictEqual(await parseSno(1, other), other)
   await db.$disconnect()
