@@ -1,6 +1,6 @@
 <?php
 
-// Ids, names before them, and blocks, compared with what the database says.
+// Ids, names before them, and blocks, compared with what the database says.  Names as clients/php/README.md has them.
 
 declare(strict_types=1);
 

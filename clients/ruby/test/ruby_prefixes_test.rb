@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Names before ids: the cases of test/vectors/prefixes.tsv.
+# Names before ids: the cases of test/vectors/prefixes.tsv, and the example of clients/ruby/README.md.
 
 require "sno/prefixes"
 require "tap"
