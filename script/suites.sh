@@ -125,7 +125,9 @@ check_release() {
         [[ $(grep -m 1 '^## ' CHANGELOG.md) =~ ^"## $version - "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] &&
         [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
         ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
-            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json | grep .
+            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json | grep . &&
+        ! grep -LF "$version" packaging/{itp.txt,alpine/APKBUILD,cloudnative-pg/{Dockerfile,metadata.hcl},homebrew/*.rb,rpm/*.spec} |
+            grep .
     count_status
     check_provided
     count_status
@@ -341,6 +343,18 @@ suite_drivers() {
     create_server "$server" && start_server "$server" || return
     count_tap as_user env PATH="$pg_bin:$PATH" TMPDIR="$work" \
         prove --verbose --exec test/drivers/run test/drivers/*_test.*
+}
+
+# The files of monitoring/, with Prometheus and both exporters.  It isn't one of the suites
+# that run when none is named, because Prometheus looks once a second at most.
+run_monitoring() {
+    extension_make installcheck REGRESS= ISOLATION= PROVE_FLAGS=--verbose \
+        PROVE_TESTS=test/monitoring/monitoring.pl
+}
+
+suite_monitoring() {
+    need prometheus prometheus-postgres-exporter prometheus-sql-exporter || return
+    count_tap run_monitoring
 }
 
 # Programs of all languages beside sessions, on a server of their own

@@ -1,0 +1,348 @@
+
+# The files of monitoring/, with the programs they are for: prometheus and promtool,
+# prometheus-postgres-exporter and prometheus-sql-exporter.  No alert fires for servers
+# that are well, and each does for servers in trouble.  Both exporters yield the same
+# metrics, and the dashboard shows no others.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use FakeClock;
+use HTTP::Tiny;
+use IPC::Run;
+use JSON::PP;
+use POSIX qw(strftime);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Registry;
+use Test::More;
+use TestHelpers;
+use Time::HiRes qw(usleep);
+
+foreach my $tool (
+	qw(prometheus promtool prometheus-postgres-exporter prometheus-sql-exporter))
+{
+	plan skip_all => "$tool is not installed"
+	  if !grep { -x "$_/$tool" } split /:/, $ENV{PATH};
+}
+plan skip_all => 'libfaketime is not installed' unless defined FakeClock->new;
+
+my $files = "$FindBin::RealBin/../../monitoring";
+my $dir   = PostgreSQL::Test::Utils::tempdir('monitoring');
+
+command_ok([ 'promtool', 'test', 'rules', "$FindBin::RealBin/alerts_test.yml" ],
+	'promtool: alerts fire when they should, as long as they should');
+command_ok([ 'promtool', 'check', 'config', "$files/prometheus.yml" ],
+	'promtool: the example of a configuration');
+
+#
+# Servers: one that is well, one in trouble, and one that loses its registry
+#
+my $registry = Registry->new('registry', '0, 1023, 4');
+$registry->query($_) foreach (
+	q{SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023, 4)},
+	'CREATE ROLE lonely LOGIN; GRANT EXECUTE ON FUNCTION sno_registry_renew TO lonely');
+
+# Start a server with a clock of its own, and settings.  In its database "app", an owner runs
+# queries.  What the owner of another one planted must not run with the rights of who watches.
+sub start_server
+{
+	my ($name, $settings, @queries) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', "log_statement = none\nsno.sharing = never\n$settings");
+	$node->{clock} = FakeClock->new;
+	$node->{clock}->start_server($node, 1);
+
+	$node->safe_psql('postgres', $_) foreach (
+		'CREATE ROLE prometheus LOGIN IN ROLE pg_monitor',
+		'ALTER ROLE prometheus SET search_path = pg_catalog',
+		'CREATE DATABASE app', 'CREATE DATABASE hostile');
+	$node->safe_psql('hostile', $_) foreach (
+		'CREATE SCHEMA planted; GRANT USAGE ON SCHEMA planted TO PUBLIC',
+		q{CREATE FUNCTION planted.current_database() RETURNS name LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'planted code runs'; RETURN 'app'; END$$},
+		'CREATE EXTENSION sno', 'SELECT sno_generate()',
+		'ALTER DATABASE hostile SET search_path = planted, pg_catalog');
+	$node->safe_psql('app', $_) foreach (
+		'CREATE SCHEMA "i d"; GRANT USAGE ON SCHEMA "i d" TO PUBLIC',
+		'CREATE EXTENSION sno SCHEMA "i d"; CREATE EXTENSION sno_flakes SCHEMA "i d"',
+		'ALTER DATABASE app SET search_path = "i d"', @queries);
+	return $node;
+}
+
+my $well = start_server(
+	'well',
+	$registry->settings,
+	q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('post', 'snowflake')},
+	q{SELECT sno_generate(1, 'orders'), sno_flake_generate('post')});
+my $lonely = start_server('lonely', $registry->settings =~ s/user=asker/user=lonely/r);
+my $trouble = start_server(
+	'trouble', "sno.partitions = '100-102'\nmax_worker_processes = 1\n",
+	q{SELECT sno_flake_create_layout('short', date_trunc('day', now()), 1000, 24, sequence_bits => 8)},
+	q{SELECT sno_flake_create_generator('short', 'short', 0)});
+my @nodes = ($well, $lonely, $trouble);
+
+my %sessions = (
+	well    => [ map { open_session($well,    'app') } 1 .. 2 ],
+	lonely  => [ map { open_session($lonely,  'app') } 1 .. 2 ],
+	trouble => [ map { open_session($trouble, 'app') } 1 .. 3 ]);
+
+#
+# Exporters of all of them, and Prometheus, which looks each second
+#
+my @running;
+
+END
+{
+	my $status = $?;
+	$_->kill_kill foreach @running;
+	$? = $status;
+}
+
+sub start_program
+{
+	my (@command) = @_;
+	push @running,
+	  IPC::Run::start(\@command, '<', '/dev/null', '>&', "$dir/$command[0]." . @running . '.log');
+	return;
+}
+
+sub free_address { return '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port(); }
+
+# A file of monitoring/ with other words in it, each of which must be there.
+sub edit_file
+{
+	my ($name, $as, @replacements) = @_;
+	my $text = slurp_file("$files/$name");
+	while (my ($from, $to) = splice @replacements, 0, 2)
+	{
+		$text =~ s/\Q$from\E/$to/g or die "$name has no $from";
+	}
+	append_to_file("$dir/$as", $text);
+	return "$dir/$as";
+}
+
+foreach my $node (@nodes)
+{
+	my ($host, $port) = ($node->host, $node->port);
+	$node->{exporters} = { sno => free_address(), sno_sql => free_address() };
+
+	local $ENV{DATA_SOURCE_NAME} = "host=$host port=$port user=prometheus dbname=postgres sslmode=disable";
+	start_program(
+		'prometheus-postgres-exporter', '--auto-discover-databases',
+		'--disable-default-metrics',    '--disable-settings-metrics',
+		"--extend.query-path=$files/postgres_exporter.yml",
+		"--web.listen-address=$node->{exporters}{sno}");
+
+	my $url = "postgres://prometheus@/app?host=$host&port=$port";
+	my $config = edit_file(
+		'sql_exporter.yml', $node->name . '.yml',
+		'interval: 1m'                                         => 'interval: 1s',
+		'- postgres://prometheus@/app?host=/var/run/postgresql' => "- $url\n      - " . $url =~ s/app/hostile/r);
+	start_program('prometheus-sql-exporter', "-config.file=$config",
+		"-web.listen-address=$node->{exporters}{sno_sql}");
+}
+
+sub targets
+{
+	my ($job) = @_;
+	return join ', ', map { "'$_->{exporters}{$job}'" } @nodes;
+}
+
+# The alerts that wait for some minutes don't wait here: promtool has tested that.
+append_to_file("$dir/alerts.yml", slurp_file("$files/alerts.yml") =~ s/^ +for: .*\n//gmr);
+my $config = edit_file(
+	'prometheus.yml', 'prometheus.yml',
+	"\nscrape_configs:"   => "\nglobal: {evaluation_interval: 1s}\nscrape_configs:",
+	'scrape_interval: 1m' => 'scrape_interval: 1s',
+	'"localhost:9187"'    => targets('sno'),
+	'"localhost:9237"'    => targets('sno_sql'));
+my $prometheus = free_address();
+start_program('prometheus', "--config.file=$config", "--storage.tsdb.path=$dir/tsdb",
+	"--web.listen-address=$prometheus");
+
+# What Prometheus answers; undef if it isn't ready yet, or calls the question invalid.
+sub ask
+{
+	my ($path, %parameters) = @_;
+	my $http = HTTP::Tiny->new;
+	usleep(50_000);
+	my $answer = $http->get("http://$prometheus/api/v1/$path?" . $http->www_form_urlencode(\%parameters));
+	return $answer->{success} ? decode_json($answer->{content})->{data} : undef;
+}
+
+# The labels of what a query finds.
+sub series
+{
+	my ($query) = @_;
+	my $data = ask('query', query => $query) // { result => [] };
+	return map { $_->{metric} } @{ $data->{result} };
+}
+
+# The alerts of a server, through one of the exporters.
+sub alerts_of
+{
+	my ($node, $job) = @_;
+	my %fire;
+	foreach my $alert (@{ ask('alerts')->{alerts} })
+	{
+		my $l = $alert->{labels};
+		next if $l->{instance} ne $node->{exporters}{$job};
+		$fire{"$l->{alertname}" . (defined $l->{item} ? " $l->{item}" : '')} = 1;
+	}
+	return join ', ', sort keys %fire;
+}
+
+# Wait until a server has exactly these alerts, whichever exporter it has.
+sub wait_for_alerts
+{
+	my ($node, $expected, $meanwhile) = @_;
+	my $seen = '';
+	eval {
+		wait_until(
+			'alerts fire',
+			sub {
+				$meanwhile->() if defined $meanwhile;
+				return 2 == grep { ($seen = alerts_of($node, $_)) eq $expected } qw(sno sno_sql);
+			});
+	};
+	is($@ eq '' ? $expected : $seen, $expected, $node->name . ": these alerts fire: $expected");
+	return;
+}
+
+#
+# All is well
+#
+sub make_ids
+{
+	foreach my $node (@_)
+	{
+		$_->query_safe('SELECT sno_generate()') foreach @{ $sessions{ $node->name } };
+	}
+	return;
+}
+
+# Each server has two databases with sno.
+wait_until(
+	'Prometheus has the metrics of all',
+	sub {
+		make_ids($well, $lonely);
+		return (() = series('sno_check_fault{item="clock"}')) == 4 * @nodes
+		  && (() = series('changes(sno_generators_issued{name=""}[5m]) > 0')) == 4
+		  && (() = series('sno_grants_left_seconds{datname="app", layout=""}')) == 4;
+	});
+my $all_there = time;
+wait_until(
+	'the alerts are evaluated',
+	sub {
+		return ask('query', query => "min(timestamp(sno_check_fault) > $all_there + 1)")->{result}[0]
+		  && ask('rules')->{groups}[0]{lastEvaluation} gt strftime('%Y-%m-%dT%H:%M:%SZ', gmtime $all_there + 2);
+	});
+wait_for_alerts($_, '') foreach $well, $lonely;
+wait_for_alerts($trouble, 'SnoFault layouts, SnoPartitionsLow');
+
+# What both exporters yield is the same.
+sub names_of
+{
+	my ($job) = @_;
+	return [
+		sort map {
+			my $l = $_;
+			join ' ', map { "$_=$l->{$_}" } grep { !/^(job|instance|server)$/ } sort keys %$l
+		} series(qq({__name__=~"sno_.*", job="$job", instance="$well->{exporters}{$job}"}))
+	];
+}
+is_deeply(names_of('sno_sql'), names_of('sno'), 'both exporters yield the same metrics');
+my %yielded = map { $_->{__name__} => 1 } series('{__name__=~"sno_.*"}');
+is(keys %yielded, 16, 'all metrics are yielded');
+
+#
+# The dashboard: panels that fit, and queries that find something
+#
+my $dashboard = decode_json(slurp_file("$files/grafana.json"));
+my (%ids, %cells, $queries);
+foreach my $panel (@{ $dashboard->{panels} })
+{
+	my ($title, $at) = @$panel{qw(title gridPos)};
+	ok(!$ids{ $panel->{id} }++, "panel $title: its number is its own");
+	ok($at->{x} >= 0 && $at->{x} + $at->{w} <= 24, "panel $title: it is within the columns");
+	my @cells = map {
+		my $x = $_;
+		map { "$x $_" } $at->{y} .. $at->{y} + $at->{h} - 1
+	} $at->{x} .. $at->{x} + $at->{w} - 1;
+	ok(!(grep { $cells{$_}++ } @cells), "panel $title: it covers no other one");
+	foreach my $target (@{ $panel->{targets} })
+	{
+		is($target->{datasource}{uid}, '${datasource}', "panel $title: it asks the data source that is chosen");
+		my $query = $target->{expr} =~ s/\$(datname|instance)\b/.*/gr;
+		ok(scalar(series($query)), "panel $title finds something: $query");
+	}
+}
+my $alerts = slurp_file("$files/alerts.yml");
+my %named  = map { $_ => 1 } "$alerts@{[ JSON::PP->new->encode($dashboard) ]}" =~ /\b(sno_(?:check|partitions|generators|watermark|grants)_\w+)/g;
+is_deeply([ sort keys %named ], [ sort keys %yielded ],
+	'the dashboard and the alerts name what is yielded, and nothing else');
+
+#
+# Trouble: the clock of one server is set back, it has no partition for a session that waits,
+# its leases are locked, and its library is of another version than the extension.  No worker
+# can tell of the waits.
+#
+my @more = map { open_session($trouble, 'app') } 1 .. 2;
+make_ids($trouble);
+$trouble->{clock}->set_offset(-3600);
+wait_until('the clock is seen to have stepped',
+	sub {
+		make_ids($trouble);
+		return $trouble->safe_psql('app', q{SELECT ok FROM sno_check() WHERE item = 'clock'}) eq 'f';
+	});
+wait_until(
+	'Prometheus knows that no session waited',
+	sub {
+		return 2 == grep {
+			series(qq(sno_generators_waits{name="", instance="$trouble->{exporters}{$_}"} == 0))
+		} qw(sno sno_sql);
+	});
+send_query($more[0], "SET sno.max_wait = '1d'; SELECT sno_generate()");
+wait_until('a session waits',
+	sub { $trouble->safe_psql('app', 'SELECT sum(waits) FROM sno_generators()') > 0 });
+$more[1]->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
+$trouble->safe_psql('app', "UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno'");
+wait_for_alerts($trouble,
+	join(', ', map { "SnoFault $_" } qw(clock holders layouts leases notifications partitions version))
+	  . ', SnoPartitionsLow, SnoWaits');
+
+# The registry of a server turns it away, when most of the time is over for which it granted
+# something, and when more sessions want partitions than it granted.  Meanwhile a transaction
+# stays open.
+$sessions{lonely}[1]->query_safe('BEGIN; SELECT sno_generate()');
+$registry->query('ALTER ROLE lonely NOLOGIN');
+$registry->query(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lonely'});
+push @more, map { open_session($lonely, 'app', q{sno.max_wait = '1d'}) } 1 .. 3;
+$_->query_safe('SELECT sno_generate()') foreach @more[ -3, -2 ];
+send_query($more[-1], 'SELECT sno_generate()');
+$lonely->{clock}->set_offset(15 * 3600);
+wait_for_alerts(
+	$lonely,
+	'SnoFault clock, SnoFault partitions, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
+	sub { $sessions{lonely}[0]->query_safe('SELECT sno_generate()') });
+
+# A role that lost its right to look, while nothing else is wrong
+wait_for_alerts($well, '');
+$well->safe_psql('app', 'REVOKE USAGE ON SCHEMA "i d" FROM PUBLIC');
+wait_for_alerts($well, 'SnoUnwatched');
+$well->safe_psql('app', 'GRANT USAGE ON SCHEMA "i d" TO PUBLIC');
+wait_for_alerts($well, '');
+close_session($_) foreach @{ $sessions{well} };
+$well->stop;
+wait_for_alerts($well, 'SnoUnwatched');
+
+unlike(slurp_file($_->logfile), qr/planted code runs/, $_->name . ': nothing planted ran') foreach @nodes;
+drop_session($_) foreach @more, @{ $sessions{trouble} }, @{ $sessions{lonely} };
+$_->kill_kill foreach splice @running;
+$_->stop('immediate') foreach $lonely, $trouble, $registry->node;
+
+done_testing();
