@@ -389,7 +389,7 @@ suite_clients() {
     ! command -v npm >/dev/null ||
         install_for_node --ignore-scripts --no-engine-strict prisma@7 @prisma/client@7 @prisma/adapter-pg@7
     # It takes a while to install these.
-    [ -z "${MORE_CLIENTS:-}" ] || ! command -v npm >/dev/null ||
+    [ -z "${MORE_TOOLS:-}" ] || ! command -v npm >/dev/null ||
         install_for_node --ignore-scripts --no-engine-strict @pgtyped/cli@2 @pgtyped/runtime@2 zapatos@6 \
             kysely-codegen@0.20 postgraphile@5
 
