@@ -241,9 +241,13 @@ static void
 check_partitions(const Check *c)
 {
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
+	bool		unasked = sno_is_registered() && sno_grants_copy(&sno_space->granted).count == 0;
 
-	/* Without rows to read, those that other holders leased count as free. */
-	report(c, "partitions", t.free + t.parked_for_clock > 0,
+	/*
+	 * Without rows to read, those that other holders leased count as free.  If the registry
+	 * granted none yet, because no session needed one, that is no fault.
+	 */
+	report(c, "partitions", unasked || t.free + t.parked_for_clock > 0,
 		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
 					sno_partition_range.first, sno_partition_range.last,
 					t.owned, t.parked, t.resting, t.free),

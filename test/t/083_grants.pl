@@ -69,6 +69,8 @@ my $b = new_server('b');
 # What is granted
 #
 
+is($a->safe_psql('postgres', q{SELECT string_agg(item, ' ') FROM sno_check() WHERE NOT ok}),
+	'', 'sno_check() finds no fault before anything is granted');
 my $block_a = generates('a first server',  $a);
 my $block_b = generates('a second server', $b);
 $a->safe_psql('postgres', 'CREATE DATABASE copied TEMPLATE postgres');
