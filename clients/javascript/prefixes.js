@@ -14,12 +14,15 @@ const TEXT_SIZE = 16
 class Prefixes {
   #byMeta = new Map()
 
-  constructor(metas) {
-    for (const [prefix, number] of Object.entries(metas)) {
-      if (!PREFIX.test(prefix)) throw new TypeError(`not a prefix: ${shown(prefix)}`)
+  constructor(prefixes) {
+    for (const [meta, prefix] of Object.entries(prefixes)) {
+      if (typeof prefix !== 'string' || !PREFIX.test(prefix)) throw new TypeError(`not a prefix: ${shown(prefix)}`)
+      const number = /^\d+$/.test(meta) ? Number(meta) : NaN
       checkNumber(`metabyte of ${shown(prefix)}`, number, 0, 255)
-      if (this.#byMeta.has(number)) throw new TypeError(`metabyte ${number} has two prefixes`)
       this.#byMeta.set(number, prefix)
+    }
+    if (new Set(this.#byMeta.values()).size < Object.keys(prefixes).length) {
+      throw new TypeError('a prefix belongs to one metabyte')
     }
   }
 
@@ -27,14 +30,14 @@ class Prefixes {
     return this.#byMeta.get(meta(id)) ?? null
   }
 
-  prefixed(id) {
+  write(id) {
     const prefix = this.prefix(id)
     if (prefix === null) throw new TypeError(`metabyte ${meta(id)} has no prefix`)
     return `${prefix}_${id}`
   }
 
   // The id has the last 16 characters.  None of them can be an underscore.
-  parse(text, wanted) {
+  read(text, wanted) {
     const id = typeof text === 'string' ? text.slice(-TEXT_SIZE) : ''
     if (!isSno(id) || text.at(-TEXT_SIZE - 1) !== '_') throw new TypeError(`not an id with a prefix: ${shown(text)}`)
     const prefix = this.prefix(id)

@@ -50,15 +50,15 @@ new Seals('secret')
 // @ts-expect-error: any text is no id
 seals.seal('nerfoeusqoxgw25d')
 
-const prefixes = new Prefixes({ user: 1, order: 2 })
-const prefixed: `user_${string}` | `order_${string}` = prefixes.prefixed(id)
-const named: [Sno, 'user' | 'order' | null] = [prefixes.parse(prefixed, 'user'), prefixes.prefix(id)]
+const prefixes = new Prefixes({ 1: 'user', 2: 'order' })
+const prefixed: `user_${string}` | `order_${string}` = prefixes.write(id)
+const named: [Sno, 'user' | 'order' | null] = [prefixes.read(prefixed, 'user'), prefixes.prefix(id)]
 // @ts-expect-error: no such prefix
-prefixes.parse(prefixed, 'invoice')
+prefixes.read(prefixed, 'invoice')
 // @ts-expect-error: any text is no id
-prefixes.prefixed('nerfoeusqoxgw25d')
+prefixes.write('nerfoeusqoxgw25d')
 // @ts-expect-error
-new Prefixes({ user: '1' })
+new Prefixes({ 1: 2 })
 
 const pool = new Pool({ onConnect: registerSno })
 
