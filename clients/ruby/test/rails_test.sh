@@ -17,6 +17,7 @@ is "$(cd gems/gems/activerecord-sno-* && find . -type f | sort)" \
 ./lib/sno/active_record.rb
 ./lib/sno/generator.rb
 ./lib/sno/loan.rb
+./lib/sno/prefixes.rb
 ./lib/sno/seals.rb
 ./lib/sno/sources.rb' 'the gem has what is needed'
 
