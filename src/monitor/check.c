@@ -241,13 +241,14 @@ static void
 check_partitions(const Check *c)
 {
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
-	bool		unasked = sno_is_registered() && sno_grants_copy(&sno_space->granted).count == 0;
+	bool		not_wanted = sno_is_registered() &&
+		sno_grants_copy(&sno_space->granted).count == 0 && !sno_grants_lack(&sno_space->granted, 0);
 
 	/*
-	 * Without rows to read, those that other holders leased count as free.  If the registry
-	 * granted none yet, because no session needed one, that is no fault.
+	 * Without rows to read, those that other holders leased count as free.  It is no fault if
+	 * the registry granted none, because no session wanted one yet.
 	 */
-	report(c, "partitions", unasked || t.free + t.parked_for_clock > 0,
+	report(c, "partitions", not_wanted || t.free + t.parked_for_clock > 0,
 		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
 					sno_partition_range.first, sno_partition_range.last,
 					t.owned, t.parked, t.resting, t.free),

@@ -170,6 +170,8 @@ like(
 	refusal($a, 'late'),
 	qr/ERROR:  the registry granted no partition for a sno within 100 ms\nDETAIL:  The last attempt to ask it failed: could not connect to the registry: .*\nHINT:  See item "registry" of sno_check/s,
 	'a new database has to wait for the registry');
+is($a->safe_psql('late', q{SELECT string_agg(item, ' ' ORDER BY item) FROM sno_check() WHERE NOT ok}),
+	'partitions registry', 'sno_check() finds that it has no partition');
 like(
 	$a->safe_psql(
 		'postgres',
