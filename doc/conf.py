@@ -2,7 +2,7 @@
 
 import re
 
-from pygments.lexers import BashLexer, PostgresLexer
+from pygments.lexers import BashLexer, PostgresLexer, TextLexer
 from sphinx.highlighting import lexers
 
 project = html_title = 'sno'
@@ -15,7 +15,7 @@ html_static_path = html_css_files = ['site.css']
 html_use_index = False
 html_copy_source = False
 html_show_copyright = False
-lexers.update(sql=PostgresLexer(), cron=BashLexer())
+lexers.update(sql=PostgresLexer(), cron=BashLexer(), prisma=TextLexer())
 
 
 # The navigation has the pages in the order of README's table, and then all others.

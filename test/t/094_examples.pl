@@ -176,7 +176,7 @@ sub anchors_of
 }
 
 # The links of a page that lead nowhere, and pages that it names in passing but that
-# don't exist
+# don't exist.  A link to a folder leads nowhere on the site.
 sub wrong_links
 {
 	my ($path, $text) = @_;
@@ -191,7 +191,7 @@ sub wrong_links
 		my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
 		my $target = abs_path(dirname("$root/$path") . "/$file");
 		push @wrong, $link and next
-		  unless defined $target && $target =~ /^\Q$root\E\// && -e $target;
+		  unless defined $target && $target =~ /^\Q$root\E\// && ($file eq '' || -f $target);
 		my $there = $file eq '' ? $text : $page{ substr($target, length "$root/") };
 		push @wrong, $link
 		  if $anchor ne '' && !anchors_of($there // '')->{$anchor};
@@ -229,9 +229,9 @@ foreach my $case (
 is_deeply(
 	[   wrong_links(
 			'doc/page.md',
-			"# Here it is\n[right](#here-it-is) [1](#there) [2](none.md) [3](../README.md#nowhere) `doc/page.md` `src/README.md` `doc/none.md` `[code](none.md)`\n"
+			"# Here it is\n[right](#here-it-is) [1](#there) [2](none.md) [3](../README.md#nowhere) [4](../src) `doc/page.md` `src/README.md` `doc/none.md` `[code](none.md)`\n"
 		) ],
-	[ 'doc/page.md', 'doc/none.md', '#there', 'none.md', '../README.md#nowhere' ],
+	[ 'doc/page.md', 'doc/none.md', '#there', 'none.md', '../README.md#nowhere', '../src' ],
 	'found: links that lead nowhere');
 
 #
