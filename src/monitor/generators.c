@@ -361,9 +361,14 @@ sno_generators(PG_FUNCTION_ARGS)
 	sno_shmem_attach();
 	slots = sno_activity_slots(&count);
 	for (int i = 0; i < count; i++)
-		if (slots[i].pid != 0 && slots[i].partition != SNO_NAMED_ONLY &&
-			(all || slots[i].database == MyDatabaseId))
+	{
+		if (slots[i].pid == 0)
+			continue;
+		/* What sno_activity_begin() has set before the pid is read after it. */
+		pg_read_barrier();
+		if (slots[i].partition != SNO_NAMED_ONLY && (all || slots[i].database == MyDatabaseId))
 			put_session(result, &slots[i], now);
+	}
 	put_used(&listing, all, now);
 	sno_definition_visit(&sno_definitions, NULL, put_unused, &listing);
 	sno_definition_visit(&sno_flake_definitions, NULL, put_unused, &listing);
