@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 #
-# litmus.pl [small | show TEST]
+# litmus.pl [small | show TEST | table]
 #
 # Makes litmus tests from tests.txt and from the sources, asks herd7 for its verdicts, and
 # compares them with those that tests.txt has.  The first lines of tests.txt tell its format.
@@ -186,17 +186,17 @@ sub c11_statement
 		return ("int $r = atomic_load_explicit($x, memory_order_relaxed);", $store);
 	}
 	return "int $r = atomic_$builtin{$s->{op}}_explicit($x, $one, $order);" if $s->{op} ne 'cas';
-	return ("int ${r}_ok = atomic_compare_exchange_strong_explicit($x, $expected, $s->{two}, $order, $failed);",
+	return (
+		"int ${r}_ok = atomic_compare_exchange_strong_explicit($x, $expected, $s->{two}, $order, $failed);",
 		"int $r = *$expected;");
 }
 
 sub c11
 {
 	my ($test, @threads) = @_;
-	my %begins = map { $_ => 0 } map { $_->{location} // () } grep { $_->{op} ne 'when' } map { @$_ } @threads;
+	my %begins = %{ $test->{begins} // {} };
 	my $text = '';
 
-	%begins = (%begins, %{ $test->{begins} // {} });
 	for my $i (0 .. $#threads)
 	{
 		my (@lines, @parameters, %seen);
@@ -208,15 +208,19 @@ sub c11
 
 			push @lines, c11_statement($s, $expected);
 			$open++ if $s->{op} eq 'when';
-			push @parameters, "atomic_int* $s->{location}"
-			  if defined $s->{location} && $s->{op} ne 'when' && !$seen{ $s->{location} }++;
+			if (defined $s->{location} && $s->{op} ne 'when')
+			{
+				$begins{ $s->{location} } //= 0;
+				push @parameters, "atomic_int* $s->{location}" unless $seen{ $s->{location} }++;
+			}
 			if ($s->{op} eq 'cas')
 			{
 				push @parameters, "int* $expected";
 				$begins{$expected} = $s->{one};
 			}
 		}
-		$text .= "P$i(" . join(', ', @parameters) . ") {\n" . join('', map { "  $_\n" } @lines, ('}') x $open) . "}\n";
+		$text .= "P$i(" . join(', ', @parameters) . ") {\n" .
+		  join('', map { "  $_\n" } @lines, ('}') x $open) . "}\n";
 	}
 	return "C $test->{name}\n{ " . join(' ', map { "[$_] = $begins{$_};" } sort keys %begins) . " }\n" .
 	  "${text}exists ($test->{never})\n";
@@ -307,8 +311,10 @@ sub aarch64
 	{
 		push @rows, [ map { $_->[$i] // '' } @columns ];
 	}
-	return "AArch64 $test->{name}\n{ " . join(' ', (map { "$_=$begins{$_};" } sort keys %begins), @init) . " }\n" .
-	  join('', map { ' ' . join(' | ', map { sprintf '%-20s', $_ } @$_) . " ;\n" } @rows) . "exists ($never)\n";
+	unshift @init, map { "$_=$begins{$_};" } sort keys %begins;
+	return "AArch64 $test->{name}\n{ @init }\n" .
+	  join('', map { ' ' . join(' | ', map { sprintf '%-20s', $_ } @$_) . " ;\n" } @rows) .
+	  "exists ($never)\n";
 }
 
 #
@@ -326,6 +332,19 @@ if ($what eq 'show')
 	{
 		print "# $model->{name}\n", $model->{make}->($test, threads($test, {})), "\n"
 		  unless $test->{only} && $model->{name} eq 'C11';
+	}
+	exit;
+}
+if ($what eq 'table')
+{
+	print "| test | rule | what it says | mutants |\n|---|---|---|---|\n";
+	foreach my $t (@tests)
+	{
+		my @mutants = map {
+			"`$_->{name}` " . join('', map { substr($_, 0, 1) } @{ $_->{verdicts} })
+		} @{ $t->{mutants} };
+
+		print "| $t->{name} | ", $t->{rule} =~ s/^-$//r, " | $t->{says} | ", join(', ', @mutants), " |\n";
 	}
 	exit;
 }
