@@ -22,7 +22,7 @@
 #define MAY_BE(condition)	__CPROVER_assert(!(condition), "may be: " #condition)
 #endif
 
-/* Any value: CBMC knows functions by the beginning of their name. */
+/* Any value: CBMC lets a function of such a name return anything. */
 bool		nondet_bool(void);
 uint8_t		nondet_uint8(void);
 uint32_t	nondet_uint32(void);
