@@ -165,7 +165,7 @@ restart:
 			d_step { gave_up[s] = MAX(gave_up[s], memory[s].holder); clear(memory[s]) }
 		:: answer != superseded ->
 			d_step { take(a); got = 0; floor = 0; ceiling = 0 };
-			if :: MUTANT == used_before_file -> copy(memory[s], a) :: else fi;
+			if :: MUTANT == used_before_file -> d_step { copy(memory[s], a) } :: else fi;
 			d_step { copy(file[s], a) };							/* G4: on disk before it is in force */
 			d_step { copy(memory[s], a) }
 		fi;
