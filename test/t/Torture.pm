@@ -13,7 +13,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use File::Basename 'dirname';
+use File::Basename qw(basename dirname);
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -685,7 +685,37 @@ sub judge
 			diag($_);
 		}
 	}
+	$self->leave_notes(\%verdict, $params{unique}, @clients) if $ENV{TORTURE_NOTES};
 	return \%verdict;
+}
+
+# Leave the notes of some clients in the folder TORTURE_NOTES, as doc/evidence/notes.md tells.
+# If $unique isn't true, there may be repeats.
+sub leave_notes
+{
+	my ($self, $verdict, $unique, @clients) = @_;
+	my $test   = basename($0, '.pl');
+	my $number = 1;
+	$number++ while -e "$ENV{TORTURE_NOTES}/$test.$number.xz";
+	chomp(my $postgresql = `pg_config --version`);
+	my @lines = (
+		[ about => 'test',       "$test.$number" ],
+		[ about => 'commit',     $ENV{TORTURE_COMMIT} // 'unknown' ],
+		[ about => 'postgresql', $postgresql ],
+		[ about => 'seed',       $ENV{TORTURE_SEED} || 1 ],
+		[ about => 'minutes',    $self->{minutes} ],
+		[ about => 'repeats',    $unique ? 'none' : 'possible' ],
+		(map { [ found => $_, $verdict->{$_} ] } qw(ids twice unheard again_session again_named)),
+		(map { [ client => $_, $self->{kinds}[$_] ] } @clients),
+		(map { [ fault => $_, $self->{faults}[$_] ] } 0 .. $#{ $self->{faults} }));
+	my $text = join '', map { join("\t", @$_) . "\n" } @lines;
+	IPC::Run::run(
+		[   'perl', dirname(__FILE__) . '/../torture/notes.pl',
+			'text', "$self->{dir}/heard",
+			map { "$self->{dir}/notes.$_" } @clients ],
+		'<', \$text, '|', ['xz'], '>', "$ENV{TORTURE_NOTES}/$test.$number.xz"
+	) or die 'no notes are left';
+	return;
 }
 
 # Show what each fault did.
@@ -714,7 +744,7 @@ sub show
 sub check
 {
 	my ($self, %params) = @_;
-	my $verdict = $self->judge(%params);
+	my $verdict = $self->judge(%params, unique => 1);
 	$self->show($verdict);
 
 	cmp_ok($verdict->{ids},  '>', 0, "$verdict->{ids} ids were noted");
