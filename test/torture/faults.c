@@ -46,6 +46,8 @@ clock_gettime(clockid_t clock, struct timespec *t)
 {
 	int64_t		offset = faults->offset;
 	int64_t		period = faults->period;
+	int64_t		at = faults->at;
+	int64_t		grain = faults->grain;
 	int64_t		ns;
 
 	if (real_clock_gettime(clock, t) != 0)
@@ -55,7 +57,9 @@ clock_gettime(clockid_t clock, struct timespec *t)
 	ns = (int64_t) t->tv_sec * 1000000000 + t->tv_nsec;
 	if (period > 0 && ns / period % 2 != 0)
 		offset += faults->strobe;
-	ns += offset;
+	ns = at != 0 ? at : ns + offset;
+	if (grain > 0)
+		ns -= ns % grain;
 	t->tv_sec = ns / 1000000000;
 	t->tv_nsec = ns % 1000000000;
 	return 0;

@@ -88,6 +88,9 @@ typedef struct Faults
 	int64_t		strobe;			/* added to it in every other period, ns */
 	int64_t		period;			/* ns, 0 for none */
 	int64_t		stall;			/* do flushes of WAL, by fdatasync(), wait? */
+	/* These may be left out of the file, and are 0 then. */
+	int64_t		at;				/* the wall clock stands there, ns, or 0: it runs */
+	int64_t		grain;			/* it shows multiples of this only, ns, 0 for none */
 } Faults;
 
 /* Fields of an id, whose bytes are big-endian. */
