@@ -6,6 +6,10 @@
 # All random numbers come from one seed.  By default each fault of a plan
 # strikes once.  With TORTURE_MINUTES, faults strike for that time, in an order
 # that TORTURE_SEED gives (script/torture).
+#
+# With TORTURE_FLOOD, a client that takes as many ids as it can is beside each client of
+# kind "bulk" or "named".  With TORTURE_LEDGER, that file gets a line for each fault of
+# each test.
 
 package Torture;
 
@@ -15,6 +19,7 @@ use warnings;
 use Exporter 'import';
 use File::Basename qw(basename dirname);
 use IPC::Run ();
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -271,6 +276,8 @@ sub note_rows
 sub start_clients
 {
 	my ($self, @kinds) = @_;
+	push @kinds, map { s/^named/flood_named/r } map { s/^bulk/flood/r } grep { /^(?:bulk|named)\b/ } @kinds
+	  if $ENV{TORTURE_FLOOD};
 	local $ENV{FAULTS} = "$self->{dir}/faults";
 	$self->{kinds}   = \@kinds;
 	$self->{clients} = IPC::Run::start(
@@ -455,6 +462,69 @@ sub kill_session
 	return;
 }
 
+# For gdb, the way to each step of a lease, just after it is done.  The last step is to
+# issue: there, an id is on its way.
+my %way_to = (
+	reserve => "break *sno_lease_write\ngo\n",
+	write   => "break *sno_lease_publish\ngo\n",
+	flush   => "break *sno_lease_publish\ngo\ntbreak *XLogFlush\ngo\nfinish\n",
+	publish => "break *sno_lease_publish\ngo\nfinish\n",
+	issue   => "break *sno_generator_enter_unit\nbreak *sno_generator_share_unit\ngo\n");
+
+# Hold the session of a client at a step, and return its process.  A session may end, or
+# not come there within some seconds: then another one is tried.
+sub hold
+{
+	my ($self, $step) = @_;
+	my ($script, $held) = map { "$self->{dir}/$_" } qw(script held);
+
+	unlink $script, $held, "$self->{dir}/release";
+	# All signals reach the process, but that which ends gdb.
+	append_to_file($script, <<"END");
+handle all nostop noprint pass
+define go
+  continue
+  if \$_siginfo.si_signo != @{[POSIX::SIGTRAP]}
+    detach
+    quit
+  end
+end
+$way_to{$step}
+shell touch $held; until [ -e $self->{dir}/release ]; do sleep 0.01; done
+END
+	for (1 .. 50)
+	{
+		my $pid = $self->victim;
+		my $gdb = IPC::Run::start([ qw(gdb -nx -batch -x), $script, '-p', $pid ],
+			'&>', "$self->{dir}/gdb.log");
+		my $until = time + 3;
+		usleep(10_000) while !-e $held && $gdb->pumpable && time < $until;
+		$self->{gdb} = $gdb;
+		return $pid if -e $held;
+		$gdb->signal('INT');
+		$gdb->finish;
+		die "gdb: " . slurp_file("$self->{dir}/gdb.log") if $_ == 50;
+	}
+	return;
+}
+
+sub kill_held
+{
+	my ($self, $pid) = @_;
+	kill 'KILL', $pid;
+	$self->release;
+	return;
+}
+
+# Let that session go on, if it still is.
+sub release
+{
+	my ($self) = @_;
+	append_to_file("$self->{dir}/release", '');
+	$self->{gdb}->finish;
+	return;
+}
+
 # Stop one of these sessions, and let it go on, $times times.
 sub stop_sessions
 {
@@ -487,10 +557,11 @@ sub relive
 
 # Promote a standby that has not received the latest leases and rows.  With
 # $behind, its clock is behind: the primary goes on after all leases are over
-# that the standby knows, and the standby begins at that time.
+# that the standby knows, and the standby begins at that time.  With $step, a session
+# of the primary is killed at that step of a lease.
 sub promote
 {
-	my ($self, $behind) = @_;
+	my ($self, $behind, $step) = @_;
 	my $primary = $self->{node};
 	my $name    = 'successor' . ++$self->{promoted};
 	my $standby = PostgreSQL::Test::Cluster->new($name);
@@ -514,8 +585,10 @@ sub promote
 	}
 	$self->get_on;
 
+	my $pid = $step && $self->hold($step);
 	$self->lead_clients;
 	kill_postmaster($primary);
+	$self->kill_held($pid) if $step;
 	my $end = time;
 	$self->start_server($primary);
 	$self->note_all_leases($life, $primary);
@@ -689,20 +762,28 @@ sub judge
 	return \%verdict;
 }
 
+# What tells one run from another
+sub about
+{
+	chomp(my $postgresql = `pg_config --version`);
+	return {
+		test       => basename($0, '.pl'),
+		commit     => $ENV{TORTURE_COMMIT} // 'unknown',
+		postgresql => $postgresql,
+		seed       => $ENV{TORTURE_SEED} || 1 };
+}
+
 # Leave the notes of some clients in the folder TORTURE_NOTES, as doc/evidence/notes.md tells.
 # If $unique isn't true, there may be repeats.
 sub leave_notes
 {
 	my ($self, $verdict, $unique, @clients) = @_;
-	my $test   = basename($0, '.pl');
+	my $about  = about();
 	my $number = 1;
-	$number++ while -e "$ENV{TORTURE_NOTES}/$test.$number.xz";
-	chomp(my $postgresql = `pg_config --version`);
+	$number++ while -e "$ENV{TORTURE_NOTES}/$about->{test}.$number.xz";
+	$about->{test} .= ".$number";
 	my @lines = (
-		[ about => 'test',       "$test.$number" ],
-		[ about => 'commit',     $ENV{TORTURE_COMMIT} // 'unknown' ],
-		[ about => 'postgresql', $postgresql ],
-		[ about => 'seed',       $ENV{TORTURE_SEED} || 1 ],
+		(map { [ about => $_, $about->{$_} ] } qw(test commit postgresql seed)),
 		[ about => 'minutes',    $self->{minutes} ],
 		[ about => 'repeats',    $unique ? 'none' : 'possible' ],
 		(map { [ found => $_, $verdict->{$_} ] } qw(ids twice unheard again_session again_named)),
@@ -713,7 +794,7 @@ sub leave_notes
 		[   'perl', dirname(__FILE__) . '/../torture/notes.pl',
 			'text', "$self->{dir}/heard",
 			map { "$self->{dir}/notes.$_" } @clients ],
-		'<', \$text, '|', ['xz'], '>', "$ENV{TORTURE_NOTES}/$test.$number.xz"
+		'<', \$text, '|', ['xz'], '>', "$ENV{TORTURE_NOTES}/$about->{test}.xz"
 	) or die 'no notes are left';
 	return;
 }
@@ -738,6 +819,21 @@ sub show
 	return;
 }
 
+# Append lines to the file TORTURE_LEDGER, as doc/evidence/report.md tells: one for the run, and
+# one for each fault.
+sub enter_in_ledger
+{
+	my ($self, $verdict) = @_;
+	my $about = about();
+	my @lines = (
+		[   'run', @{$about}{qw(test seed commit postgresql)},
+			@{$verdict}{qw(ids twice unheard again_session again_named)} ],
+		map { [ 'fault', $_, $self->{struck}{$_}, @{ $verdict->{faults}{$_} }{qw(ids twice)} ] }
+		  grep { $verdict->{faults}{$_} } @{ $self->{faults} });
+	append_to_file($ENV{TORTURE_LEDGER}, join '', map { join("\t", @$_) . "\n" } @lines);
+	return;
+}
+
 # Check, when all clients have stopped, that the oracle finds nothing wrong.
 # With share => 1, sessions and lives share a partition: that of a named
 # generator.
@@ -746,6 +842,7 @@ sub check
 	my ($self, %params) = @_;
 	my $verdict = $self->judge(%params, unique => 1);
 	$self->show($verdict);
+	$self->enter_in_ledger($verdict) if $ENV{TORTURE_LEDGER};
 
 	cmp_ok($verdict->{ids},  '>', 0, "$verdict->{ids} ids were noted");
 	cmp_ok($verdict->{rows}, '>', 0, "$verdict->{rows} rows are there");

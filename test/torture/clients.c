@@ -12,6 +12,8 @@
  * in NOTES.N.errors, each with the fault under which it occurred.
  *
  *	bulk		copies out many ids at a time
+ *	flood		copies out as many ids as it can, in arrays
+ *	flood_named	does so with the named generator "full"
  *	commit		inserts a few ids, and commits
  *	rollback	inserts a few ids, and rolls back
  *	brief		generates a few ids in each session, and every other time ends
@@ -46,6 +48,11 @@
 #define COPY(query)		"COPY (" query ") TO STDOUT (FORMAT binary)"
 #define GENERATE(count) \
 	"SELECT sno_generate(n % 256) FROM generate_series(1, " #count ") AS n"
+/* A row with many ids: generated at once, or one by one */
+#define FLOOD(generator) \
+	"SELECT array_agg(id) FROM sno_generate_many(50000, 1" generator ") AS id"
+#define FLOOD_ONE_BY_ONE \
+	"SELECT array_agg(sno_generate(n % 256)) FROM generate_series(1, 50000) AS n"
 #define INSERT			"INSERT INTO t (id) " GENERATE(5) " RETURNING id"
 #define INSERT_NAMED \
 	"INSERT INTO t (id) SELECT sno_generate(1, 'full') FROM generate_series(1, 100) RETURNING id"
@@ -70,6 +77,8 @@ typedef struct Kind
 
 static const Kind kinds[] = {
 	{"bulk", NULL, COPY(GENERATE(20000)), NULL, UNKNOWN, false, false},
+	{"flood", NULL, COPY(FLOOD("") " UNION ALL " FLOOD_ONE_BY_ONE), NULL, UNKNOWN, false, false},
+	{"flood_named", NULL, COPY(FLOOD(", 'full'")), NULL, UNKNOWN, false, true},
 	{"commit", "BEGIN", COPY(INSERT), "COMMIT", COMMITTED, false, false},
 	{"rollback", "BEGIN", COPY(INSERT), "ROLLBACK", ROLLED_BACK, false, false},
 	{"brief", NULL, COPY(GENERATE(1000)), NULL, UNKNOWN, true, false},
@@ -151,11 +160,11 @@ pause_a_little(void)
 }
 
 static void
-count_progress(uint64_t fault)
+count_progress(uint64_t fault, uint64_t ids)
 {
 	uint64_t	now = monotonic();
 
-	progress->ids[fault]++;
+	progress->ids[fault] += ids;
 	if (now - last > progress->stall[fault])
 		progress->stall[fault] = now - last;
 	last = now;
@@ -221,7 +230,7 @@ note_flake(const unsigned char *id, int size)
 	}
 	batch.count++;
 	watch_clock();
-	count_progress(control->fault);
+	count_progress(control->fault, 1);
 }
 
 /*
@@ -263,10 +272,9 @@ settle(Fate fate)
 }
 
 static void
-note(uint64_t time, uint16_t partition, uint32_t sequence)
+note(uint64_t fault, uint64_t time, uint16_t partition, uint32_t sequence)
 {
 	Run		   *run = &pending[pending_count - 1];
-	uint64_t	fault = control->fault;
 
 	if (pending_count > 0 && run->time == time && run->partition == partition &&
 		run->fault == fault && run->first + run->count == sequence)
@@ -281,13 +289,31 @@ note(uint64_t time, uint16_t partition, uint32_t sequence)
 			.promotions = promotions, .named = kind->named
 		};
 	}
-	count_progress(fault);
 }
 
-/* Note the id, or a number of 64 bits, in a row of COPY's binary format. */
+static void
+note_id(uint64_t fault, const unsigned char *id)
+{
+	note(fault, id_time(id), id_partition(id), id_sequence(id));
+}
+
+/* Note the ids of an array, whose header has 20 bytes; each id comes after its size. */
+static void
+note_ids(uint64_t fault, const unsigned char *array, int size)
+{
+	int			count = 0;
+
+	for (int at = 20; at + 4 + ID_SIZE <= size; at += 4 + ID_SIZE, count++)
+		note_id(fault, array + at + 4);
+	count_progress(fault, count);
+}
+
+/* Note the ids, or the number of 64 bits, in a row of COPY's binary format. */
 static void
 note_row(const unsigned char *row, int size)
 {
+	uint64_t	fault = control->fault;
+
 	/* The first row comes with the header, of 19 bytes. */
 	if (size > 19 && memcmp(row, "PGCOPY\n", 7) == 0)
 	{
@@ -297,15 +323,21 @@ note_row(const unsigned char *row, int size)
 	if (kind->copy == NULL)
 		note_flake(row + 6, size - 6);
 	else if (size == 6 + ID_SIZE)
-		note(id_time(row + 6), id_partition(row + 6), id_sequence(row + 6));
+	{
+		note_id(fault, row + 6);
+		count_progress(fault, 1);
+	}
 	else if (size == 6 + 8)
 	{
 		uint64_t	value = 0;
 
 		for (int i = 6; i < size; i++)
 			value = value << 8 | row[i];
-		note(value >> 16, 0, value & 0xffff);
+		note(fault, value >> 16, 0, value & 0xffff);
+		count_progress(fault, 1);
 	}
+	else if (size > 6 + 20)
+		note_ids(fault, row + 6, size - 6);
 }
 
 /* Note an error that the server sent.  The end of a connection is not an error. */

@@ -1,0 +1,127 @@
+
+# Faults that strike while a session is at one step of a lease: gdb holds it there.  Clients
+# generate meanwhile, as in 020_torture.pl, and note each id.  The seed decides whether sessions
+# have partitions of their own, share one, or use a named generator.
+#
+# gdb needs a while to find its way, so this runs only in script/torture and script/evidence.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use TestHelpers;
+use Time::HiRes qw(usleep);
+use Torture;
+
+my @steps   = qw(reserve write flush publish issue);
+my $torture = Torture->new(max_wait => '10s');
+plan skip_all => 'takes minutes: see script/torture' if !$torture->{minutes};
+
+my $lease   = 1;
+my $kind    = qw(own shared named) [ $torture->{seed} % 3 ];
+my $sharing = $kind eq 'own' ? 'never' : 'auto';
+my $server  = PostgreSQL::Test::Cluster->new('main');
+$server->init(allows_streaming => 1);
+$server->append_conf(
+	'postgresql.conf', qq{
+fsync = on
+restart_after_crash = on
+log_statement = none
+log_replication_commands = off
+wal_sender_timeout = 0
+wal_receiver_timeout = 0
+max_connections = 60
+sno.lease_duration = ${lease}s
+sno.sharing = $sharing
+});
+$torture->start_server($server);
+$server->safe_psql('postgres',
+	q{CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); SELECT sno_create_generator('full', 1000)});
+
+# A fault: something happens to the session that is held, before it goes on.
+sub happens
+{
+	my ($step, $what) = @_;
+	return sub {
+		my $pid = $torture->hold($step);
+		$what->($pid);
+		$torture->release;
+	};
+}
+
+# A fault: the postmaster and the session are killed, and the clock steps before the restart.
+sub crash
+{
+	my ($step, $offset) = @_;
+	return sub {
+		my $pid = $torture->hold($step);
+		$torture->relive(
+			sub {
+				kill_postmaster($server);
+				$torture->kill_held($pid);
+				$torture->set_clock($offset);
+			});
+		$torture->get_on;
+		$torture->set_clock(0);
+	};
+}
+
+# A fault: the clock steps, and steps back when all clients have met it.
+sub clock_steps
+{
+	my ($step, $offset) = @_;
+	my $set = happens($step, sub { $torture->set_clock($offset); });
+	return sub {
+		$set->();
+		$torture->get_on;
+		$torture->set_clock(0);
+	};
+}
+
+sub plan_at
+{
+	my ($step) = @_;
+	my @plan = (
+		'kill -9 of the session'    => happens($step, sub { kill 'KILL', $_[0]; }),
+		'kill -9 of the postmaster' => crash($step, 0),
+		'the same, clock back by 1 s' => crash($step, -1),
+		'terminated' => happens($step, sub { $torture->sql("SELECT pg_terminate_backend($_[0])"); }),
+		'cancelled'  => happens($step, sub { $torture->sql("SELECT pg_cancel_backend($_[0])"); }),
+		'stopped past its lease'       => happens($step, sub { usleep(2.5e6 * $lease); }),
+		'clock back by 1 s'            => clock_steps($step, -1),
+		'clock forward by 1 s'         => clock_steps($step, 1),
+		'a standby promoted that lags' => sub {
+			$torture->promote(0, $step);
+			$server = $torture->{node};
+		});
+	# A named generator would wait until its clock is there.
+	push @plan, ('clock back by an hour' => clock_steps($step, -3600)) if $kind ne 'named';
+	return map { $_ % 2 ? $plan[$_] : "$step: $plan[$_]" } 0 .. $#plan;
+}
+
+$torture->lead_clients($server);
+$torture->under('none');
+$torture->start_clients($kind eq 'named' ? ('named') x 4 : ('bulk', 'bulk', 'commit', 'commit', 'brief'));
+$torture->get_on;
+$torture->carry_out(map { plan_at($_) } @steps);
+
+$torture->stop_clients;
+$torture->note_rows($server);
+$torture->check(share => $kind eq 'named', strobing => $kind eq 'own' ? qr/clock/ : qr/./);
+$torture->check_errors(map { ("$_: cancelled" => qr/^57014$/) } @steps);
+$torture->check_logs;
+$server->stop;
+done_testing();
+
+# However the test ends
+END
+{
+	local $?;
+	append_to_file("$torture->{dir}/release", '');
+	Torture::poke("$torture->{dir}/control", 0, pack('Q', 1));
+}
