@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/uuid.h"
 
@@ -111,6 +112,7 @@ parse(const SnoNamedLayout *layout, Form form, const text *input)
 		int			c = form.size != 0 ? pg_tolower((unsigned char) p[i]) : p[i];
 		const char *digit = memchr(form.digits, c, form.base);
 
+		CHECK_FOR_INTERRUPTS();	/* the text may begin with very many zeros */
 		if (digit == NULL)
 			refuse(layout, input);
 		if (!multiply(&id, form.base, digit - form.digits) || !sno_flake_fits(layout, id))
