@@ -478,7 +478,7 @@ sub hold
 	my ($self, $step) = @_;
 	my ($script, $held) = map { "$self->{dir}/$_" } qw(script held);
 
-	unlink $script, $held, "$self->{dir}/release";
+	unlink $script;
 	# All signals reach the process, but that which ends gdb.
 	append_to_file($script, <<"END");
 handle all nostop noprint pass
@@ -494,6 +494,7 @@ shell touch $held; until [ -e $self->{dir}/release ]; do sleep 0.01; done
 END
 	for (1 .. 50)
 	{
+		unlink $held, "$self->{dir}/release";
 		my $pid = $self->victim;
 		my $gdb = IPC::Run::start([ qw(gdb -nx -batch -x), $script, '-p', $pid ],
 			'&>', "$self->{dir}/gdb.log");
@@ -501,11 +502,11 @@ END
 		usleep(10_000) while !-e $held && $gdb->pumpable && time < $until;
 		$self->{gdb} = $gdb;
 		return $pid if -e $held;
+		# It may come there at this moment, so it needs both.
 		$gdb->signal('INT');
-		$gdb->finish;
-		die "gdb: " . slurp_file("$self->{dir}/gdb.log") if $_ == 50;
+		$self->release;
 	}
-	return;
+	die "no session came to step $step: " . slurp_file("$self->{dir}/gdb.log");
 }
 
 sub kill_held
