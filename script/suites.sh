@@ -36,10 +36,11 @@ count_regress() {
     cat regression.diffs output_iso/regression.diffs 2>/dev/null
 }
 
-# Run a command that prints TAP, and count its assertions.
+# Run a command that prints TAP, and count its assertions.  $tap_out gets what it prints.
 count_tap() {
     local status=0 ok not_ok skip
-    "$@" | tee "$work/tap.out" || status=1
+    tap_out=$work/tap.$BASHPID
+    "$@" | tee "$tap_out" || status=1
     read -r ok not_ok skip < <(awk '
         /^ *(ok |1\.\.0).*# *[Ss][Kk][Ii][Pp]/ { skip++; next }
         /\.\. skipped: /                       { skip++ }
@@ -53,7 +54,7 @@ count_tap() {
                 not_ok++
         }
         END { print ok + 0, not_ok + 0, skip + 0 }
-    ' "$work/tap.out")
+    ' "$tap_out")
     # A test that died, or that ran less than it had planned, may print no "not ok".
     [ $status -eq 0 ] || [ "$not_ok" -gt 0 ] || not_ok=1
     count "$ok" "$not_ok" "$skip"
@@ -179,14 +180,15 @@ compile() {
 }
 
 # at_once COMMAND ...: run commands that print TAP, as many at a time as there are
-# processors.  $work/taps gets what each of them prints.
+# processors.  A folder gets what each of them prints.
 at_once() {
-    as_user mkdir "$work/taps"
+    local taps
+    taps=$(as_user mktemp -d "$work/taps.XXXXXX")
     printf '%s\0' "$@" | as_user xargs -0 -P "$(nproc)" -I{} sh -c '
-        tap=$1/taps/$(basename "$2")
-        $2 >"$tap" 2>&1 || echo "not ok - exit status $?" >>"$tap"' at_once "$work" {}
-    count_tap as_user prove --verbose --exec cat "$work"/taps/*
-    rm -r "$work/taps"
+        tap=$1/$(basename "$2")
+        $2 >"$tap" 2>&1 || echo "not ok - exit status $?" >>"$tap"' at_once "$taps" {}
+    count_tap as_user prove --verbose --exec cat "$taps"/*
+    rm -r "$taps"
 }
 
 suite_unit() {
@@ -241,6 +243,9 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
+# It makes newer Debians, so it must have the sources as they are, not the user's copy.
+suite_evidence() { CHROOTS=${CHROOTS:-$work/chroots} count_tap "$top/script/evidence" small; }
+
 suite_fuzz() {
     local program
     compile clang test/fuzz/decode_fuzz.c -fsanitize=fuzzer &&
@@ -273,7 +278,7 @@ suite_tap() {
     local test
     count_tap run_tap_tests
     # If a test died, its own log tells why.
-    sed -nE 's|^test/t/(\w+)\.pl +\(Wstat: .*|\1|p' "$work/tap.out" |
+    sed -nE 's|^test/t/(\w+)\.pl +\(Wstat: .*|\1|p' "$tap_out" |
         while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
 }
 
