@@ -89,7 +89,7 @@ sub plan_at
 	my @plan = (
 		'kill -9 of the session'    => happens($step, sub { kill 'KILL', $_[0]; }),
 		'kill -9 of the postmaster' => crash($step, 0),
-		'the same, clock back by 1 s' => crash($step, -1),
+		'kill -9 of the postmaster, clock back by 1 s' => crash($step, -1),
 		'terminated' => happens($step, sub { $torture->sql("SELECT pg_terminate_backend($_[0])"); }),
 		'cancelled'  => happens($step, sub { $torture->sql("SELECT pg_cancel_backend($_[0])"); }),
 		'stopped past its lease'       => happens($step, sub { usleep(2.5e6 * $lease); }),

@@ -467,8 +467,8 @@ sub kill_session
 my %way_to = (
 	reserve => "break *sno_lease_write\ngo\n",
 	write   => "break *sno_lease_publish\ngo\n",
-	flush   => "break *sno_lease_publish\ngo\ntbreak *XLogFlush\ngo\nfinish\n",
-	publish => "break *sno_lease_publish\ngo\nfinish\n",
+	flush   => "break *sno_lease_publish\ngo\ntbreak *XLogFlush\ngo\nback\n",
+	publish => "break *sno_lease_publish\ngo\nback\n",
 	issue   => "break *sno_generator_enter_unit\nbreak *sno_generator_share_unit\ngo\n");
 
 # Hold the session of a client at a step, and return its process.  A session may end, or
@@ -482,15 +482,22 @@ sub hold
 	# All signals reach the process, but that which ends gdb.
 	append_to_file($script, <<"END");
 handle all nostop noprint pass
-define go
-  continue
+define check
   if \$_siginfo.si_signo != @{[POSIX::SIGTRAP]}
     detach
     quit
   end
 end
+define go
+  continue
+  check
+end
+define back
+  finish
+  check
+end
 $way_to{$step}
-shell touch $held; until [ -e $self->{dir}/release ]; do sleep 0.01; done
+shell touch $held; while [ -d $self->{dir} ] && [ ! -e $self->{dir}/release ]; do sleep 0.01; done
 END
 	for (1 .. 50)
 	{

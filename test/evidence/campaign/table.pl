@@ -3,6 +3,8 @@
 use strict;
 use warnings;
 
+use List::Util qw(sum);
+
 my @steps = qw(reserve write flush publish issue);
 my $steps = join '|', @steps;
 
@@ -32,10 +34,16 @@ sub row { my (@cells) = @_; print '| ', join(' | ', map { /^\d+$/ ? grouped($_) 
 
 sub heading { my (@cells) = @_; print "\n"; row(@cells); print '|---' x @cells, "|\n"; return; }
 
-while (<>)
+while (<<>>)
 {
 	chomp;
 	my ($word, $name, @fields) = split /\t/;
+	if ($word eq 'failed')
+	{
+		print "failed: $name, seed $fields[0], commit $fields[1]\n";
+		next;
+	}
+	$name = 'between faults' if $name eq 'none';
 	if ($word eq 'run')
 	{
 		my ($seed, $commit, $postgresql, @counts) = @fields;
@@ -59,7 +67,7 @@ while (<>)
 
 print "$_: $versions{$_} runs\n" foreach sort keys %versions;
 heading('test', 'seeds', 'ids', 'repeats', 'not known to the successor', 'exceptions: sessions', 'named generators');
-row("`$_->{name}`", "$_->{seeds}[0] to $_->{seeds}[-1]", @{ $_->{counts} }) foreach in_order(\%tests);
+row("`$_->{name}`", join(', ', @{ $_->{seeds} }), @{ $_->{counts} }) foreach in_order(\%tests);
 row('all', '', @all);
 
 heading('fault', 'struck', 'ids meanwhile', 'repeats');
@@ -70,3 +78,6 @@ foreach my $fault (in_order(\%held))
 {
 	row($fault->{name}, (map { $fault->{at}{$_} // 0 } @steps), @{ $fault->{counts} }[ 1, 2 ]);
 }
+
+my $strikes = sum(map { $_->{counts}[0] } values %faults, values %held);
+print "\n", grouped($strikes), " strikes\n";
