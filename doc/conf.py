@@ -7,7 +7,7 @@ from sphinx.highlighting import lexers
 
 project = html_title = 'sno'
 root_doc = 'README'
-include_patterns = ['*.md', 'doc/*.md', 'src/*.md', 'clients/README.md', 'clients/*/README.md']
+include_patterns = ['*.md', 'doc/*.md', 'doc/evidence/*.md', 'src/*.md', 'clients/README.md', 'clients/*/README.md']
 extensions = ['myst_parser']
 myst_heading_anchors = 6        # as a forge does, so links to headings work here and there
 html_theme = 'sphinx_rtd_theme'
@@ -23,7 +23,7 @@ def add_navigation(app, docname, source):
     if docname == root_doc:
         table = re.search(r'^\| I want to .*?\n\n', source[0], re.M | re.S)[0]
         pages = re.findall(r'\]\((.*?)\.md\)', table)
-        others = ['clients/*/*', 'doc/*', '*']
+        others = ['doc/evidence/*', 'clients/*/*', 'doc/*', '*']
         source[0] += '\n'.join(['', '```{toctree}', ':hidden:', ':glob:', *pages, *others, '```', ''])
 
 
