@@ -157,6 +157,13 @@ SELECT sno_flake_text(0, 'snowflake') AS decimal, sno_flake_text(0, 'instagram')
     sno_flake_text(uuid '00000000-0000-0000-0000-000000000000', 'boundary') AS base62, sno_flake_text('\x000000000000000000000000'::bytea, 'objectid') AS hex;
 SELECT sno_flake_from_text(repeat('0', 1000) || '15', 'snowflake') AS decimal, sno_flake_from_text(repeat('A', 1000) || 'P', 'instagram') AS base64,
     sno_flake_from_text_bytea('507F1F77bcf86cd799439011', 'objectid') AS hex;
+-- To read a very long text can be cancelled: nextval(), which comes after it, isn't called.
+CREATE SEQUENCE reached;
+CREATE TABLE long AS SELECT repeat('0', 50000000) AS text;
+SET statement_timeout = '10ms';
+SELECT sno_flake_from_text(text, 'snowflake'), nextval('reached') FROM long;
+RESET statement_timeout;
+SELECT is_called FROM reached;
 
 --
 -- Nonsense
