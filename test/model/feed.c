@@ -191,31 +191,31 @@ static const Scope scopes[] = {
 	M(WORKER_RAISES, "a worker raises what another process told", WORKER) \
 	M(NOT_LISTED, "a prepared transaction isn't listed", PREPARED) \
 	M(FORGOTTEN_EARLY, "a prepared transaction that ended is forgotten at once", PREPARED) \
-	M(NOT_RECALLED, "a crash loses the list", CRASH) \
-	M(ENDED_UNKNOWN, "what ended before the list was made isn't missed", CRASH) \
+	M(NOT_RECALLED, "a crash loses the list of prepared transactions", CRASH) \
+	M(ENDED_UNKNOWN, "a transaction that ended before the list was made isn't missed", CRASH) \
 	M(PAST_UNKNOWN, "after a crash the row isn't read", CRASH) \
 	M(COVERED_UNWRITTEN, "a watermark is told before its row is written", CRASH) \
 	M(BREAK_UNSEEN, "nobody asks whether the promise is broken", FAR) \
 	M(CLOCK_READ_ONCE, "the clock isn't read again before a promise is broken", STEADY) \
-	M(TICKED_BY_CLOCK, "the clock stands for the ticks", NUMBERS) \
+	M(TICKED_BY_CLOCK, "the clock is used instead of the ticks", NUMBERS) \
 	M(READ_AFTER_TICK, "a counter's next number is read after the tick", NUMBERS) \
 	M(DRAWN_FIRST, "a transaction draws before it tells", NUMBERS) \
 	M(TICK_TOLD_LATE, "a transaction tells the tick after the next one", NUMBERS) \
 	M(NEVER_TOLD_AGAIN, "the next transaction tells no tick", NUMBERS) \
 	M(NUMBERS_NO_MEMORY, "transactions that drew and ended aren't remembered", NUMBERS) \
-	M(NUMBERS_GONE_FIRST, "one is gone before it is remembered", NUMBERS) \
-	M(NUMBERS_BY_FIRST_XID, "those of one tick are remembered by the first xid", NUMBERS) \
+	M(NUMBERS_GONE_FIRST, "a transaction that drew is gone before it is remembered", NUMBERS) \
+	M(NUMBERS_BY_FIRST_XID, "transactions of one tick are remembered by the first xid", NUMBERS) \
 	M(ALL_NOTES_TRUSTED, "a watermark is the latest note", NUMBERS_TWO) \
 	M(LOST_NOTE_TRUSTED, "what is older than the notes counts as the first of them", NUMBERS_NOTES) \
 	M(NUMBERS_ALONE, "a worker that draws tells an issuer of its own", NUMBERS_WORKER) \
 	M(NUMBERS_RAISED, "a worker raises the tick that another process told", NUMBERS_WORKER) \
 	M(GUARD_BY_PAST, "the guard reads the next number before it tells", NUMBERS_GUARD) \
 	M(NUMBERS_NOT_LISTED, "a prepared transaction that drew isn't listed", NUMBERS_PREPARED) \
-	M(LISTED_LATE, "one is listed after it stopped telling", NUMBERS_PREPARED) \
-	M(NUMBERS_FORGOTTEN_EARLY, "one that ended is forgotten at once", NUMBERS_PREPARED) \
-	M(NUMBERS_NOT_RECALLED, "a crash loses one", NUMBERS_CRASH) \
+	M(LISTED_LATE, "a transaction that drew is listed after it stopped telling", NUMBERS_PREPARED) \
+	M(NUMBERS_FORGOTTEN_EARLY, "a prepared transaction that drew and ended is forgotten at once", NUMBERS_PREPARED) \
+	M(NUMBERS_NOT_RECALLED, "a crash loses a prepared transaction that drew", NUMBERS_CRASH) \
 	M(OLD_TICK_TRUSTED, "a tick is trusted that was told before the crash", NUMBERS_CRASH) \
-	M(NUMBERS_ENDED_UNKNOWN, "what drew and ended before the list was made isn't missed", NUMBERS_CRASH)
+	M(NUMBERS_ENDED_UNKNOWN, "a transaction that drew, and ended before the list was made, isn't missed", NUMBERS_CRASH)
 
 #define NAME_OF(name, ...)	name,
 #define ROW_OF(name, text, scope)	{text, scope},

@@ -563,7 +563,7 @@ static const Scope scopes[] = {
 	M(GOES_ON_BELOW_CEILING, "after a crash it goes on where the lease began", ONE_PARTITION, true) \
 	M(FLOOR_IGNORES_OTHERS, "the floor ignores other holders' rows", PROMOTION, false) \
 	M(FLOOR_OFF_BY_ONE, "the floor's unit counts as free", ONE_PARTITION, true) \
-	M(FLOOR_IGNORES_MEMORY, "the floor is what the rows say, whatever memory knows", ROWS_RESTORED, true) \
+	M(FLOOR_IGNORES_MEMORY, "the floor comes from the rows alone, not from memory", ROWS_RESTORED, true) \
 	M(RESERVED_BY_ROW_ALONE, "a partition whose row isn't written yet isn't reserved", ONE_PARTITION, false) \
 	M(PARKED_GIVEN_TWICE, "a parked partition is given to two sessions", ONE_PARTITION, false) \
 	M(FORMER_LIFE_TRUSTED, "what a former database had parked is given to another one", DATABASE_AGAIN, true) \
@@ -583,13 +583,13 @@ static const Scope scopes[] = {
 	M(LEFT_EARLY, "the first session that leaves a shared partition parks it", SHARED, false) \
 	M(OWNED_WHILE_SHARED, "a session owns a partition again that others share", SHARED_ONE, false) \
 	M(ABANDONED_WHILE_SHARED, "a shared partition is put at rest while others share it", SHARED_RESTORED, false) \
-	M(STORED_WHILE_SHARED, "a session steps a shared partition as its own", SHARED_ONE, true) \
+	M(STORED_WHILE_SHARED, "a session changes a shared partition as if it were its own", SHARED_ONE, true) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
 	M(OTHERS_GIVEN_IGNORED, "a successor doesn't look at rows of given times", GIVEN_PROMOTION, true) \
 	M(LEASED_GIVEN, "a partition that was leased is taken for given times", GIVEN, true) \
-	M(HALF_IGNORED, "all of the range may be for given times", GIVEN, false) \
+	M(HALF_IGNORED, "given times may take more than half of the range", GIVEN, false) \
 	M(HALF_BY_ROWS, "a partition for given times whose row isn't written yet isn't counted", GIVEN_TWO, false) \
-	M(ONE_LIST, "the clock and given times share what is parked", GIVEN, true) \
+	M(ONE_LIST, "partitions of the clock and of given times are parked in one list", GIVEN, true) \
 	M(SPARE_NOT_CARRIED, "a parked partition forgets its spare count", GIVEN, true) \
 	M(SPARE_NOT_RAISED, "a later unit doesn't raise the spare count", GIVEN, true) \
 	M(SPARE_PER_UNIT, "an earlier unit begins with the first sequence", GIVEN, true) \
@@ -598,40 +598,40 @@ static const Scope scopes[] = {
 	M(OPENED_BEFORE_FLUSHED, "a state is opened before its row is flushed", NAMED_ONE, false) \
 	M(PENDING_BEFORE_WRITTEN, "a renewal that fails counts as written", NAMED_ONE, false) \
 	M(DRIFT_NOT_WRITTEN, "a step back's row says nothing of the side that is left", NAMED_ONE, false) \
-	M(DRIFT_WITHOUT_CLOSING, "a step back doesn't take the word", NAMED_TWO, false) \
+	M(DRIFT_WITHOUT_CLOSING, "a step back doesn't close the word first", NAMED_TWO, false) \
 	M(DRIFT_STAYS_ON_SIDE, "named: a step back stays on its side", NAMED_ONE, false) \
 	M(OPEN_LOOKS_EXACT, "an open state's row says that it is exact", NAMED_ONE, false) \
-	M(CRASH_STAYS_ON_SIDE, "after a crash it goes on on the same side", NAMED_ONE, false) \
+	M(CRASH_STAYS_ON_SIDE, "a crash doesn't change the side", NAMED_ONE, false) \
 	M(WALL_SAFE_FORGOTTEN, "a second crash forgets the other side", NAMED_ONE, false) \
 	M(LATE_ADDITION_COUNTS, "what is added to a closed word is issued", NAMED_TWO, false) \
 	M(SWAP_GOES_BACK, "a step back swaps the word", NAMED_ONE, false) \
-	M(LOCK_IGNORED, "two sessions change a group at a time", NAMED_TWO_FINE, false) \
+	M(LOCK_IGNORED, "two sessions change a group at the same time", NAMED_TWO_FINE, false) \
 	M(OVERLAP_NOT_CLOSED, "a state that overlaps isn't closed", OVERLAP, false) \
 	M(STATES_IGNORED, "what overlapping states issued is ignored", OVERLAP, false) \
 	M(SESSIONS_IGNORED, "what session generators issued is ignored", BOTH, false) \
 	M(OWNER_IGNORED, "a state is opened while a session owns the partition", BOTH, false) \
-	M(RESTORED_AS_IS, "a snapshot is restored whatever is known", SNAPSHOTS, false) \
+	M(RESTORED_AS_IS, "a restored snapshot replaces what is known", SNAPSHOTS, false) \
 	M(CEILING_FALLS, "a word comes back with a lower ceiling", SNAPSHOTS_TWO, false) \
 	M(FILE_IGNORED, "a table's new file isn't noticed", NAMED_REWRITTEN, false) \
 	M(OTHERS_ROW_TRUSTED, "another holder's row is trusted as one's own", NAMED_PROMOTION_LAGS, false) \
-	M(OTHERS_DEFINITION_TRUSTED, "without a row, another holder issued nothing", NAMED_PROMOTION_LAGS, false) \
-	M(DRIFT_AS_EXHAUSTED, "a step back makes the word of an exhausted unit", LAST_SEQUENCE, false) \
+	M(OTHERS_DEFINITION_TRUSTED, "a holder without a row counts as one that issued nothing", NAMED_PROMOTION_LAGS, false) \
+	M(DRIFT_AS_EXHAUSTED, "a step back makes the word that an exhausted unit has", LAST_SEQUENCE, false) \
 	M(FORMER_STATE_TRUSTED, "a state of a former life stays open", NAMED_AGAIN, false) \
 	M(FORGOTTEN_IGNORED, "what forgotten states issued is ignored", FORGOTTEN, false) \
 	M(LEAST_IGNORED, "the least sequence of a short unit is ignored", SHORT, false) \
-	M(LEAST_STORED, "the sequence is raised by a store", SHORT_TWO, true) \
-	M(NONE_TOO_LOW, "a unit counts as used up to a sequence that there is", SHORT, true) \
-	M(SEQUENCE_CLAMPED, "a row has no high sequence", SHORT, true) \
+	M(LEAST_STORED, "the sequence is raised by a plain store, not by an atomic step", SHORT_TWO, true) \
+	M(NONE_TOO_LOW, "the mark of a used unit is a sequence that can be issued", SHORT, true) \
+	M(SEQUENCE_CLAMPED, "a row can't hold a high sequence", SHORT, true) \
 	M(SHARDS_NOT_COMPARED, "generators whose nodes overlap are both open", SHORT_OVERLAP, true) \
 	M(FIRST_NODE_LEFT_OUT, "all generators begin with node 0", SHORT_APART, true) \
 	M(TICK_TOCK_LEFT_OUT, "the sequence is without the tick-tock bit", SHORT, true) \
 	M(CLOCK_NOT_ROUNDED, "a long unit is issued in each of its state units", LONG, true) \
 	M(CLOCK_ROUNDED_UP, "a long unit is issued in the state unit after its beginning", LONG, false) \
 	M(UNITS_TOGETHER, "two long units have one state unit", LONG, false) \
-	M(SIDES_NOT_JOINED, "a count has two sides", COUNT_PROMOTION_LAGS, true) \
-	M(CEILING_COUNTED_AGAIN, "after a crash a count goes on at its ceiling", COUNT, true) \
-	M(UNSEEN_IGNORED, "a successor counts on after what it has seen", COUNT_PROMOTION_LAGS, true) \
-	M(COUNT_CLOSED_INEXACT, "the row of a count that is closed isn't exact", COUNT, false) \
+	M(SIDES_NOT_JOINED, "a counter has two sides", COUNT_PROMOTION_LAGS, true) \
+	M(CEILING_COUNTED_AGAIN, "after a crash a counter goes on at its ceiling, not after it", COUNT, true) \
+	M(UNSEEN_IGNORED, "a successor's counter goes on after what the successor has seen", COUNT_PROMOTION_LAGS, true) \
+	M(COUNT_CLOSED_INEXACT, "the row of a counter that is closed isn't exact", COUNT, false) \
 	M(LOWEST_BY_NODE, "a row is exact only from its first node on", COUNT, false) \
 	M(LIMIT_IGNORED, "a lease of chosen nodes goes beyond the grant", FLOATS, false) \
 	M(FLOOR_NOT_MERGED, "chosen nodes issue below the floor of their grant", FLOATS, false) \
@@ -674,12 +674,12 @@ static const struct
 	{CLASH_IGNORED, "given times: another holder's lease of the partition is ignored", GIVEN_RESTORED, true},
 	{SEQUENCE_NOT_CARRIED, "given times: a parked partition forgets its sequence", GIVEN, true},
 	/* These of layouts, too. */
-	{CRASH_STAYS_ON_SIDE, "short units: after a crash it goes on on the same side", SHORT, true},
+	{CRASH_STAYS_ON_SIDE, "short units: a crash doesn't change the side", SHORT, true},
 	{SWAP_GOES_BACK, "long units: a step back swaps the word", LONG, true},
 	{OPENED_BEFORE_FLUSHED, "numbers: a state is opened before its row is flushed", COUNT, false},
 	{PUBLISHED_BEFORE_FLUSHED, "numbers: a ceiling is published before it is flushed", COUNT, false},
 	{OTHERS_ROW_TRUSTED, "numbers: another holder's row is trusted as one's own", COUNT_PROMOTION_LAGS, true},
-	{OTHERS_DEFINITION_TRUSTED, "numbers: without a row, another holder issued nothing",
+	{OTHERS_DEFINITION_TRUSTED, "numbers: a holder without a row counts as one that issued nothing",
 	COUNT_PROMOTION_LAGS, true},
 	{RESTORED_AS_IS, "numbers: an advance goes back", COUNT_ADVANCED, true}
 };

@@ -35,10 +35,10 @@
  * there.
  */
 #define MUTANTS(M) \
-	M(FILE_TRUSTED, "a copied file is taken for good elsewhere", LEASES, TWICE) \
+	M(FILE_TRUSTED, "a copied file is trusted in another place", LEASES, TWICE) \
 	M(OLD_FLOOR, "a block keeps its floor when another holder gets it", LEASES, TWICE) \
 	M(CEILING_LOWERED, "a renewal may lower a ceiling", LEASES, TWICE) \
-	M(SILENCE_RENEWS, "no answer is taken for a renewal", LEASES, TWICE) \
+	M(SILENCE_RENEWS, "a missing answer counts as a renewal", LEASES, TWICE) \
 	M(BLOCKS_TRUSTED, "who asks for blocks again gets them", LEASES, TWICE) \
 	M(BEFORE_COMMIT, "the registry answers before the commit", LEASES, TWICE) \
 	M(BEFORE_FILE, "grants are published before the file is written", LEASES, FORGOT) \
@@ -50,20 +50,20 @@
 	M(REVOKED_FILE_STAYS, "who can't write what it gave up keeps the file", MEMORY, REVOKED) \
 	M(LOSS_IGNORED, "a loss is ignored", FAILOVER, TWICE) \
 	M(FORGOTTEN_RENEWED, "holders of earlier eras are renewed", FAILOVER, TWICE) \
-	M(ONE_LOSS, "of several timelines one is counted", RESTORED, TWICE) \
+	M(ONE_LOSS, "of several timelines only one counts as a loss", RESTORED, TWICE) \
 	M(REUSED_EARLY, "a part is used again while it is closed", REUSED, TWICE) \
 	M(UNTIL_TRUSTED, "the registry's clock doesn't bound a grant", REUSED, TWICE) \
 	M(CLOSED_SHORT, "a part is closed for one longest grant only", REUSED, TWICE) \
-	M(CLOSED_NO_FLOOR, "until when a part was closed is no floor", REUSED, TWICE) \
+	M(CLOSED_NO_FLOOR, "the time until which a part was closed is no floor", REUSED, TWICE) \
 	M(PRUNED_REMEMBERED, "a holder that was pruned has its blocks again", REUSED, TWICE) \
-	M(VOUCHED_FOR_ALL, "who vouches for the last loss vouches for all", VOUCHED_LATER, TWICE) \
-	M(VOUCHED_UNSEEN, "who vouches hides a loss before the first request", VOUCHED, TWICE) \
-	M(VOUCHED_FLOOR, "who vouches takes the floor of a part away", VOUCHED, TWICE) \
+	M(VOUCHED_FOR_ALL, "an operator who vouches for the last loss vouches for all", VOUCHED_LATER, TWICE) \
+	M(VOUCHED_UNSEEN, "an operator who vouches hides a loss that no request has met", VOUCHED, TWICE) \
+	M(VOUCHED_FLOOR, "an operator who vouches takes the floor of a part away", VOUCHED, TWICE) \
 	M(PART_ALONE, "a loss closes no part but the one in use", SWITCHED, TWICE) \
 	M(TOLD_ONCE, "an operator tells the last loss, not those before", SNAPSHOTS, TWICE) \
 	M(NAMED_LAYOUTS, "a layout is known by its name", NAMES, TWICE) \
-	M(NODES_ASIDE, "a loss closes no part because of who has nodes", SWITCHED_NODES, TWICE) \
-	M(ADDED_LOW, "what was lost is no floor of a layout that is added", ADDED, TWICE)
+	M(NODES_ASIDE, "a loss closes no part for holders of nodes", SWITCHED_NODES, TWICE) \
+	M(ADDED_LOW, "a layout that is added again has no floor from what was lost", ADDED, TWICE)
 
 #define NAME_OF(name, ...)	name,
 
