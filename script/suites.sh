@@ -180,7 +180,7 @@ compile() {
 }
 
 # at_once COMMAND ...: run commands that print TAP, as many at a time as there are
-# processors.  A folder gets what each of them prints.
+# processors.
 at_once() {
     local taps
     taps=$(as_user mktemp -d "$work/taps.XXXXXX")
@@ -243,7 +243,7 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
-# It makes newer Debians, so it must have the sources as they are, not the user's copy.
+# Only the caller may make newer Debians.
 suite_evidence() { CHROOTS=${CHROOTS:-$work/chroots} count_tap "$top/script/evidence" small; }
 
 suite_fuzz() {
