@@ -24,26 +24,8 @@ our $sharing;
 $sharing //= 'never';
 my $torture = Torture->new(max_wait => '500ms');
 
-# Leases are short, so renewals are always in progress.  fsync is on, because
-# this test is about what is on disk.
 my $lease  = 1;
-my $server = PostgreSQL::Test::Cluster->new('main');
-$server->init(allows_streaming => 1);
-$server->append_conf(
-	'postgresql.conf', qq{
-fsync = on
-restart_after_crash = on
-log_statement = none
-log_replication_commands = off
-wal_sender_timeout = 0
-wal_receiver_timeout = 0
-max_connections = 60
-min_wal_size = 512MB
-max_wal_size = 2GB
-sno.lease_duration = ${lease}s
-sno.sharing = $sharing
-});
-$torture->start_server($server);
+my $server = $torture->make_server("min_wal_size = 512MB\nmax_wal_size = 2GB\nsno.sharing = $sharing");
 $server->safe_psql('postgres',
 	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); CREATE TABLE kept (LIKE sno_catalog.sno_lease)'
 );

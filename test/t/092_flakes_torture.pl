@@ -20,19 +20,7 @@ my $enough = 100_000;
 
 # After two crashes within a lease, clients wait until it is over.
 my $torture = Torture->new(max_wait => '10s', lull => 400_000);
-my $server  = PostgreSQL::Test::Cluster->new('main');
-$server->init(allows_streaming => 1);
-$server->append_conf(
-	'postgresql.conf', q{
-fsync = on
-restart_after_crash = on
-log_statement = none
-wal_sender_timeout = 0
-wal_receiver_timeout = 0
-max_connections = 60
-sno.lease_duration = 1s
-});
-$torture->start_server($server);
+my $server  = $torture->make_server('');
 
 # A generator of each layout.  Where one node issues fewer than 100,000 ids a second, it
 # has more of them.  They are chosen if there are many.

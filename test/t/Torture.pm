@@ -128,6 +128,29 @@ sub start_server
 	return;
 }
 
+# Make and start the server that is struck.  fsync is on, because torture is about what is on
+# disk.  Leases are short, so renewals are always in progress.
+sub make_server
+{
+	my ($self, $conf) = @_;
+	my $node = PostgreSQL::Test::Cluster->new('main');
+	$node->init(allows_streaming => 1);
+	$node->append_conf(
+		'postgresql.conf', qq{
+fsync = on
+restart_after_crash = on
+log_statement = none
+log_replication_commands = off
+wal_sender_timeout = 0
+wal_receiver_timeout = 0
+max_connections = 60
+sno.lease_duration = 1s
+$conf
+});
+	$self->start_server($node);
+	return $node;
+}
+
 # Make such a file for servers that have a clock of their own, or set that clock.
 sub set_own_clock
 {
@@ -463,10 +486,10 @@ sub kill_session
 }
 
 # For gdb, the way to each step of a lease, just after it is done.  The last step is to
-# issue: there, an id is on its way.
+# issue: there, an id is on its way.  `go` goes on to a breakpoint, `back` to the caller.
 my %way_to = (
 	reserve => "break *sno_lease_write\ngo\n",
-	write   => "break *sno_lease_publish\ngo\n",
+	write   => "break *sno_lease_write\ngo\nback\n",
 	flush   => "break *sno_lease_publish\ngo\ntbreak *XLogFlush\ngo\nback\n",
 	publish => "break *sno_lease_publish\ngo\nback\n",
 	issue   => "break *sno_generator_enter_unit\nbreak *sno_generator_share_unit\ngo\n");
@@ -565,8 +588,9 @@ sub relive
 
 # Promote a standby that has not received the latest leases and rows.  With
 # $behind, its clock is behind: the primary goes on after all leases are over
-# that the standby knows, and the standby begins at that time.  With $step, a session
-# of the primary is killed at that step of a lease.
+# that the standby knows, and the standby begins at that time.  With $step, the standby
+# receives what was flushed until a session is at that step of a lease, and some more.
+# The session is killed there.
 sub promote
 {
 	my ($self, $behind, $step) = @_;
@@ -580,6 +604,7 @@ sub promote
 	$standby->init_from_backup($primary, $name, has_streaming => 1);
 	$self->start_server($standby);
 	$primary->wait_for_catchup($standby);
+	my $pid = $step && $self->hold($step);
 	$standby->stop;
 	if ($behind)
 	{
@@ -591,9 +616,8 @@ sub promote
 			sub { time > $from });
 		$self->wait_for_ids(1000);
 	}
-	$self->get_on;
+	$self->get_on if !$step;
 
-	my $pid = $step && $self->hold($step);
 	$self->lead_clients;
 	kill_postmaster($primary);
 	$self->kill_held($pid) if $step;
@@ -827,8 +851,8 @@ sub show
 	return;
 }
 
-# Append lines to the file TORTURE_LEDGER, as doc/evidence/report.md tells: one for the run, and
-# one for each fault.
+# Append lines to the file TORTURE_LEDGER, as test/evidence/campaign/run tells: one for the run,
+# and one for each fault.
 sub enter_in_ledger
 {
 	my ($self, $verdict) = @_;
