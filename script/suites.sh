@@ -180,11 +180,11 @@ compile() {
 }
 
 # at_once COMMAND ...: run commands that print TAP, as many at a time as there are
-# processors.
+# processors, or as $processors says.
 at_once() {
     local taps
     taps=$(as_user mktemp -d "$work/taps.XXXXXX")
-    printf '%s\0' "$@" | as_user xargs -0 -P "$(nproc)" -I{} sh -c '
+    printf '%s\0' "$@" | as_user xargs -0 -P "${processors:-$(nproc)}" -I{} sh -c '
         tap=$1/$(basename "$2")
         $2 >"$tap" 2>&1 || echo "not ok - exit status $?" >>"$tap"' at_once "$taps" {}
     count_tap as_user prove --verbose --exec cat "$taps"/*
