@@ -107,6 +107,5 @@ done_testing();
 END
 {
 	local $?;
-	append_to_file("$torture->{dir}/release", '');
 	Torture::poke("$torture->{dir}/control", 0, pack('Q', 1));
 }

@@ -1,7 +1,10 @@
 
-# The clock is behind a promise by hours, and leaves the epoch between two readings of one
-# call.  The call raises an error.  Afterwards the transaction goes on: no call waits for a
-# unit that never comes.
+# The clock changes between two readings of one call.
+#
+# It is behind a promise by hours, and leaves the epoch.  The call raises an error.  Afterwards
+# the transaction goes on: no call waits for a unit that never comes.
+#
+# It is set back.  The id isn't below what a reader was told before.
 
 use strict;
 use warnings;
@@ -27,7 +30,10 @@ $ENV{READINGS} = $offsets;
 	$node->start;
 }
 $node->safe_psql('postgres',
-	q{CREATE EXTENSION sno; SELECT sno_create_generator('named', 1); SELECT sno_watermark()}
+	q{
+CREATE EXTENSION sno_flakes CASCADE;
+SELECT sno_create_generator('named', 1);
+SELECT sno_watermark()}
 );
 
 sub read_clock_with
@@ -59,6 +65,24 @@ foreach my $call ('sno_generate()', q{sno_generate(1, 'named')})
 	}
 }
 cmp_ok($raised, '>', 4, 'calls met a clock outside of the epoch');
+
+# A lease is renewed meanwhile, which takes 20 readings.
+foreach my $readings (1 .. 40)
+{
+	my $call = "sno_flake_generate('flake $readings')";
+	$node->safe_psql('postgres',
+		"SELECT sno_reset_watermark(), sno_flake_create_generator('flake $readings', 'snowflake', $readings)");
+	my $session = open_session($node, 'postgres');
+	read_clock_with(-1000);
+	$session->query_safe("SELECT $call");
+	read_clock_with();
+	my $told = $node->safe_psql('postgres', "SELECT sno_flake_watermark('flake $readings')");
+	read_clock_with((0) x $readings, -500);
+	my $id = $session->query_safe("SELECT $call");
+	read_clock_with();
+	cmp_ok($id, '>=', $told, "an id isn't below a watermark, if the clock is set back after $readings readings");
+	close_session($session);
+}
 $node->stop;
 check_log($node);
 done_testing();

@@ -19,7 +19,7 @@ use warnings;
 use Exporter 'import';
 use File::Basename qw(basename dirname);
 use IPC::Run ();
-use POSIX ();
+use Gdb;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -485,8 +485,8 @@ sub kill_session
 	return;
 }
 
-# For gdb, the way to each step of a lease, just after it is done.  The last step is to
-# issue: there, an id is on its way.  `go` goes on to a breakpoint, `back` to the caller.
+# The way to each step of a lease, just after it is done.  The last step is to issue: there, an
+# id is on its way.
 my %way_to = (
 	reserve => "break *sno_lease_write\ngo\n",
 	write   => "break *sno_lease_write\ngo\nback\n",
@@ -499,44 +499,17 @@ my %way_to = (
 sub hold
 {
 	my ($self, $step) = @_;
-	my ($script, $held) = map { "$self->{dir}/$_" } qw(script held);
 
-	unlink $script;
-	# All signals reach the process, but that which ends gdb.
-	append_to_file($script, <<"END");
-handle all nostop noprint pass
-define check
-  if \$_siginfo.si_signo != @{[POSIX::SIGTRAP]}
-    detach
-    quit
-  end
-end
-define go
-  continue
-  check
-end
-define back
-  finish
-  check
-end
-$way_to{$step}
-shell touch $held; while [ -d $self->{dir} ] && [ ! -e $self->{dir}/release ]; do sleep 0.01; done
-END
 	for (1 .. 50)
 	{
-		unlink $held, "$self->{dir}/release";
-		my $pid = $self->victim;
-		my $gdb = IPC::Run::start([ qw(gdb -nx -batch -x), $script, '-p', $pid ],
-			'&>', "$self->{dir}/gdb.log");
+		my $pid   = $self->victim;
+		my $gdb   = $self->{gdb} = Gdb->lead($pid, $way_to{$step});
 		my $until = time + 3;
-		usleep(10_000) while !-e $held && $gdb->pumpable && time < $until;
-		$self->{gdb} = $gdb;
-		return $pid if -e $held;
-		# It may come there at this moment, so it needs both.
-		$gdb->signal('INT');
-		$self->release;
+		usleep(10_000) while !$gdb->holds && $gdb->runs && time < $until;
+		return $pid if $gdb->holds;
+		$gdb->give_up;
 	}
-	die "no session came to step $step: " . slurp_file("$self->{dir}/gdb.log");
+	die "no session came to step $step: " . slurp_file($self->{gdb}{log});
 }
 
 sub kill_held
@@ -547,12 +520,10 @@ sub kill_held
 	return;
 }
 
-# Let that session go on, if it still is.
 sub release
 {
 	my ($self) = @_;
-	append_to_file("$self->{dir}/release", '');
-	$self->{gdb}->finish;
+	$self->{gdb}->release;
 	return;
 }
 
