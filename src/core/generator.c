@@ -155,7 +155,8 @@ sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t 
 		return SNO_EXHAUSTED;
 	if (now < SNO_WORD_UNIT(word))
 		return SNO_BEHIND;
-	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_RELAXED))
+	/* Whoever sees the id that follows sees that the row of its lease is flushed. */
+	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_ACQUIRE))
 		return SNO_LEASE_OVER;
 	if (!__atomic_compare_exchange_n(&g->word, &word, first + 1, false,
 									 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
