@@ -311,7 +311,7 @@ C
 }
 
 suite_sanitize() {
-    local server=$work/sanitize sanitized=(env
+    local pid server=$work/sanitize sanitized=(env
         LD_PRELOAD="$(clang -print-file-name="libclang_rt.asan-$(uname -m).so"):$work/sanitized/no_bindtextdomain.so"
         ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0)
     (build_sanitized) && create_server "$server" || return
@@ -319,10 +319,11 @@ suite_sanitize() {
 
     # pg_ctl doesn't work with this runtime.
     as_user "${sanitized[@]}" "$pg_bin/postgres" -D "$server/data" &
-    until "$pg_bin/pg_isready" -q -h "$server"; do jobs %% || return; sleep 0.1; done
+    pid=$!
+    until "$pg_bin/pg_isready" -q -h "$server"; do kill -0 $pid || return; sleep 0.1; done
     count_regress "--host=$server --user=postgres"
     stop_server "$server"
-    wait
+    wait $pid
 
     as_user "${sanitized[@]}" "$pg_bin/postgres" --single -D "$server/data" postgres \
         <<SQL 2>&1 | tee "$work/recv_fuzz.out"
