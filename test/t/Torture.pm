@@ -560,8 +560,8 @@ sub relive
 # Promote a standby that has not received the latest leases and rows.  With
 # $behind, its clock is behind: the primary goes on after all leases are over
 # that the standby knows, and the standby begins at that time.  With $step, the standby
-# receives what was flushed until a session is at that step of a lease, and some more.
-# The session is killed there.
+# stops while a session is at that step of a lease.  The other sessions go on for a while,
+# and the session is killed there.
 sub promote
 {
 	my ($self, $behind, $step) = @_;
@@ -577,6 +577,7 @@ sub promote
 	$primary->wait_for_catchup($standby);
 	my $pid = $step && $self->hold($step);
 	$standby->stop;
+	usleep(2.5e6) if $step;
 	if ($behind)
 	{
 		$from = $self->sql(
@@ -892,7 +893,7 @@ sub check_logs
 {
 	my ($self) = @_;
 	my @crashes =
-	  map { slurp_file($_) =~ /^.*(?:PANIC|TRAP|signal (?!9\b)).*$/mg }
+	  map { slurp_file($_) =~ /^.*(?:PANIC|TRAP|by signal (?!9\b)).*$/mg }
 	  sort keys %{ $self->{logs} };
 	is(join("\n", @crashes), '', 'no process crashed that was not killed');
 	return;
