@@ -1,6 +1,6 @@
 
-# A session is between two steps, and holds no lock that others could wait for.  gdb holds it
-# there, and another session comes in between.
+# A session is between two steps.  gdb holds it there, and another session comes in between, or
+# waits for it.
 
 use strict;
 use warnings;

@@ -66,16 +66,16 @@ foreach my $call ('sno_generate()', q{sno_generate(1, 'named')})
 }
 cmp_ok($raised, '>', 4, 'calls met a clock outside of the epoch');
 
-# A lease is renewed meanwhile, which takes 20 readings.
+# The call renews a lease first, which takes about 10 readings.
 foreach my $readings (1 .. 40)
 {
 	my $call = "sno_flake_generate('flake $readings')";
 	$node->safe_psql('postgres',
 		"SELECT sno_reset_watermark(), sno_flake_create_generator('flake $readings', 'snowflake', $readings)");
-	my $session = open_session($node, 'postgres');
 	read_clock_with(-1000);
-	$session->query_safe("SELECT $call");
+	$node->safe_psql('postgres', "SELECT $call");
 	read_clock_with();
+	my $session = open_session($node, 'postgres');
 	my $told = $node->safe_psql('postgres', "SELECT sno_flake_watermark('flake $readings')");
 	read_clock_with((0) x $readings, -500);
 	my $id = $session->query_safe("SELECT $call");

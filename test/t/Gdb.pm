@@ -1,5 +1,5 @@
 
-# gdb leads a process to a point of the code, and holds it there: where no lock can.
+# gdb leads a process to a point of the code, and holds it there, also where no lock could.
 
 package Gdb;
 
@@ -13,16 +13,16 @@ use Time::HiRes qw(usleep);
 
 my @all;
 
-# Begin to lead a process.  It is stopped until the way has its first breakpoints.  The way are
-# commands of gdb, and two more: `go` goes on to a breakpoint, and `back` to the caller.  The
-# process is held at the end of the way.
+# Begin to lead a process.  It is stopped until the first `go`.  The way is a list of commands of
+# gdb, and of two more: `go` goes on to a breakpoint, and `back` to the caller.  The process is
+# held at the end of the way.
 sub lead
 {
 	my ($class, $pid, $way) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir('gdb');
 	my $self = bless { map { $_ => "$dir/$_" } qw(script log stopped held release) }, $class;
 
-	# All signals reach the process, but that which ends gdb.
+	# All signals reach the process, except the one that ends gdb.
 	append_to_file($self->{script}, <<"END");
 shell touch $self->{stopped}
 handle all nostop noprint pass
