@@ -18,8 +18,8 @@ use warnings;
 
 use Exporter 'import';
 use File::Basename qw(basename dirname);
-use IPC::Run ();
 use Gdb;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
