@@ -34,7 +34,9 @@ LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
 SEAL_OBJS = $(addprefix src/seal/, key.o cipher.o seal.o) $(addprefix src/core/, sparx.o ff1.o)
 SEAL_LIBRARY = sno_seal$(DLSUFFIX)
 SEAL_TESTS = keys key_locks key_missed
-EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY)
+EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY) $(dependencies)
+
+dependencies = $(addsuffix .d, $(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS) $(SEAL_OBJS))
 
 # Inputs live in test/, outputs in expected/, to which test/expected is a link for
 # a build folder's sake.  The TAP tests start servers of their own; the others
@@ -69,6 +71,11 @@ object_folders = $(patsubst %/,$(CURDIR)/%,$(sort $(dir $(OBJS) $(SEAL_OBJS))))
 $(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS) $(SEAL_OBJS): | $(object_folders)
 $(object_folders):
 	$(MKDIR_P) $@
+
+# The compiler writes down the headers of each object: PGXS does so only if the server was
+# configured with --enable-depend.
+%.o %.bc: override CPPFLAGS += -MMD -MP -MF $@.d
+-include $(dependencies)
 
 # It has the version in it.
 src/monitor/check.o src/monitor/check.bc: $(srcdir)/sno.control
