@@ -63,6 +63,36 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 #define sno_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
+/*
+ * 17 has named segments of dynamic shared memory.  Before, a library that isn't preloaded
+ * has what is left of the main shared memory segment.
+ */
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#elif defined(SHMEM_H) && defined(LWLOCK_H)
+static inline void *
+GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segment), bool *found)
+{
+	void	   *segment;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	segment = ShmemInitStruct(name, size, found);
+	if (!*found)
+		initialize(segment);
+	LWLockRelease(AddinShmemInitLock);
+	return segment;
+}
+#endif
+
+/* 19 hands an argument to what initializes such a segment. */
+#if PG_VERSION_NUM >= 190000
+#define SNO_INITIALIZE_SEGMENT(function, segment) function(void *segment, void *unused)
+#define GetNamedDSMSegment(name, size, initialize, found) \
+	GetNamedDSMSegment(name, size, initialize, found, NULL)
+#else
+#define SNO_INITIALIZE_SEGMENT(function, segment) function(void *segment)
+#endif
+
 /* 17 numbers processes by their place in the array of PGPROCs; before, it is in them. */
 #if PG_VERSION_NUM < 170000
 #define MyProcNumber (MyProc->pgprocno)

@@ -22,6 +22,7 @@
 #include "shared/feed.h"
 #include "shared/grant.h"
 #include "shared/partition.h"
+#include "shared/shmem.h"
 #include "shared/worker.h"
 #include "simd/codec.h"
 
@@ -200,6 +201,7 @@ init(void)
 	/* A cancellation in between would leave a library that can't be loaded again. */
 	HOLD_INTERRUPTS();
 
+	sno_shmem_init();
 	sno_feed_init();
 	list_codecs();
 	/* Anybody may set it: nothing but speed depends on it. */

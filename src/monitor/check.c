@@ -367,6 +367,12 @@ read_table(void *arg)
 	sno_leases_close(rel);
 }
 
+static void
+enter_space(void *arg)
+{
+	sno_space_enter();
+}
+
 PG_FUNCTION_INFO_V1(sno_check);
 Datum
 sno_check(PG_FUNCTION_ARGS)
@@ -376,7 +382,13 @@ sno_check(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	c.in_epoch = sno_timestamptz_to_unit(GetCurrentTimestamp(), &c.now);
-	sno_space_enter();
+	c.error = sno_attempt(enter_space, NULL);
+	if (c.error != NULL)
+	{
+		/* Nothing is known of what is shared, and nothing can be issued. */
+		report(&c, "memory", false, c.error->message, c.error->hint);
+		return (Datum) 0;
+	}
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
 	memcpy(&c.journal, sno_journal, sizeof(SnoJournal));
 	LWLockRelease(&sno_journal->lock);

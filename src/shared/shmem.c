@@ -2,12 +2,17 @@
  * shmem.c
  *		The extension's shared memory, and the space of each database in it.
  *
- * A small header in the main shared memory segment, allocated by the first session
- * that needs it, holds the handle of a pinned area of dynamic shared memory.  All
- * else is there: what activity.c notes, and a space for each database whose sessions
+ * A small header holds the handle of a pinned area of dynamic shared memory.  All else
+ * is there: what activity.c notes, and a space for each database whose sessions
  * generate.  So the extension needs no preload, and any process of the server
  * reaches all of it the same way, parallel workers included.  A restart of the
  * server makes it anew.
+ *
+ * If the library is preloaded, the header has memory that is reserved in the main shared
+ * memory segment.  Otherwise the first session that needs it makes a named segment of
+ * dynamic shared memory.  Before PostgreSQL 17 there is none, and the header takes what
+ * the main segment has left.  Others do so, too, and never give it back: the lock table,
+ * above all.  If they took all of it, there is an error until the server is restarted.
  *
  * No space sees what is done in another one, so no owner of a database can stop or slow
  * others.  There is one exception: a map of the partitions that any database used since
@@ -53,10 +58,12 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
+#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "shared/activity.h"
 #include "shared/shmem.h"
 
@@ -86,10 +93,11 @@ typedef struct SnoHeader
 } SnoHeader;
 
 /*
- * The header's size stays the same in all versions, because ShmemInitStruct() raises an
- * internal error if it doesn't.  We compare the layout ourselves.
+ * The header's size stays the same in all versions, because PostgreSQL raises an internal
+ * error if it doesn't.  We compare the layout ourselves.  It is the least that PostgreSQL
+ * allocates, so it finds room where anything does.
  */
-#define SNO_HEADER_SIZE		2048
+#define SNO_HEADER_SIZE		PG_CACHE_LINE_SIZE
 
 StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
 
@@ -97,17 +105,72 @@ SnoSpace   *sno_space;
 dsa_area   *sno_area;
 
 static SnoHeader *header;		/* once this process is attached */
+static SnoHeader *reserved;		/* if the library is preloaded */
 static pg_atomic_uint32 *map;
 
-/* The header, found or made.  The caller holds AddinShmemInitLock. */
+static shmem_request_hook_type next_request_hook;
+static shmem_startup_hook_type next_startup_hook;
+
+static void
+request_header(void)
+{
+	if (next_request_hook)
+		next_request_hook();
+	RequestAddinShmemSpace(SNO_HEADER_SIZE);
+}
+
+static void
+reserve_header(void)
+{
+	bool		found;
+
+	if (next_startup_hook)
+		next_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	reserved = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
+	if (!found)
+		memset(reserved, 0, SNO_HEADER_SIZE);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* When the library is loaded. */
+void
+sno_shmem_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	next_request_hook = shmem_request_hook;
+	shmem_request_hook = request_header;
+	next_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = reserve_header;
+}
+
+static void
+SNO_INITIALIZE_SEGMENT(clear_header, h)
+{
+	memset(h, 0, SNO_HEADER_SIZE);
+}
+
+static void
+hint_at_preload(void *arg)
+{
+	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
+		errhint("Put \"sno\" into \"shared_preload_libraries\", and restart the server.");
+}
+
+/* The header, found or made. */
 static SnoHeader *
 have_header(void)
 {
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = hint_at_preload};
+	SnoHeader  *h;
 	bool		found;
-	SnoHeader  *h = ShmemInitStruct("sno", SNO_HEADER_SIZE, &found);
 
-	if (!found)
-		memset(h, 0, SNO_HEADER_SIZE);
+	if (reserved != NULL)
+		return reserved;
+	error_context_stack = &context;
+	h = GetNamedDSMSegment("sno", SNO_HEADER_SIZE, clear_header, &found);
+	error_context_stack = context.previous;
 	return h;
 }
 
@@ -140,8 +203,8 @@ sno_shmem_attach(void)
 		return;
 
 	context = MemoryContextSwitchTo(TopMemoryContext);
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	h = have_header();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	if (h->magic == 0)
 	{
 		/* Each of these may fail, and then be tried again. */

@@ -127,6 +127,7 @@ extern SnoSpace *sno_space;
 
 extern dsa_area *sno_area;
 
+extern void sno_shmem_init(void);
 extern void sno_shmem_attach(void);
 extern void sno_shmem_init_lock(LWLock *lock);
 extern bool sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before);

@@ -70,9 +70,72 @@ foreach my $node ($primary, $standby)
 		$node->name . ': ids are read by workers');
 	is($node->safe_psql('postgres', $read), '1000', $node->name . ' is up');
 }
-my ($code, undef, $error) = $primary->psql('postgres', 'SELECT sno_generate()');
-is($code == 0 || $error =~ /shared memory/,
-	1, 'ids are made, or shared memory is said to be full');
+
+#
+# Locks take what the main shared memory segment has left, and never give it back.  Then
+# come the first ids.
+#
+chomp(my $version = `pg_config --version`);
+my $has_named_segments = $version =~ /(\d+)/ && $1 >= 17;
+
+sub memory_left
+{
+	return $primary->safe_psql('postgres',
+		'SELECT allocated_size FROM pg_shmem_allocations WHERE name IS NULL');
+}
+
+# Restart the server, and let locks take all but less than 128 bytes, which nobody can
+# allocate.  They take pieces of 4 kB, so what they leave depends on what else is there.
+# Each process has a buffer of a size that can be set.  The number of processes is odd, so
+# there is a size with which they leave nothing.
+sub leave_no_memory
+{
+	my $size = 1024;
+	for (1 .. 10)
+	{
+		$primary->append_conf('postgresql.conf', "track_activity_query_size = $size");
+		$primary->restart;
+		fill_shared_memory($primary);
+		my $left = memory_left();
+		return if $left < 128 || $has_named_segments;
+		my $processes = $primary->safe_psql('postgres',
+			"SELECT size / $size FROM pg_shmem_allocations WHERE name = 'Backend Activity Buffer'");
+		$size += 128;
+		$size += 128 while ($left -= 128 * $processes) % 4096 != 0;
+	}
+	die 'memory is left';
+}
+
+foreach my $connections (21, 47)
+{
+	foreach my $libraries ('', 'sno')
+	{
+		my $name = "$connections connections, preloaded: \"$libraries\"";
+		$primary->append_conf('postgresql.conf',
+			"max_connections = $connections\nshared_preload_libraries = '$libraries'");
+		leave_no_memory();
+		foreach my $call ('sno_generate()', 'sno_watermark()')
+		{
+			my (undef, undef, $error) =
+			  $primary->psql('postgres', "\\set VERBOSITY verbose\nSELECT $call");
+			like(
+				$error,
+				$libraries eq 'sno' || $has_named_segments
+				? qr/^$/
+				: qr/ERROR:  53200: not enough shared memory.*^HINT:  Put "sno" into "shared_preload_libraries", and restart/ms,
+				"$name: $call");
+		}
+		like(
+			$primary->safe_psql('postgres',
+				q{SELECT ok, hint FROM sno_check() WHERE item = 'memory'}),
+			$libraries eq 'sno' || $has_named_segments
+			? qr/^t\|$/
+			: qr/^f\|Put "sno" into "shared_preload_libraries"/,
+			"$name: sno_check()");
+	}
+}
+$primary->append_conf('postgresql.conf',
+	"max_connections = 20\nshared_preload_libraries = ''\ntrack_activity_query_size = 1024");
 $primary->restart;
 
 # A session that has no more of a resource than it uses now
