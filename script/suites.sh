@@ -82,6 +82,16 @@ rebuild_after_header() {
         ! [ src/simd/portable.o -nt src/core/generator.h ]
 }
 
+# A version of PostgreSQL that nobody looked at doesn't compile, nor does it for a machine
+# without atomic operations of 64 bits.
+refuse_unknown() {
+    local compiler=(as_user clang -Isrc -fsyntax-only -x c -)
+    grep -q 'must be of version 15 to 19' \
+        <<<"$(printf '#define PG_VERSION_NUM 200000\n#include "compat.h"\n' | "${compiler[@]}" 2>&1)" &&
+        grep -q 'needs a machine with atomic operations' \
+            <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "sno.h"' 2>&1)"
+}
+
 # Where OpenSSL's headers are missing, make builds all but sno_seal, and says so.  Here they
 # are hidden by a folder that the compiler looks into first.  The tests that are left must
 # pass without sno_seal.
@@ -172,6 +182,8 @@ suite_build() {
     needs_libcrypto sno_seal.so && ! needs_libcrypto sno.so
     count_status
     rebuild_after_header
+    count_status
+    refuse_unknown
     count_status
     build_apart
     build_without_openssl

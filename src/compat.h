@@ -9,6 +9,11 @@
 #ifndef SNO_COMPAT_H
 #define SNO_COMPAT_H
 
+/* What we use of PostgreSQL that is private was looked at in these versions. */
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
+#error "PostgreSQL must be of version 15 to 19: see \"What we use that is private\" in src/README.md"
+#endif
+
 /*
  * 16 can hand an input function's error to the caller instead of raising it;
  * before, there is nobody to hand it to.

@@ -310,14 +310,23 @@ init(void)
 
 /*
  * No setting can be defined twice.  So after an error in between, a session could never
- * load the library.  The error ends it instead.
+ * load the library.  It ends instead.
  */
 void
 _PG_init(void)
 {
-	bool		before = ExitOnAnyError;
+	PG_TRY();
+	{
+		init();
+	}
+	PG_CATCH();
+	{
+		int			code = geterrcode();
 
-	ExitOnAnyError = true;
-	init();
-	ExitOnAnyError = before;
+		EmitErrorReport();
+		ereport(FATAL,
+				(errcode(code),
+				 errmsg("could not load library \"%s\"", "sno")));
+	}
+	PG_END_TRY();
 }

@@ -39,6 +39,11 @@
  */
 typedef uint64_t SnoAtomic __attribute__((aligned(8)));
 
+/* Where it needs a lock, libatomic has one of the process's own, not of all sessions. */
+#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#error "sno needs a machine with atomic operations of 64 bits"
+#endif
+
 typedef struct Sno
 {
 	uint8_t		byte[SNO_SIZE];

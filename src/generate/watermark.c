@@ -59,7 +59,8 @@ static uint64 answers_of;
 static uint64 *
 answer_of(Snapshot snapshot)
 {
-	Assert(snapshot->copied);
+	if (!snapshot->copied)
+		elog(ERROR, "active snapshot is not a copy");
 	return &snapshot->snapXactCompletionCount;
 }
 

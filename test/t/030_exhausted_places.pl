@@ -185,16 +185,16 @@ foreach my $resource ('memory contexts', 'heap')
 		wait_until('it is loaded', sub { has_answered($session) });
 		($asked, $failed) = disarm();
 		$failures += $failed;
-		if ($session->{stderr} =~ /FATAL/)
+		if (eval { receive($session); 1 })
 		{
-			drop_session($session);
-			$ended++;
+			push @trouble, trouble_with($session, $all_kinds);
+			close_session($session);
 		}
 		else
 		{
-			receive($session);
-			push @trouble, trouble_with($session, $all_kinds);
-			close_session($session);
+			push @trouble, "at $at: $@" if $session->{stderr} !~ /FATAL/;
+			drop_session($session);
+			$ended++;
 		}
 		last if $asked < $at;
 	}
