@@ -35,7 +35,7 @@ my %origins = (
 	uuid => [ 'uuid DEFAULT gen_random_uuid()', 'uuid', $by_column ],
 	ulid => [ 'text COLLATE "C" DEFAULT ulid()', 'text COLLATE "C"', $by_text, 'ulid(at)' ],
 	'uuid v7' => [ 'uuid DEFAULT uuid7()', 'uuid', $by_layout, 'uuid7(at)' ],
-	'ulid as uuid' => [ 'uuid DEFAULT uuid7()', 'uuid', $by_layout, 'uuid7(at)' ],
+	'ulid as uuid' => [ 'uuid DEFAULT uuid7()', 'uuid', $by_layout =~ s/uuidv7_time\(\$1\.id\)/sno_flake_timestamp(\$1.id, 'uuidv7')/gr, 'uuid7(at)' ],
 	'ulid as bytea' => [
 		'bytea DEFAULT uuid_send(uuid7())', 'bytea',
 		$layout . $by_bytes,                'uuid_send(uuid7(at))' ]);
@@ -67,8 +67,8 @@ sub make_database
 		$db, qq{
 CREATE EXTENSION sno;
 CREATE FUNCTION uuid7(at timestamptz DEFAULT clock_timestamp()) RETURNS uuid LANGUAGE sql VOLATILE
-RETURN encode(substring(int8send(floor(extract(epoch FROM at) * 1000)::bigint) FROM 3)
-	|| substring(uuid_send(gen_random_uuid()) FROM 7), 'hex')::uuid;
+RETURN overlay(encode(substring(int8send(floor(extract(epoch FROM at) * 1000)::bigint) FROM 3)
+	|| substring(uuid_send(gen_random_uuid()) FROM 7), 'hex') PLACING '7' FROM 13)::uuid;
 CREATE FUNCTION ulid(at timestamptz DEFAULT clock_timestamp()) RETURNS text LANGUAGE sql VOLATILE
 RETURN (SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (floor(extract(epoch FROM at) * 1000)::bigint >> shift & 31)::integer + 1, 1), '')
 	FROM generate_series(45, 0, -5) AS shift)
@@ -171,9 +171,22 @@ SELECT (SELECT count(*) FROM message WHERE body LIKE 'new%'), (SELECT count(*) F
 #
 # At once
 #
+
+# What the functions that tell a time refuse: texts and uuids that have none
+my %timeless = (
+	ulid => [ map { "ulid_time('$_')" } '', 'nonsense', '8ZZZZZZZZZZZZZZZZZZZZZZZZZ', '01ARZ3NDEKTSV4RRFFQ69G5FA',
+		'01ARZ3NDEKTSV4RRFFQ69G5FAVV', 'U1ARZ3NDEKTSV4RRFFQ69G5FAV' ],
+	'uuid v7' => [ map { "uuidv7_time('$_')" } 'ffffffff-ffff-4fff-bfff-ffffffffffff',
+		'017f22e2-79b0-7cc3-08c4-dc0c0c07398f', '00000000-0000-0000-0000-000000000000' ]);
+
 foreach my $origin (sort keys %origins)
 {
 	my $db      = make_database($origin);
+	foreach my $call (@{ $timeless{$origin} // [] })
+	{
+		my (undef, undef, $err) = $node->psql($db, "\\set VERBOSITY sqlstate\nSELECT $call");
+		like($err, qr/22P02/, "$origin: refused: $call");
+	}
 	my $notes   = NotedIds->new;
 	my $clients = $notes->start_clients($node, $db, clients => 2);
 	$notes->wait_for_notes($clients);
