@@ -288,43 +288,43 @@ COMMENT ON FUNCTION sno_flake_make_bytea(timestamptz, bigint, bigint, text) IS
     'id of another system, of 9 to 15 bytes, with the given time, node and '
     'sequence';
 
-CREATE FUNCTION sno_flake_text(id bigint, layout text) RETURNS text
+CREATE FUNCTION sno_flake_text(id bigint, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(bigint, text) IS
-    'text form of an id of another system, of up to 64 bits, in the digits of '
-    'its layout';
+COMMENT ON FUNCTION sno_flake_text(bigint, text, text, integer) IS
+    'text form of an id of another system, of up to 64 bits, in the digits '
+    'given or of its layout';
 
-CREATE FUNCTION sno_flake_text(id uuid, layout text) RETURNS text
+CREATE FUNCTION sno_flake_text(id uuid, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(uuid, text) IS
-    'text form of an id of another system, of 128 bits, in the digits of its '
-    'layout';
+COMMENT ON FUNCTION sno_flake_text(uuid, text, text, integer) IS
+    'text form of an id of another system, of 128 bits, in the digits given '
+    'or of its layout';
 
-CREATE FUNCTION sno_flake_text(id bytea, layout text) RETURNS text
+CREATE FUNCTION sno_flake_text(id bytea, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_text(bytea, text) IS
-    'text form of an id of another system, of 9 to 15 bytes, in the digits of '
-    'its layout';
+COMMENT ON FUNCTION sno_flake_text(bytea, text, text, integer) IS
+    'text form of an id of another system, of 9 to 15 bytes, in the digits '
+    'given or of its layout';
 
-CREATE FUNCTION sno_flake_from_text(text text, layout text) RETURNS bigint
+CREATE FUNCTION sno_flake_from_text(text text, layout text, digits text DEFAULT '') RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text(text, text) IS
+COMMENT ON FUNCTION sno_flake_from_text(text, text, text) IS
     'id of another system, of up to 64 bits, from its text form';
 
-CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text) RETURNS uuid
+CREATE FUNCTION sno_flake_from_text_uuid(text text, layout text, digits text DEFAULT '') RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text) IS
+COMMENT ON FUNCTION sno_flake_from_text_uuid(text, text, text) IS
     'id of another system, of 128 bits, from its text form';
 
-CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text) RETURNS bytea
+CREATE FUNCTION sno_flake_from_text_bytea(text text, layout text, digits text DEFAULT '') RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text) IS
+COMMENT ON FUNCTION sno_flake_from_text_bytea(text, text, text) IS
     'id of another system, of 9 to 15 bytes, from its text form';
 
 --

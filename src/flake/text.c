@@ -4,7 +4,8 @@
  *
  * Most of them write the id as a number, its most significant digit first, without
  * leading zeros.  Layouts that have no digits of their own write a bigint in decimal and
- * a uuid as that type does.  They write a bytea in hexadecimal, with all its zeros.
+ * a uuid as that type does.  They write a bytea in hexadecimal, with all its zeros.  A
+ * call may name other digits.
  */
 #include "postgres.h"
 
@@ -22,9 +23,36 @@ typedef struct Form
 	int			size;			/* of each text; 0 if they differ */
 } Form;
 
-static Form
-form_of(const SnoNamedLayout *layout)
+/* Digits that a call names: 2 to 64 different visible characters of ASCII. */
+static char *
+digits_of(const text *argument)
 {
+	char	   *digits = text_to_cstring(argument);
+	size_t		base = strlen(digits);
+	bool		good = base >= 2 && base <= 64;
+
+	for (size_t i = 0; good && i < base; i++)
+		good = digits[i] > ' ' && digits[i] <= '~' && strchr(digits + i + 1, digits[i]) == NULL;
+	if (!good)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid digits: \"%s\"", digits),
+				 errdetail("A text form has 2 to 64 different visible characters of ASCII as its digits.")));
+	return digits;
+}
+
+/* The form of a call, whose third argument has the digits, or is empty. */
+static Form
+form_of(FunctionCallInfo fcinfo, const SnoNamedLayout *layout)
+{
+	const text *argument = PG_GETARG_TEXT_PP(2);
+
+	if (VARSIZE_ANY_EXHDR(argument) > 0)
+	{
+		char	   *digits = digits_of(argument);
+
+		return (Form) {digits, strlen(digits)};
+	}
 	if (layout->digits != NULL)
 		return (Form) {layout->digits, strlen(layout->digits)};
 	switch (layout->type)
@@ -70,17 +98,24 @@ write_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
 	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, NULL);
 	SnoFlake	id = sno_flake_of_datum(layout, PG_GETARG_DATUM(0));
-	Form		form = form_of(layout);
+	Form		form = form_of(fcinfo, layout);
+	int			width = PG_GETARG_INT32(3);
 	char		digits[128];	/* as many as bits */
 	char	   *end = digits + sizeof(digits);
 	char	   *first = end;
+
+	if (width < 0 || width > (int) sizeof(digits))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid width: %d", width),
+				 errdetail("A width is 0 to %d characters.", (int) sizeof(digits))));
 
 	if (form.digits == NULL)
 		PG_RETURN_TEXT_P(cstring_to_text(DatumGetCString(
 			DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0)))));
 	do
 		*--first = form.digits[divide(&id, form.base)];
-	while (id.high != 0 || id.low != 0 || end - first < form.size);
+	while (id.high != 0 || id.low != 0 || end - first < Max(form.size, width));
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(first, end - first));
 }
 
@@ -97,20 +132,41 @@ refuse(const SnoNamedLayout *layout, const text *input)
 					layout->name, text_to_cstring(input))));
 }
 
+/* Do digits differ only in case? */
+static bool
+has_both_cases(Form form)
+{
+	for (const char *p = form.digits; *p != '\0'; p++)
+		if (*p != pg_ascii_tolower(*p) && strchr(form.digits, pg_ascii_tolower(*p)) != NULL)
+			return true;
+	return false;
+}
+
+static const char *
+find_digit(Form form, bool any_case, unsigned char c)
+{
+	const char *digit = memchr(form.digits, c, form.base);
+
+	if (digit == NULL && any_case)
+		digit = memchr(form.digits, pg_ascii_tolower(c), form.base);
+	if (digit == NULL && any_case)
+		digit = memchr(form.digits, pg_ascii_toupper(c), form.base);
+	return digit;
+}
+
 static SnoFlake
 parse(const SnoNamedLayout *layout, Form form, const text *input)
 {
 	const char *p = VARDATA_ANY(input);
 	int			size = VARSIZE_ANY_EXHDR(input);
 	SnoFlake	id = {0, 0};
+	bool		any_case = !has_both_cases(form);
 
 	if (size == 0 || (form.size != 0 && size != form.size))
 		refuse(layout, input);
 	for (int i = 0; i < size; i++)
 	{
-		/* bytea takes hexadecimal in both cases. */
-		int			c = form.size != 0 ? pg_tolower((unsigned char) p[i]) : p[i];
-		const char *digit = memchr(form.digits, c, form.base);
+		const char *digit = find_digit(form, any_case, p[i]);
 
 		CHECK_FOR_INTERRUPTS();	/* the text may begin with very many zeros */
 		if (digit == NULL)
@@ -130,7 +186,7 @@ read_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
 	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, "sno_flake_from_text");
 	const text *input = PG_GETARG_TEXT_PP(0);
-	Form		form = form_of(layout);
+	Form		form = form_of(fcinfo, layout);
 
 	if (form.digits == NULL)
 		return DirectFunctionCall1(uuid_in, CStringGetDatum(text_to_cstring(input)));

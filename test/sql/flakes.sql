@@ -139,6 +139,26 @@ SELECT id, sno_flake_timestamp(id, 'boundary'), error_of(format('SELECT sno_flak
 FROM sno_flake_max_uuid('294276-12-31 23:59:59.999999Z', 'boundary') AS id,
     LATERAL (SELECT (lpad(to_hex(('x' || left(translate(id::text, '-', ''), 16))::bit(64)::bigint + 1), 16, '0') || repeat('0', 16))::uuid) AS n (next);
 
+-- Digits of the call: Snowflake's base 58, 36, 32 and 2, and TSID's 13 characters of Crockford's base 32
+CREATE TEMP TABLE form (name text, digits text);
+INSERT INTO form VALUES
+    ('base58', '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'),
+    ('base36', '0123456789abcdefghijklmnopqrstuvwxyz'),
+    ('base32', 'ybndrfg8ejkmcpqxot1uwisza345h769'),
+    ('crockford', '0123456789ABCDEFGHJKMNPQRSTVWXYZ'),
+    ('base2', '01');
+SELECT name, text, sno_flake_from_text(text, 'snowflake', digits) AS id,
+    name = 'base58' OR sno_flake_from_text(upper(text), 'snowflake', digits) = sno_flake_from_text(lower(text), 'snowflake', digits) AS any_case
+FROM form, sno_flake_text(470157936458760129, 'snowflake', digits) AS text;
+SELECT text, sno_flake_from_text(lower(text), 'discord', digits) AS id
+FROM form, sno_flake_text(470157936458760129, 'discord', digits, width => 13) AS text WHERE name = 'crockford';
+SELECT error_of(format('SELECT sno_flake_text(1, %L, %L, %s)', 'snowflake', digits, width))
+FROM (VALUES ('0', 0), ('00', 0), ('0 1', 0), (repeat('0123456789', 7), 0), ('01', -1), ('01', 129)) AS v (digits, width);
+SELECT error_of(format('SELECT sno_flake_from_text(%L, %L, %L)', text, 'snowflake', digits))
+FROM (VALUES ('', '01'), ('2', '01'), ('a', 'Ab'), ('L', '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ'), ('l', '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ'), (repeat('1', 65), '01'), ('1', '1')) AS v (text, digits);
+SELECT sno_flake_text(uuid 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'boundary', '01', 128) = repeat('1', 128) AS longest,
+    sno_flake_text(1, 'snowflake', width => 20), sno_flake_text(decode('0f', 'hex') || decode(repeat('00', 11), 'hex'), 'objectid', '0123456789');
+
 --
 -- Text forms
 --
@@ -148,7 +168,7 @@ FROM (VALUES
     ('snowflake', '0x10'), ('snowflake', '9223372036854775808'), ('snowflake', '18446744073709551616'),
     ('snowflake', repeat('9', 60)), ('json1', '9007199254740992'), ('simpleflake', '18446744073709551616'),
     ('instagram', ''), ('instagram', 'a+b'), ('instagram', 'a/b'), ('instagram', 'QAAAAAAAAAA'), ('instagram', repeat('_', 100)),
-    ('randflake', 'V3NHD000K007'), ('randflake', 'w'), ('randflake', 'g000000000000'), ('randflake', '~'),
+    ('randflake', 'w'), ('randflake', 'g000000000000'), ('randflake', '~'),
     ('boundary', ''), ('boundary', 'a-b'), ('boundary', '00000134-d421-2d43-109a-dd5e0e8f0000'), ('boundary', '7n42DGM5Tflk9n8mt7Fhc8'),
     ('objectid', ''), ('objectid', '507f1f77bcf86cd79943901'), ('objectid', '507f1f77bcf86cd7994390111'), ('objectid', '507f1f77bcf86cd79943901g'),
     ('objectid', '\x507f1f77bcf86cd7994390'), ('objectid', '507f1f77 bcf86cd79943901')) AS v (layout, text) JOIN typed ON name = layout ORDER BY name, text COLLATE "C";
@@ -156,7 +176,7 @@ FROM (VALUES
 SELECT sno_flake_text(0, 'snowflake') AS decimal, sno_flake_text(0, 'instagram') AS base64, sno_flake_text(0, 'randflake') AS base32,
     sno_flake_text(uuid '00000000-0000-0000-0000-000000000000', 'boundary') AS base62, sno_flake_text('\x000000000000000000000000'::bytea, 'objectid') AS hex;
 SELECT sno_flake_from_text(repeat('0', 1000) || '15', 'snowflake') AS decimal, sno_flake_from_text(repeat('A', 1000) || 'P', 'instagram') AS base64,
-    sno_flake_from_text_bytea('507F1F77bcf86cd799439011', 'objectid') AS hex;
+    sno_flake_from_text_bytea('507F1F77bcf86cd799439011', 'objectid') AS hex, sno_flake_from_text('V3nhD000K007', 'randflake') AS base32;
 -- To read a very long text can be cancelled: nextval(), which comes after it, isn't called.
 CREATE SEQUENCE reached;
 CREATE TABLE long AS SELECT repeat('0', 50000000) AS text;
