@@ -1506,6 +1506,27 @@ ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
 
 SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
 
+CREATE FUNCTION sno_definitions() RETURNS SETOF text
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT call
+    FROM (
+        SELECT 1, name::text, c.call
+        FROM sno_catalog.sno_generator, LATERAL (VALUES
+            (format('SELECT @extschema@.sno_create_generator(%L, %s, %s, %s, %L);',
+                name, partition, sequence_min, sequence_max, meta)),
+            (CASE WHEN role IS NOT NULL THEN format('SELECT @extschema@.sno_restrict_generator(%L, %L);', name, role) END)
+        ) AS c (call)
+        UNION ALL
+        SELECT 2, prefix::text, format('INSERT INTO sno_catalog.sno_prefix VALUES (%s, %L);', meta, prefix)
+        FROM sno_catalog.sno_prefix) AS d (part, name, call)
+    WHERE call IS NOT NULL
+    ORDER BY part, name, call;
+$$;
+COMMENT ON FUNCTION sno_definitions() IS
+    'statements that define the generators and prefixes of this database again';
+
 --
 -- grants
 --

@@ -112,6 +112,10 @@ is "$(grep -cE 'Could not dump|Unknown type' schema.rb)" 0 'and all of them'
 cp schema.rb first.rb
 
 works 'db:structure:dump' rails 'Tasks.dump_schema(Config, :sql)'
+mkdir -p db && mv structure.sql db
+{ echo 'task "db:schema:dump"'; example 'ruby rake'; echo 'Rake::Task["db:schema:dump"].invoke'; } >tasks.rb
+works 'a task that adds definitions' rails 'require "rake"; include Rake::DSL; load "tasks.rb"'
+mv db/structure.sql .
 is "$(grep -E '^CREATE (SCHEMA|EXTENSION|TABLE|VIEW|FUNCTION|TYPE)' structure.sql)" \
 'CREATE EXTENSION IF NOT EXISTS sno WITH SCHEMA public;
 CREATE TABLE public.customers (
@@ -157,7 +161,6 @@ extension_is_kept 'db:schema:load again'
 
 use_new_database rails_structure
 works 'db:structure:load' rails 'Tasks.load_schema(Config, :sql, "structure.sql")'
-create_extension
 all_is_well 'db:structure:load'
 works 'db:structure:load: models' rails "$models"
 
