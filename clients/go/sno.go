@@ -8,6 +8,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -27,10 +28,30 @@ func Parse(text string) (id ID, err error) {
 	decoded, err := alphabet.DecodeString(text)
 	// DecodeString ignores line breaks.
 	if err != nil || len(text) != 16 || len(decoded) != len(id) {
-		return ID{}, fmt.Errorf("sno: not an id: %q", text)
+		return ID{}, fmt.Errorf("sno: not an id: %q%s", text, advice(text))
 	}
 	copy(id[:], decoded)
 	return id, nil
+}
+
+const anyUUID = `[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}`
+
+// Texts that are given as ids by mistake, and what to do with them
+var mistakes = []struct{ pattern, advice string }{
+	{`^-?[0-9]+$`, "it is a number"},
+	{`^(` + anyUUID + `|\{` + anyUUID + `\})$`, "FromUUID converts a uuid"},
+	{`(?s)^.+[_-][2-9a-x]{16}$`, "Prefixes.Read converts an id with a prefix"},
+	{`^[2-9A-Xa-x]{16}$`, "ids are in lower case"},
+	{`^[0-9]{4}-[0-9]{2}-[0-9]{2}`, "Min and Max convert a time"},
+}
+
+func advice(text string) string {
+	for _, mistake := range mistakes {
+		if regexp.MustCompile(mistake.pattern).MatchString(text) {
+			return " (" + mistake.advice + ")"
+		}
+	}
+	return ""
 }
 
 // FromBytes reads an id from its 10 bytes.

@@ -22,8 +22,21 @@ function isSno(value) {
   return typeof value === 'string' && /^[2-9a-x]{16}$/.test(value)
 }
 
+const UUID = '[0-9a-f]{4}(-?[0-9a-f]{4}){7}'
+// Texts that are given as ids by mistake, and what to do with them
+const MISTAKES = [
+  [/^-?[0-9]+$/, 'it is a number'],
+  [RegExp(`^(${UUID}|\\{${UUID}\\})$`, 'i'), 'fromUuid() converts a uuid'],
+  [/^.+[_-][2-9a-x]{16}$/s, 'read() of prefixes() converts an id with a prefix'],
+  [/^[2-9a-x]{16}$/i, 'ids are in lower case'],
+  [/^[0-9]{4}-[0-9]{2}-[0-9]{2}/, 'min() and max() convert a time']
+]
+
 function parse(text) {
-  if (!isSno(text)) throw new TypeError(`not a sno: ${shown(text)}`)
+  if (!isSno(text)) {
+    const [, advice] = (typeof text === 'string' && MISTAKES.find(([pattern]) => pattern.test(text))) || []
+    throw new TypeError(`not a sno: ${shown(text)}${advice ? ` (${advice})` : ''}`)
+  }
   return text
 }
 

@@ -8,16 +8,80 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "common/hashfn.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/datetime.h"
 
 #include "compat.h"
 #include "simd/codec.h"
 #include "type/fields.h"
 
 /* ---------------- I/O ---------------- */
+
+/* Is it a time, as the server reads the text of a timestamptz? */
+static bool
+is_time(const char *text)
+{
+	char		work[MAXDATELEN + MAXDATEFIELDS];
+	char	   *field[MAXDATEFIELDS];
+	int			type[MAXDATEFIELDS];
+	int			fields;
+	int			kind;
+	struct pg_tm tm;
+	fsec_t		fraction;
+	int			zone;
+
+	return ParseDateTime(text, work, sizeof(work), field, type, MAXDATEFIELDS, &fields) == 0 &&
+		sno_decode_time(field, type, fields, &kind, &tm, &fraction, &zone) == 0;
+}
+
+/* Is it a uuid, in one of the forms that the type uuid reads? */
+static bool
+is_uuid(const char *text)
+{
+	bool		braces = *text == '{';
+	int			digits = 0;
+
+	for (text += braces; isxdigit((unsigned char) *text); text++)
+	{
+		digits++;
+		if (digits % 4 == 0 && digits < 32 && text[1] == '-')
+			text++;
+	}
+	return digits == 32 && strcmp(text, braces ? "}" : "") == 0;
+}
+
+/* Advice for a text that is not an id, by its looks.  NULL: none. */
+static const char *
+advice(const char *text)
+{
+	const char *number = text + (*text == '-');
+	size_t		size = strlen(text);
+	char		lower[SNO_TEXT_SIZE];
+	Sno			scratch;
+
+	if (*number != '\0' && strspn(number, "0123456789") == strlen(number))
+		return "A sno is not a number. Ids of other systems that are numbers have type bigint.";
+	if (is_uuid(text))
+		return "To convert the uuid of a sno, cast it from type uuid, for example $1::uuid::sno.";
+	if (size > SNO_TEXT_SIZE + 1 && strchr("_-", text[size - SNO_TEXT_SIZE - 1]) != NULL &&
+		sno_decode(text + size - SNO_TEXT_SIZE, &scratch) == SNO_TEXT_SIZE)
+		return "Use sno_from_prefixed() to convert a text that has a prefix before the id.";
+	if (size == SNO_TEXT_SIZE)
+	{
+		for (int i = 0; i < SNO_TEXT_SIZE; i++)
+			lower[i] = pg_ascii_tolower((unsigned char) text[i]);
+		if (sno_decode(lower, &scratch) == SNO_TEXT_SIZE)
+			return "Write the id in lower case.";
+	}
+	if (is_time(text))
+		return "To compare an id with a time, cast the time to timestamptz, for example $1::timestamptz.";
+	return NULL;
+}
 
 /*
  * Raise the error for text that is not an id, and say why: its length, or else the
@@ -30,6 +94,7 @@ reject_text(const char *text, struct Node *escontext)
 	Sno			scratch;
 	int			length = pg_mbstrlen(text);
 	int			bad = 0;
+	const char *hint = advice(text);
 
 	if (length == SNO_TEXT_SIZE)
 		bad = sno_decode(text, &scratch);
@@ -41,7 +106,8 @@ reject_text(const char *text, struct Node *escontext)
 			 errdetail("A sno has %d characters, not %d.",
 					   SNO_TEXT_SIZE, length) :
 			 errdetail("Character %d is \"%.*s\", not one of 2-9 and a-x.",
-					   bad + 1, pg_mblen(text + bad), text + bad)));
+					   bad + 1, pg_mblen(text + bad), text + bad),
+			 hint != NULL ? errhint("%s", hint) : 0));
 }
 
 PG_FUNCTION_INFO_V1(sno_in);

@@ -62,6 +62,27 @@ FROM (VALUES
     pg_temp.attempt(input) AS a
 ORDER BY n;
 
+-- Advice for texts of other kinds
+CREATE FUNCTION pg_temp.advice(input text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    RETURN input::sno;
+EXCEPTION WHEN invalid_text_representation THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RETURN hint;
+END $$;
+CREATE TEMP TABLE mistake (n int GENERATED ALWAYS AS IDENTITY, kind text, input text);
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set load '\\copy mistake (kind, input) FROM ' :abs_srcdir '/vectors/mistakes.tsv'
+:load
+SELECT kind, count(*), pg_temp.advice(input) FROM mistake GROUP BY kind, 3 ORDER BY min(n);
+-- The server reads more forms of a time than clients do.
+SELECT input, pg_temp.advice(input)
+FROM (VALUES ('2026/11/20'), ('Fri Nov 20 2026 10:00:00 GMT+0100'), ('today'), ('infinity')) AS v (input);
+SELECT pg_temp.advice(repeat('2026-11-20 ', 1000));
+
 -- As the parser shows it
 SELECT sno 'brpk4q72xwf2m63!';
 SELECT '{brpk4q72xwf2m63l,x}'::sno[];

@@ -31,6 +31,18 @@ func fields(id sno.ID) string {
 		id.Meta(), id.Partition(), id.Sequence())
 }
 
+// mistakes looks at the advice for texts that are no ids.
+func mistakes() {
+	file, err := os.ReadFile(os.Getenv("CLIENTS") + "/../test/vectors/mistakes.tsv")
+	must(err)
+	for _, line := range strings.Split(strings.TrimSuffix(string(file), "\n"), "\n") {
+		kind, text, _ := strings.Cut(line, "\t")
+		_, err := sno.Parse(text)
+		ok(err != nil && (strings.HasSuffix(err.Error(), ")") && strings.Contains(err.Error(), kind) ||
+			kind == "none" && !strings.HasSuffix(err.Error(), ")")), fmt.Sprintf("advice for %q", text), err)
+	}
+}
+
 // names runs the cases of test/vectors/prefixes.tsv.
 func names() {
 	file, err := os.ReadFile(os.Getenv("CLIENTS") + "/../test/vectors/prefixes.tsv")
@@ -184,5 +196,6 @@ func main() {
 	same(read, document{id, nil, map[sno.ID]string{id: "Ada"}}, "JSON back")
 	ok(json.Unmarshal([]byte(`{"id": "x"}`), &read) != nil, "a wrong id in JSON")
 	names()
+	mistakes()
 	done()
 }

@@ -70,6 +70,7 @@ class Main {
             Tap.refuses(() -> Sno.fromUuid(wrong), "uuid " + wrong);
         }
         prefixes();
+        mistakes();
         Tap.done();
     }
 
@@ -111,6 +112,19 @@ class Main {
         }
         Tap.same(List.of(Sno.min(Instant.MIN), Sno.max(Instant.MAX)), List.of(ids.get(0), ids.get(ids.size() - 1)),
             "bounds of Java's ends");
+    }
+
+    static void mistakes() throws Exception {
+        for (String line : Files.readAllLines(Paths.get(System.getenv("CLIENTS"), "../test/vectors/mistakes.tsv"))) {
+            String[] fields = line.split("\t", -1);
+            String seen;
+            try {
+                seen = Sno.parse(fields[1]).toString();
+            } catch (IllegalArgumentException error) {
+                seen = error.getMessage();
+            }
+            Tap.ok(seen.endsWith(")") ? seen.contains(fields[0]) : fields[0].equals("none"), "advice for " + fields[1], seen);
+        }
     }
 
     static List<String[]> cases(String kind) throws Exception {

@@ -24,6 +24,13 @@ function refuses(action, values, name) {
 }
 
 run(async () => {
+  const mistakes = fs.readFileSync(path.join(process.env.CLIENTS, '../test/vectors/mistakes.tsv'), 'utf8')
+  for (const [kind, text] of mistakes.trimEnd().split('\n').map((line) => line.split('\t'))) {
+    const message = kind === 'none' ? /^not a sno: .*[^)]$/ : RegExp(`^not a sno: .* \\(.*${kind}.*\\)$`)
+    assert.throws(() => sno.parse(text), { name: 'TypeError', message }, text)
+  }
+  ok('advice for texts that are no ids')
+
   assert(vectors.length > 250)
   for (const [hex, text, ms, tickTock, meta, partition, sequence] of vectors) {
     const id = sno.parse(text)

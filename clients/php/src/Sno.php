@@ -19,6 +19,16 @@ final class Sno implements \JsonSerializable, \Stringable
     private const HALF = 40; // bits
     private const LAST_HALF = (1 << self::HALF) - 1;
 
+    private const UUID = '[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}';
+    /** Texts that are given as ids by mistake, and what to do with them */
+    private const MISTAKES = [
+        '/\A-?[0-9]+\z/' => 'it is a number',
+        '/\A(' . self::UUID . '|\{' . self::UUID . '\})\z/' => 'fromUuid() converts a uuid',
+        '/\A.+[_-][2-9a-x]{16}\z/s' => 'Prefixes::read() converts an id with a prefix',
+        '/\A[2-9a-x]{16}\z/i' => 'ids are in lower case',
+        '/\A[0-9]{4}-[0-9]{2}-[0-9]{2}/' => 'min() and max() convert a time',
+    ];
+
     /** PHP compares objects by these, as numbers.  It might take texts for numbers. */
     private readonly int $high;
     private readonly int $low;
@@ -26,7 +36,9 @@ final class Sno implements \JsonSerializable, \Stringable
     public function __construct(string $text)
     {
         if (!preg_match('/\A[2-9a-x]{16}\z/', $text)) {
-            throw new InvalidArgumentException('not a sno: ' . json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE));
+            $advice = array_filter(self::MISTAKES, fn($pattern) => preg_match($pattern, $text), ARRAY_FILTER_USE_KEY);
+            throw new InvalidArgumentException('not a sno: ' . json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE)
+                . ($advice ? ' (' . reset($advice) . ')' : ''));
         }
         $numerals = strtr($text, self::DIGITS, '0123456789abcdefghijklmnopqrstuv');
         $this->high = (int) base_convert(substr($numerals, 0, 8), 32, 10);

@@ -71,6 +71,16 @@ foreach (['', $text, str_replace('-', '', $uuid), '{' . $uuid . '}', "{$uuid}0",
     raises(InvalidArgumentException::class, fn () => Sno::fromUuid($wrong), 'uuid ' . json_encode($wrong));
 }
 
+foreach (file(getenv('CLIENTS') . '/../test/vectors/mistakes.tsv', FILE_IGNORE_NEW_LINES) as $line) {
+    [$kind, $text] = explode("\t", $line);
+    try {
+        $seen = (string) new Sno($text);
+    } catch (InvalidArgumentException $error) {
+        $seen = $error->getMessage();
+    }
+    report(str_ends_with($seen, ')') ? str_contains($seen, $kind) : $kind === 'none', "advice for $text", $seen);
+}
+
 // Names before ids.
 $cases = [];
 foreach (file(getenv('CLIENTS') . '/../test/vectors/prefixes.tsv', FILE_IGNORE_NEW_LINES) as $line) {

@@ -14,6 +14,18 @@ _FROM_BASE32 = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _DIGITS.enco
 _TO_INT = str.maketrans(_DIGITS, "0123456789abcdefghijklmnopqrstuv")
 _is_text = re.compile(f"[{_DIGITS}]{{16}}").fullmatch
 
+# Texts that are given as ids by mistake, and what to do with them
+_MISTAKES = [
+    (re.compile(pattern, re.ASCII).fullmatch, advice)
+    for pattern, advice in (
+        (r"-?[0-9]+", "it is a number"),
+        (r"\{UUID\}|UUID".replace("UUID", "[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}"), "Sno(UUID(text)) converts a uuid"),
+        (r"(?s:.+)[_-][2-9a-x]{16}", "Prefixes.read() converts an id with a prefix"),
+        (r"[2-9A-Xa-x]{16}", "ids are in lower case"),
+        (r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?s:.*)", "Sno.min() and Sno.max() convert a time"),
+    )
+]
+
 _EPOCH = datetime(2010, 1, 1, tzinfo=timezone.utc)
 _UNIT = timedelta(milliseconds=4)
 _UNIT_MAX = (1 << 39) - 1
@@ -55,7 +67,7 @@ class Sno(str):
         else:
             raise TypeError(f"a sno is made of str, bytes or UUID, not {type(value).__name__}")
         if not _is_text(text):
-            raise ValueError(f"not a sno: {value!r}")
+            raise ValueError(f"not a sno: {value!r}{_advice(text)}")
         return super().__new__(cls, text)
 
     def __repr__(self) -> str:
@@ -154,6 +166,10 @@ def time_of(unit: int) -> datetime:
 def unit_of(at: datetime) -> int:
     """The unit that holds the time."""
     return (check_aware(at) - _EPOCH) // _UNIT
+
+
+def _advice(text: str) -> str:
+    return next((f" ({advice})" for matches, advice in _MISTAKES if matches(text)), "")
 
 
 def _text_of_bytes(value: Union[bytes, bytearray, memoryview]) -> str:

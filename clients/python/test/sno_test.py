@@ -18,6 +18,14 @@ LOWEST, HIGHEST = Sno("2" * 16), Sno("x" * 16)
 with open(os.environ["CLIENTS"] + "/../test/vectors/sno.tsv") as file:
     vectors = [line.split() for line in file]
 
+with open(os.environ["CLIENTS"] + "/../test/vectors/mistakes.tsv") as file:
+    for kind, text in (line.rstrip("\n").split("\t") for line in file):
+        try:
+            seen = Sno(text)
+        except ValueError as error:
+            seen = str(error)
+        ok(kind in seen if kind != "none" else not seen.endswith(")"), f"advice for {text!r}", seen)
+
 
 def each(name, check):
     """All vectors pass the check."""

@@ -9,7 +9,16 @@ class Sno < String
   UNIT = 4 # ms
   LAST_UNIT = (1 << 39) - 1
   UUID = /\A\h{8}(-\h{4}){3}-\h{12}\z/.freeze
-  private_constant :DIGITS, :NUMERALS, :EPOCH, :UNIT, :LAST_UNIT, :UUID
+  ANY_UUID = /\h{4}(-?\h{4}){7}/.freeze
+  # Texts that are given as ids by mistake, and what to do with them
+  MISTAKES = {
+    /\A-?[0-9]+\z/n => "it is a number",
+    /\A(#{ANY_UUID}|\{#{ANY_UUID}\})\z/n => "Sno.from_uuid converts a uuid",
+    /\A.+[_-][2-9a-x]{16}\z/mn => "Prefixes#read converts an id with a prefix",
+    /\A[2-9a-x]{16}\z/in => "ids are in lower case",
+    /\A[0-9]{4}-[0-9]{2}-[0-9]{2}/n => "Sno.min and Sno.max convert a time"
+  }.freeze
+  private_constant :DIGITS, :NUMERALS, :EPOCH, :UNIT, :LAST_UNIT, :UUID, :ANY_UUID, :MISTAKES
 
   # Units of 4 ms, numbered from 2010-01-01 UTC.
   module Units
@@ -33,7 +42,8 @@ class Sno < String
 
   def initialize(text)
     unless text.is_a?(String) && text.b.match?(/\A[2-9a-x]{16}\z/n)
-      raise ArgumentError, "not a sno: #{text.inspect}"
+      _, advice = MISTAKES.find { |pattern, _| text.is_a?(String) && text.b.match?(pattern) }
+      raise ArgumentError, "not a sno: #{text.inspect}#{" (#{advice})" if advice}"
     end
 
     super(text, encoding: Encoding::UTF_8)

@@ -15,6 +15,16 @@ same(rows.zip(ids).reject { |(hex, text, ms, *fields), id|
     id.time.utc? && [id.tick_tock ? 1 : 0, id.meta, id.partition, id.sequence] == fields.map(&:to_i)
 }, [], "#{rows.size} ids: bytes, text and fields")
 
+File.foreach("#{ENV["CLIENTS"]}/../test/vectors/mistakes.tsv", chomp: true) do |line|
+  kind, text = line.split("\t", -1)
+  seen = begin
+    Sno.new(text)
+  rescue ArgumentError => e
+    e.message
+  end
+  same(seen.end_with?(")") ? seen.include?(kind) : kind == "none", true, "advice for #{text.inspect}: #{seen}")
+end
+
 array = PG::TextEncoder::Array.new.encode(ids)
 seen = database.exec_params("SELECT id::uuid, sno_to_uuidv8(id), sno_min(id::timestamptz), sno_max(id::timestamptz)
   FROM unnest($1::sno[]) WITH ORDINALITY AS _ (id, n) ORDER BY n", [array]).values

@@ -57,9 +57,28 @@ public final class Sno implements Comparable<Sno>, Serializable {
             }
         }
         if (!good) {
-            throw new IllegalArgumentException("not a sno: \"" + text + "\"");
+            throw new IllegalArgumentException("not a sno: \"" + text + "\"" + advice(text));
         }
         return new Sno(head << 4 | tail >> 16, tail);
+    }
+
+    private static final String ANY_UUID = "[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}";
+    /** Texts that are given as ids by mistake, and what to do with them. */
+    private static final String[][] MISTAKES = {
+        {"-?[0-9]+", "it is a number"},
+        {ANY_UUID + "|\\{" + ANY_UUID + "\\}", "fromUuid() converts a uuid"},
+        {"(?s).+[_-][2-9a-x]{16}", "Prefixes.read() converts an id with a prefix"},
+        {"[2-9A-Xa-x]{16}", "ids are in lower case"},
+        {"(?s)[0-9]{4}-[0-9]{2}-[0-9]{2}.*", "min() and max() convert a time"},
+    };
+
+    private static String advice(String text) {
+        for (String[] mistake : MISTAKES) {
+            if (text != null && text.matches(mistake[0])) {
+                return " (" + mistake[1] + ")";
+            }
+        }
+        return "";
     }
 
     /** Reads an id from its 10 bytes. */
