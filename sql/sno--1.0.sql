@@ -1542,6 +1542,46 @@ GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE
     sno_catalog.sno_lease, sno_catalog.sno_generator
 TO pg_database_owner;
+-- Default privileges of the installer give rights to roles, or withhold them from everybody.
+-- The rights on what an extension has are those that its script gives.
+
+CREATE PROCEDURE sno_catalog.sno_settle_privileges(extension name)
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $procedure$
+DECLARE
+    given record;
+BEGIN
+    -- What is new has a row of pg_depend that this transaction wrote.
+    FOR given IN
+        SELECT o.kind, (pg_identify_object(m.classid, m.objid, 0)).identity AS object, o.owner::regrole AS owner,
+            (SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ')
+             FROM aclexplode(o.acl) AS g) AS grantees
+        FROM pg_depend AS m
+        JOIN pg_extension AS e ON (m.refclassid, m.refobjid, m.deptype) = ('pg_extension'::regclass, e.oid, 'e')
+        JOIN (SELECT 'pg_proc'::regclass, oid, 'ROUTINE', proowner, proacl FROM pg_proc
+              UNION ALL SELECT 'pg_type'::regclass, oid, 'TYPE', typowner, typacl FROM pg_type
+              UNION ALL SELECT 'pg_class'::regclass, oid, 'TABLE', relowner, relacl FROM pg_class
+              UNION ALL SELECT 'pg_namespace'::regclass, oid, 'SCHEMA', nspowner, nspacl FROM pg_namespace)
+            AS o (class, oid, kind, owner, acl) ON (m.classid, m.objid) = (o.class, o.oid)
+        WHERE e.extname = extension AND age(m.xmin) <= 0 AND o.acl IS NOT NULL
+    LOOP
+        IF given.grantees IS NOT NULL THEN
+            EXECUTE format('REVOKE ALL ON %s %s FROM %s', given.kind, given.object, given.grantees);
+        END IF;
+        EXECUTE format('GRANT ALL ON %s %s TO %s', given.kind, given.object, given.owner);
+        IF given.kind IN ('ROUTINE', 'TYPE') THEN
+            EXECUTE format('GRANT ALL ON %s %s TO PUBLIC', given.kind, given.object);
+        END IF;
+    END LOOP;
+END
+$procedure$;
+COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
+    'give what a script added to an extension the rights that PostgreSQL gives '
+    'without default privileges';
+CALL sno_catalog.sno_settle_privileges('sno'::name);
+REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
+
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
 -- Functions that change more than what the caller has

@@ -478,6 +478,8 @@ COMMENT ON FUNCTION sno_flake_definitions() IS
 -- As in extension sno: for dumps, and for functions that change more than what the caller has.
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator
 TO pg_database_owner;
+CALL sno_catalog.sno_settle_privileges('sno_flakes'::pg_catalog.name);
+
 REVOKE EXECUTE ON FUNCTION
     sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
     sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),

@@ -655,3 +655,31 @@ REVOKE ALL ON FUNCTION
     sno_registry_add_layout(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz),
     sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;
+
+-- Default privileges of the installer may have given rights to other roles.  Only the owner
+-- has any.
+DO $$
+DECLARE
+    given record;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR given IN
+        SELECT o.kind, (pg_identify_object(o.class, o.oid, 0)).identity AS object, o.owner::regrole AS owner,
+            (SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ')
+             FROM aclexplode(o.acl) AS g) AS grantees
+        FROM pg_namespace AS r
+        JOIN (SELECT 'pg_proc'::regclass, oid, 'ROUTINE', proowner, proacl FROM pg_proc
+              WHERE pronamespace = 'sno_registry'::regnamespace OR proname ~ '^sno_registry_'
+              UNION ALL SELECT 'pg_class'::regclass, oid, 'TABLE', relowner, relacl FROM pg_class
+              WHERE relnamespace = 'sno_registry'::regnamespace
+              UNION ALL SELECT 'pg_namespace'::regclass, oid, 'SCHEMA', nspowner, nspacl FROM pg_namespace
+              WHERE nspname = 'sno_registry') AS o (class, oid, kind, owner, acl) ON o.owner = r.nspowner
+        WHERE r.nspname = 'sno_registry' AND o.acl IS NOT NULL
+    LOOP
+        IF given.grantees IS NOT NULL THEN
+            EXECUTE format('REVOKE ALL ON %s %s FROM %s', given.kind, given.object, given.grantees);
+        END IF;
+        EXECUTE format('GRANT ALL ON %s %s TO %s', given.kind, given.object, given.owner);
+    END LOOP;
+END
+$$;

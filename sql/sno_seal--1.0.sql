@@ -113,6 +113,8 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 -- grants
 --
 
+CALL sno_catalog.sno_settle_privileges('sno_seal'::pg_catalog.name);
+
 -- Whoever may unseal ids learns what sealing hides.  The rights are those of the role that
 -- owns the database at the time, as in extension sno.
 REVOKE EXECUTE ON FUNCTION

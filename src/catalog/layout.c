@@ -298,6 +298,7 @@ sno_flake_create_layout(PG_FUNCTION_ARGS)
 	SnoNamedLayout layout;
 	const char *wrong;
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_flake_create_layout()");
 	for (int i = 0; i < COLUMNS; i++)
 	{

@@ -11,6 +11,10 @@
  * whatever changes it.  So what is remembered of a version is right as long as that is the
  * present one.  What a transaction changed that rolled back is forgotten that way, too.
  *
+ * What changes a table, or gives away what it protects, is for the owner of the database.  The
+ * functions that do so ask for that (sno_owner_check()), because a right to execute them may
+ * come from GRANT ... ON ALL FUNCTIONS.
+ *
  * Library sno_seal has this file, too, for its own table in that schema.
  */
 #include "postgres.h"
@@ -20,11 +24,13 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -254,6 +260,22 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 	SetUserIdAndSecContext(user, context);
 	table_close(rel, NoLock);
 	return rows;
+}
+
+/*
+ * Raise an error unless the current user has the rights of the database's owner, as superusers
+ * have.  In a function with SECURITY DEFINER, that is who owns it.
+ */
+void
+sno_owner_check(FunctionCallInfo fcinfo)
+{
+	if (has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for function %s", get_func_name(fcinfo->flinfo->fn_oid)),
+			 errdetail("Only the owner of the database may call it, whoever may execute it."),
+			 errhint("The owner can let others call a function with SECURITY DEFINER that calls it.")));
 }
 
 /*

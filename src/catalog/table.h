@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/htup.h"
+#include "fmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
@@ -62,5 +63,6 @@ extern Relation sno_table_look(SnoTable *t);
 extern uint64 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
 							   Datum *values, const char *nulls);
 extern bool sno_table_read(SnoTable *t, bool wait);
+extern void sno_owner_check(FunctionCallInfo fcinfo);
 
 #endif							/* SNO_TABLE_H */

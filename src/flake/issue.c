@@ -120,6 +120,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	SnoFlake	after = {.low = (uint64) PG_GETARG_INT64(1)};
 	SnoGenerator issued = {0};
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_flake_advance()");
 	sno_use_look_up(&sno_flake_definitions, name, &d);
 	layout = sno_flake_layout_of(&d);

@@ -318,6 +318,7 @@ sno_flake_create_generator(PG_FUNCTION_ARGS)
 	int64		nodes,
 				node;
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_flake_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		ereport(ERROR,
@@ -348,6 +349,7 @@ PG_FUNCTION_INFO_V1(sno_flake_drop_generator);
 Datum
 sno_flake_drop_generator(PG_FUNCTION_ARGS)
 {
+	sno_owner_check(fcinfo);
 	sno_definition_drop(&sno_flake_definitions, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }

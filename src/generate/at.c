@@ -34,6 +34,7 @@
 
 #include "utils/timestamp.h"
 
+#include "catalog/table.h"
 #include "generate/session.h"
 #include "type/fields.h"
 
@@ -44,9 +45,11 @@ sno_generate_at(PG_FUNCTION_ARGS)
 	uint64		unit = sno_fields_unit(PG_GETARG_TIMESTAMPTZ(0));
 	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
 										SNO_META_MAX);
-	uint64		word = sno_session_next(SNO_FOR_BACKFILL, unit);
+	uint64		word;
 	Sno		   *id = palloc(SNO_SIZE);
 
+	sno_owner_check(fcinfo);
+	word = sno_session_next(SNO_FOR_BACKFILL, unit);
 	sno_assemble(id, SNO_WORD_TIME(word), meta,
 				 sno_partition_number(sno_owned[SNO_FOR_BACKFILL]),
 				 SNO_WORD_SEQUENCE(word));

@@ -26,6 +26,7 @@
 
 #include "catalog/leases.h"
 #include "catalog/publish.h"
+#include "catalog/table.h"
 #include "generate/session.h"
 #include "generate/snapshot.h"
 #include "shared/clock.h"
@@ -181,6 +182,7 @@ sno_borrow_partition(PG_FUNCTION_ARGS)
 	Datum		values[2];
 	bool		nulls[2] = {false, false};
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");

@@ -20,6 +20,7 @@
 
 #include "catalog/leases.h"
 #include "catalog/record.h"
+#include "catalog/table.h"
 #include "generate/session.h"
 
 PG_FUNCTION_INFO_V1(sno_reseed);
@@ -28,6 +29,7 @@ sno_reseed(PG_FUNCTION_ARGS)
 {
 	Relation	rel;
 
+	sno_owner_check(fcinfo);
 	PreventCommandIfReadOnly("sno_reseed()");
 	PreventCommandDuringRecovery("sno_reseed()");
 	sno_session_begin_own();

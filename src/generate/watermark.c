@@ -25,6 +25,7 @@
 
 #include "catalog/leases.h"
 #include "catalog/record.h"
+#include "catalog/table.h"
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "generate/watermark.h"
@@ -203,6 +204,7 @@ sno_reset_watermark(PG_FUNCTION_ARGS)
 {
 	Relation	rel;
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_reset_watermark()");
 	rel = sno_session_open_table();
 	sno_feed_reset(forget_row, rel);

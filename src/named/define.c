@@ -98,6 +98,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 	SnoDefinition d = {.subject.kind = SNO_OF_GENERATOR,.meta = -1};
 	char	   *name;
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		ereport(ERROR,
@@ -119,6 +120,7 @@ PG_FUNCTION_INFO_V1(sno_drop_generator);
 Datum
 sno_drop_generator(PG_FUNCTION_ARGS)
 {
+	sno_owner_check(fcinfo);
 	sno_definition_drop(&sno_definitions, text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }
@@ -129,6 +131,7 @@ sno_named_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in)
 {
 	const char *role = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery(in->restrict_to);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,

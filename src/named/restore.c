@@ -137,6 +137,7 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 				defined;
 	SnoGenerator issued;
 
+	sno_owner_check(fcinfo);
 	PreventCommandDuringRecovery("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
 	if (!sno_use_find(&sno_definitions, name, &defined))

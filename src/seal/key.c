@@ -143,6 +143,7 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 	uint8		secret[SNO_KEY_SIZE];
 	Relation	rel;
 
+	sno_owner_check(fcinfo);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -200,6 +201,7 @@ sno_seal_drop_key(PG_FUNCTION_ARGS)
 	ItemPointerData place;
 	char	   *generator;
 
+	sno_owner_check(fcinfo);
 	PreventCommandIfReadOnly("sno_seal_drop_key()");
 	rel = sno_table_open(&sno_keys, ExclusiveLock);
 	if (!find_key(rel, name, &place, NULL))

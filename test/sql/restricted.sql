@@ -74,7 +74,7 @@ EXECUTE next;
 SET ROLE regress_sno_guest;
 EXECUTE next;
 
--- It holds for what reads and changes the state, too, if others may call that.
+-- It holds for what reads the state, too, if others may call that.  What changes it is for the owner.
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_flake_advance(text, bigint) TO regress_sno_guest, regress_sno_clerk;
 SELECT sno_snapshot_generator('invoices') AS snapshot \gset

@@ -29,7 +29,7 @@ is_deeply(
 	[ map { "$_: " . @{ $block{$_} } } sort keys %block ],
 	[
 		'psql: 1', 'sql: 8', 'sql again: 1', 'sql bigint: 1', 'sql bigint read: 1', 'sql bigserial read: 1',
-		'sql mail: 1', 'sql standby: 1'
+		'sql mail: 1', 'sql standby: 1', 'sql trusted: 1'
 	],
 	'all blocks are run');
 
@@ -364,6 +364,21 @@ SKIP:
 		),
 		'to 16,to 16,to 17',
 		'... until it looks again');
+}
+
+# Only some roles make ids, and can hold feeds back.
+$node->safe_psql('postgres', $_) foreach (
+	'CREATE ROLE stranger; CREATE ROLE writer; GRANT INSERT ON outbox, event TO stranger, writer',
+	'GRANT USAGE ON SEQUENCE event_serial_seq TO stranger, writer',
+	$block{'sql trusted'}[0],
+	'GRANT EXECUTE ON FUNCTION sno_generate(integer), sno_flake_generate(text) TO writer');
+foreach my $insert (
+	"INSERT INTO outbox (customer, message) VALUES (1, 'x')",
+	"INSERT INTO event (message) VALUES ('x')")
+{
+	$node->safe_psql('postgres', "SET ROLE writer; $insert");
+	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE stranger; $insert");
+	like($err, qr/permission denied for function sno/, "who makes no ids may not: $insert");
 }
 
 close_session($_) foreach ($writer, $other, $reader);

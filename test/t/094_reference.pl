@@ -94,7 +94,7 @@ my %called_by_server = map { $_ => 1 } $server_calls =~ /`([\w.]+)`/g;
 my (@for_users, %for_server);
 foreach my $signature (@signatures)
 {
-	my ($name) = $signature =~ /^([\w.]+)\(/;
+	my ($name) = $signature =~ /^(?:CALL )?([\w.]+)\(/;
 	if (defined $name && $called_by_server{$name})
 	{
 		$for_server{$name} = 1;
