@@ -107,7 +107,7 @@ COMMENT ON COLUMN sno_registry.holder.holder IS
 COMMENT ON COLUMN sno_registry.holder.token IS
     'token of its last request';
 COMMENT ON COLUMN sno_registry.holder.server IS
-    'label of the server, for people';
+    'label of the server, for people, in printable ASCII';
 COMMENT ON COLUMN sno_registry.holder.seen IS
     'time of the last request';
 COMMENT ON COLUMN sno_registry.holder.era IS
@@ -392,7 +392,8 @@ BEGIN
         END IF;
         -- If the next token is there already, the request is repeated.
         INSERT INTO sno_registry.holder AS k
-        VALUES (answer.layout, answer.holder, answer.next, left(coalesce(answer.server, ''), 64),
+        VALUES (answer.layout, answer.holder, answer.next,
+            left(regexp_replace(coalesce(answer.server, ''), '[^ -~]', '?', 'g'), 64),
             sno_registry.time_of(registry_now), s.era)
         ON CONFLICT ON CONSTRAINT holder_pkey DO
         UPDATE SET token = excluded.token, server = excluded.server, seen = excluded.seen;

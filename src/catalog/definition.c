@@ -244,11 +244,11 @@ sno_definition_check_name(const char *name)
 {
 	Size		length = strlen(name);
 
-	if (length == 0 || length >= NAMEDATALEN)
+	if (length == 0 || length >= NAMEDATALEN || !sno_text_is_printable(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("invalid name of a generator: \"%s\"", name),
-				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+				 errdetail("It must have from 1 to %d bytes, and no control characters.", NAMEDATALEN - 1)));
 }
 
 /* Raise the error that tells which definition conflicts with the one wanted. */

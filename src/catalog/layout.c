@@ -307,6 +307,8 @@ sno_flake_create_layout(PG_FUNCTION_ARGS)
 		nulls[i] = null[i] ? 'n' : ' ';
 	}
 	wrong = read_layout(values, null, &layout);
+	if (wrong == NULL && !sno_text_is_printable(layout.name))
+		wrong = "The name must not have control characters.";
 	if (wrong != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

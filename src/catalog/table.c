@@ -25,12 +25,15 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -279,16 +282,56 @@ sno_owner_check(FunctionCallInfo fcinfo)
 }
 
 /*
+ * Has a text no control character (C0, DEL, C1), and none that XML leaves out?  So whatever
+ * shows a name shows one line of text.  Raises an error if it can't be converted to UTF-8.
+ */
+bool
+sno_text_is_printable(const char *text)
+{
+	const unsigned char *c = (unsigned char *) pg_server_to_any(text, (int) strlen(text), PG_UTF8);
+
+	for (; *c != '\0'; c++)
+		if (*c < 0x20 || *c == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0) ||
+			(c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE))
+			return false;
+	return true;
+}
+
+/* Raise an error if a row has a text with such a character. */
+static void
+check_texts(Relation rel, HeapTuple row)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		bool		null;
+		Datum		value;
+
+		if (TupleDescAttr(desc, i - 1)->atttypid != TEXTOID)
+			continue;
+		value = heap_getattr(row, i, desc, &null);
+		if (!null && !sno_text_is_printable(TextDatumGetCString(value)))
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("column \"%s\" of table \"%s\" cannot have control characters",
+							NameStr(TupleDescAttr(desc, i - 1)->attname), RelationGetRelationName(rel)),
+					 errtablecol(rel, i)));
+	}
+}
+
+/*
  * The trigger of tables that sessions remember.  Its arguments are which changes by SQL it
  * refuses, "none", "updates" or "all", and the hint of the error.  It tells sessions of all
- * others.  What logical replication brings is dropped: each server has rows of its own, and
- * one that is here must not stop the replication.
+ * others, and keeps control characters out.  What logical replication brings is
+ * dropped: each server has rows of its own, and one that is here must not stop the replication.
  */
 PG_FUNCTION_INFO_V1(sno_table_changed);
 Datum
 sno_table_changed(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	HeapTuple	row;
 	char	  **arguments;
 	bool		all;			/* does it refuse all changes? */
 
@@ -310,7 +353,9 @@ sno_table_changed(PG_FUNCTION_ARGS)
 				 errmsg("rows of table \"%s\" cannot be changed or deleted",
 						RelationGetRelationName(trigger->tg_relation)),
 				 errhint("%s", arguments[1])));
+	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
+	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+		check_texts(trigger->tg_relation, row);
 	CacheInvalidateRelcache(trigger->tg_relation);
-	PG_RETURN_POINTER(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
-					  trigger->tg_newtuple : trigger->tg_trigtuple);
+	PG_RETURN_POINTER(row);
 }

@@ -64,5 +64,6 @@ extern uint64 sno_table_change(SnoTable *t, const char *statement, int count, co
 							   Datum *values, const char *nulls);
 extern bool sno_table_read(SnoTable *t, bool wait);
 extern void sno_owner_check(FunctionCallInfo fcinfo);
+extern bool sno_text_is_printable(const char *text);
 
 #endif							/* SNO_TABLE_H */

@@ -149,11 +149,11 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("name of a key cannot be null")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN)
+	if (name[0] == '\0' || strlen(name) >= NAMEDATALEN || !sno_text_is_printable(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("invalid name of a key: \"%s\"", name),
-				 errdetail("It must have from 1 to %d bytes.", NAMEDATALEN - 1)));
+				 errdetail("It must have from 1 to %d bytes, and no control characters.", NAMEDATALEN - 1)));
 	if (!PG_ARGISNULL(1))
 	{
 		bytea	   *given = PG_GETARG_BYTEA_PP(1);

@@ -14,7 +14,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION sno_seal CASCADE;
 CREATE EXTENSION sno_flakes;
 SELECT count(*) FROM (SELECT sno_definitions() UNION ALL SELECT sno_flake_definitions()) AS d;
-SELECT sno_create_generator('orders', 700), sno_create_generator(E'O\'Brien\\\n', 701, 10, 19, 7);
+SELECT sno_create_generator('orders', 700), sno_create_generator(E'O\'Brien\\', 701, 10, 19, 7);
 SELECT sno_restrict_generator('orders', 'regress_sno_clerk');
 INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user'), (255, 'order');
 SET DateStyle = 'German';
@@ -41,7 +41,7 @@ CREATE EXTENSION sno_flakes;
 \set ON_ERROR_STOP off
 SELECT sno_definitions();
 SELECT sno_flake_definitions();
-SELECT sno_meta(sno_generate(NULL, E'O\'Brien\\\n')), sno_prefixed('brpk4q7228f2m63l'),
+SELECT sno_meta(sno_generate(NULL, E'O\'Brien\\')), sno_prefixed('brpk4q7228f2m63l'),
     sno_flake_generate('sealed') IS NOT NULL, sno_flake_generate('counts') > 0;
 
 \pset format aligned

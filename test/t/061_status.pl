@@ -36,6 +36,32 @@ sub show
 		"SELECT $columns FROM sno_generators() WHERE $condition");
 }
 
+# The published queries are bounded, whatever the owner of a database defines, and lose nothing.
+$node->safe_psql('postgres', $_) foreach (
+	'CREATE DATABASE flooded',
+	'CREATE ROLE watcher LOGIN IN ROLE pg_monitor; ALTER ROLE watcher SET search_path = pg_catalog');
+$node->safe_psql('flooded', $_) foreach (
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes',
+	q{SELECT count(sno_flake_create_generator(format('<%s> & "series"', n), 'counter')) FROM generate_series(1, 300) AS n});
+my $flood = open_session($node, 'flooded');
+$flood->query_safe(
+	q{SELECT count(sno_flake_generate(format('<%s> & "series"', n))) FROM generate_series(1, 300) AS n});
+my $queries = slurp_file("$FindBin::RealBin/../../monitoring/postgres_exporter.yml");
+my @rows;
+while ($queries =~ /^(\w+):\n  query: \|\n((?:    .*\n)+)/mg)
+{
+	my ($name, $query) = ($1, $2);
+	my @found = split /\n/, $node->safe_psql('flooded', $query,
+		connstr => $node->connstr('flooded') . ' user=watcher');
+	cmp_ok(scalar @found, '<=', 102, "rows of $name");
+	@rows = @found if $name eq 'sno_generators';
+}
+my $issued = 0;
+$issued += (split /\|/)[4] foreach @rows;
+is($issued, 300, 'generators that are not shown are counted');
+like("@rows", qr/flooded\|\(others\)\|/, 'as others');
+close_session($flood);
+
 # The result of an item of sno_check().
 sub check_of
 {
