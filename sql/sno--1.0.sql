@@ -1443,6 +1443,7 @@ COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators';
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
+    role_oid          oid,
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
     'name of the role whose members may use it, or null if everybody may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
@@ -1469,6 +1470,8 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
     'trigger function of tables that sessions remember: tells them of '
+COMMENT ON COLUMN sno_catalog.sno_generator.role_oid IS
+    'OID of the role, or null if there was none when it was named';
     'changes, or refuses these';
 
 CREATE TRIGGER sno_generator_changed

@@ -117,6 +117,7 @@ CREATE TABLE sno_catalog.sno_flake_generator (
     key               text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
     nodes             integer CHECK (nodes BETWEEN 1 AND 4194304),
     after             timestamptz,
+    role_oid          oid,
     CONSTRAINT sno_flake_generator_nodes CHECK (
         (node_first IS NULL) = (nodes IS NOT NULL) AND (node_last IS NULL) = (nodes IS NOT NULL)),
     CONSTRAINT sno_flake_generator_overlap EXCLUDE USING gist (
@@ -156,6 +157,8 @@ COMMENT ON COLUMN sno_catalog.sno_flake_generator.nodes IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.after IS
     'time after which its ids are, as sno_flake_advance() said for nodes that '
     'are chosen, or null';
+COMMENT ON COLUMN sno_catalog.sno_flake_generator.role_oid IS
+    'OID of the role, or null if there was none when it was named';
 COMMENT ON CONSTRAINT sno_flake_generator_nodes ON sno_catalog.sno_flake_generator IS
     'nodes are fixed, or chosen';
 COMMENT ON CONSTRAINT sno_flake_generator_overlap ON sno_catalog.sno_flake_generator IS
@@ -475,11 +478,11 @@ COMMENT ON FUNCTION sno_flake_definitions() IS
 -- grants
 --
 
+CALL sno_catalog.sno_settle_privileges('sno_flakes'::pg_catalog.name);
+
 -- As in extension sno: for dumps, and for functions that change more than what the caller has.
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator
 TO pg_database_owner;
-CALL sno_catalog.sno_settle_privileges('sno_flakes'::pg_catalog.name);
-
 REVOKE EXECUTE ON FUNCTION
     sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
     sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),

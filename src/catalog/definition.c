@@ -45,7 +45,7 @@ enum
 };
 
 static const Oid column_types[] = {
-	TEXTOID, TEXTOID, INT8OID, INT4OID, OIDOID, INT8OID, INT4OID, INT4OID, INT4OID, INT4OID
+	TEXTOID, TEXTOID, INT8OID, INT4OID, OIDOID, INT8OID, INT4OID, INT4OID, INT4OID, INT4OID, OIDOID
 };
 
 static SnoDefinitionLook
@@ -101,6 +101,8 @@ read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTu
 						 sno_table_int64(values[SNO_DEFINITION_HOME], null[SNO_DEFINITION_HOME]));
 	if (!null[SNO_DEFINITION_ROLE])
 		strlcpy(d->role, TextDatumGetCString(values[SNO_DEFINITION_ROLE]), NAMEDATALEN);
+	if (!null[in->table.columns])
+		d->role_oid = DatumGetObjectId(values[in->table.columns]);
 	return in->read(d, name, &values[SNO_DEFINITION_OWN], &null[SNO_DEFINITION_OWN]);
 }
 
@@ -285,7 +287,7 @@ sno_definition_insert(SnoDefinitions *in, const char *name, const SnoDefinition 
 {
 	Datum		values[SNO_DEFINITION_COLUMNS_MAX + 1];
 	char		nulls[SNO_DEFINITION_COLUMNS_MAX + 1];
-	int			count = in->table.columns;
+	int			count = in->table.columns - 1;	/* the trigger notes the OID of the role */
 
 	sno_definition_check_name(name);
 	memset(nulls, ' ', sizeof(nulls));

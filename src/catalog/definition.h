@@ -18,6 +18,7 @@ typedef struct SnoDefinition
 	SnoSubject	subject;
 	bool		made_here;		/* in this database, on this server as it is now? */
 	char		role[NAMEDATALEN];	/* whose members may use it; empty if everybody may */
+	Oid			role_oid;		/* of that role; InvalidOid if it wasn't there when it was named */
 
 	/* In a partition: the metabyte of its ids, -1 if callers choose. */
 	int32		meta;
@@ -46,7 +47,10 @@ typedef enum SnoDefinitionLook
 	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or hasn't its nodes */
 } SnoDefinitionLook;
 
-/* The columns that both tables have, in this order, and the first one of their own. */
+/*
+ * The columns that both tables have, in this order, and the first one of their own.  The last one
+ * of both is the OID of the role.
+ */
 enum
 {
 	SNO_DEFINITION_NAME = 1,
@@ -56,7 +60,7 @@ enum
 	SNO_DEFINITION_DATABASE,
 	SNO_DEFINITION_HOME,
 	SNO_DEFINITION_OWN,
-	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 6
+	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 7
 };
 
 /* A table of definitions.  Each has names of its own. */

@@ -321,9 +321,35 @@ check_texts(Relation rel, HeapTuple row)
 }
 
 /*
+ * If the statement names a role, put its OID beside the name.  A role of that name that is
+ * made later is another one.  Dumps have the name: what restores one finds the OID.
+ */
+static HeapTuple
+note_role(const TriggerData *trigger, HeapTuple row)
+{
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	int			role = SPI_fnumber(desc, "role");
+	int			column = SPI_fnumber(desc, "role_oid");
+	Oid			oid = InvalidOid;
+	bool		null;
+	Datum		value;
+
+	if (column <= 0 || role <= 0 ||
+		(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) &&
+		 !bms_is_member(role - FirstLowInvalidHeapAttributeNumber, trigger->tg_updatedcols)))
+		return row;
+	value = heap_getattr(row, role, desc, &null);
+	if (!null)
+		oid = get_role_oid(TextDatumGetCString(value), true);
+	value = ObjectIdGetDatum(oid);
+	null = !OidIsValid(oid);
+	return heap_modify_tuple_by_cols(row, desc, 1, &column, &value, &null);
+}
+
+/*
  * The trigger of tables that sessions remember.  Its arguments are which changes by SQL it
  * refuses, "none", "updates" or "all", and the hint of the error.  It tells sessions of all
- * others, and keeps control characters out.  What logical replication brings is
+ * others, keeps control characters out, and notes roles.  What logical replication brings is
  * dropped: each server has rows of its own, and one that is here must not stop the replication.
  */
 PG_FUNCTION_INFO_V1(sno_table_changed);
@@ -355,7 +381,10 @@ sno_table_changed(PG_FUNCTION_ARGS)
 				 errhint("%s", arguments[1])));
 	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
 	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+	{
 		check_texts(trigger->tg_relation, row);
+		row = note_role(trigger, row);
+	}
 	CacheInvalidateRelcache(trigger->tg_relation);
 	PG_RETURN_POINTER(row);
 }

@@ -145,26 +145,31 @@ watch_rights(SnoDefinitions *in)
 
 /*
  * Raise an error unless the current user may use the generator.  A role that is gone has
- * no members, so only the database's owner and superusers may then.
+ * no members, so only the database's owner and superusers may then.  So it is if the role
+ * of that name isn't the one that was named.
  */
 void
 sno_use_check(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
 	Oid			role;
+	bool		same;
 
 	if (d->role[0] == '\0')
 		return;
 	watch_rights(in);
 	role = get_role_oid(d->role, true);
-	if ((OidIsValid(role) && has_privs_of_role(GetUserId(), role)) ||
+	same = !OidIsValid(d->role_oid) || role == d->role_oid;
+	if ((OidIsValid(role) && same && has_privs_of_role(GetUserId(), role)) ||
 		has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("permission denied for generator \"%s\"", name),
-			 OidIsValid(role) ?
+			 !OidIsValid(role) ?
+			 errdetail("It is restricted to members of role \"%s\", which does not exist.", d->role) :
+			 same ?
 			 errdetail("Only members of role \"%s\" may use it.", d->role) :
-			 errdetail("It is restricted to members of role \"%s\", which does not exist.", d->role),
+			 errdetail("It is restricted to members of a role that was named \"%s\". Another role has that name now.", d->role),
 			 errhint("The owner of the database can change that with %s.",
 					 in->restrict_to)));
 }

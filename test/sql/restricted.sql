@@ -107,7 +107,20 @@ SELECT sno_flake_generate('numbers');
 SET ROLE regress_sno_owner;
 SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
-ALTER ROLE regress_sno_renamed RENAME TO regress_sno_billing;
+BEGIN;
+CREATE TEMP TABLE dumped AS SELECT * FROM sno_catalog.sno_flake_generator WHERE name = 'numbers';
+DELETE FROM sno_catalog.sno_flake_generator WHERE name = 'numbers';
+UPDATE dumped SET role_oid = 1;
+INSERT INTO sno_catalog.sno_flake_generator SELECT * FROM dumped;
+SELECT role, role_oid::regrole FROM sno_catalog.sno_flake_generator WHERE name = 'numbers';
+DELETE FROM sno_catalog.sno_flake_generator WHERE name = 'numbers';
+UPDATE dumped SET role = 'regress_sno_none';
+INSERT INTO sno_catalog.sno_flake_generator SELECT * FROM dumped;
+SELECT role, role_oid::regrole FROM sno_catalog.sno_flake_generator WHERE name = 'numbers';
+ROLLBACK;
+DROP ROLE regress_sno_billing, regress_sno_renamed, regress_sno_other;
+ALTER ROLE regress_sno_first RENAME TO regress_sno_billing;
+SELECT sno_flake_restrict_generator('numbers', 'regress_sno_billing'), sno_flake_drop_generator('floating');
 SET ROLE regress_sno_guest;
 SELECT outcome('sno_flake_generate(''numbers'')');
 
@@ -124,6 +137,28 @@ SET ROLE regress_sno_guest;
 SELECT outcome('sno_flake_generate(''numbers'')');
 RESET ROLE;
 ALTER DATABASE regress_sno_restricted OWNER TO regress_sno_owner;
+-- which another role has then: that hasn't the right, whatever is written to the definition,
+RESET ROLE;
+CREATE ROLE regress_sno_billing;
+CREATE ROLE regress_sno_other IN ROLE regress_sno_billing;
+SELECT sno_flake_create_generator('floating', 'snowflake'), sno_flake_restrict_generator('floating', 'regress_sno_renamed');
+ALTER ROLE regress_sno_renamed RENAME TO regress_sno_third;
+CREATE ROLE regress_sno_renamed IN ROLE regress_sno_billing;
+SELECT sno_flake_advance('floating', sno_flake_min(now() - interval '1 day', 'snowflake'));
+ALTER ROLE regress_sno_third RENAME TO regress_sno_first;
+SET ROLE regress_sno_other;
+SELECT sno_flake_generate('numbers');
+SELECT outcome(call) FROM unnest(ARRAY['sno_generate(1, ''invoices'')', 'sno_flake_generate(''posts'')']) AS call;
+SET ROLE regress_sno_renamed;
+SELECT outcome('sno_flake_generate(''floating'')');
+SET ROLE regress_sno_guest;
+SELECT outcome(call) FROM unnest(ARRAY['sno_flake_generate(''floating'')', 'sno_flake_generate(''numbers'')']) AS call;
+-- before the owner says so.
+SET ROLE regress_sno_owner;
+SELECT sno_flake_restrict_generator('numbers', 'regress_sno_billing');
+SET ROLE regress_sno_other;
+SELECT outcome('sno_flake_generate(''numbers'')');
+-- A restored row has the name.  It doesn't matter which OID the role had.
 
 -- and the restriction.  A rollback undoes it.
 SET ROLE regress_sno_owner;
