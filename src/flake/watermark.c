@@ -5,7 +5,8 @@
  *
  * Ids of a layout with a time are issued in units as others are, so the watermark is the
  * lowest id of the time in which that unit begins.  A counter has its own, see
- * core/numbers.h.  Anybody may ask, whoever may use the generator.
+ * core/numbers.h, which tells how many numbers it issued.  So whoever asks needs the right to
+ * use the generator.
  */
 #include "postgres.h"
 
@@ -89,6 +90,8 @@ named_by_call(FunctionCallInfo fcinfo, SnoFlakeType type)
 		sno_flake_check_type(&named->layout, type, "sno_flake_watermark");
 	}
 	pfree(name);
+	/* The current user may have changed since the last call. */
+	sno_use_check(&sno_flake_definitions, named->name, &named->definition);
 	return named;
 }
 

@@ -543,7 +543,10 @@ sno_use_of(SnoDefinitions *in, const text *name)
 		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
 	use = length < NAMEDATALEN ? known_use(&key) : NULL;
 	if (use != NULL)
+	{
+		sno_use_check(in, key.name, &use->definition);
 		return use;
+	}
 	if (length >= NAMEDATALEN || !sno_use_find(in, key.name, &d))
 		sno_definition_missing(in, key.name);
 	sno_use_check(in, key.name, &d);

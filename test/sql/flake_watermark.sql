@@ -127,10 +127,13 @@ SELECT sno_flake_watermark('page');
 SELECT sno_flake_watermark_uuid('object');
 SELECT sno_flake_watermark_bytea('invoice');
 SELECT sno_flake_watermark(NULL) IS NULL AS "null";
--- Anybody may ask.
+-- Who may use the generator may ask.
 SELECT sno_flake_restrict_generator('tweet', 'regress_sno_member'), sno_flake_restrict_generator('invoice', 'regress_sno_member');
 SET ROLE regress_sno_user;
 SELECT sno_flake_generate('invoice');
+SELECT sno_flake_watermark('invoice') > 0 AS number;
+SELECT sno_flake_watermark('tweet') > 0 AS id;
+SET ROLE regress_sno_member;
 SELECT sno_flake_watermark('invoice') > 0 AS number, sno_flake_watermark('tweet') > 0 AS id;
 RESET ROLE;
 SELECT sno_flake_restrict_generator('tweet', NULL), sno_flake_restrict_generator('invoice', NULL);
