@@ -1165,6 +1165,14 @@ BEGIN
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
     END IF;
+    IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user)
+        AND NOT (SELECT r.rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = parent)
+    THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('a superuser must not maintain table %s of another role', parent),
+            DETAIL = 'What its owner wrote, such as a constraint, would run with the rights of a superuser.',
+            HINT = 'Connect as the owner of the table.';
+    END IF;
 
     -- Calls go one after the other.  Readers and writers go on.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
@@ -1435,6 +1443,7 @@ CREATE TABLE sno_catalog.sno_generator (
     sequence_min      integer NOT NULL CHECK (sequence_min BETWEEN 0 AND 65535),
     sequence_max      integer NOT NULL CHECK (sequence_max BETWEEN sequence_min + 3 AND 65535),
     meta              integer CHECK (meta BETWEEN 0 AND 255),
+    role_oid          oid,
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
         pg_catalog.int8range(partition::bigint * 65536 + sequence_min, partition::bigint * 65536 + sequence_max, '[]')
         WITH OPERATOR(pg_catalog.&&))
@@ -1443,7 +1452,6 @@ COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators';
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
-    role_oid          oid,
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
     'name of the role whose members may use it, or null if everybody may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
@@ -1462,6 +1470,8 @@ COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
     'upper bound of its sequence, inclusive, 3 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
     'metabyte of all its ids, 0 to 255, or null if callers choose one';
+COMMENT ON COLUMN sno_catalog.sno_generator.role_oid IS
+    'OID of the role, or null if there was none when it was named';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id';
 
@@ -1470,8 +1480,6 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
     'trigger function of tables that sessions remember: tells them of '
-COMMENT ON COLUMN sno_catalog.sno_generator.role_oid IS
-    'OID of the role, or null if there was none when it was named';
     'changes, or refuses these';
 
 CREATE TRIGGER sno_generator_changed
@@ -1534,17 +1542,6 @@ COMMENT ON FUNCTION sno_definitions() IS
 -- grants
 --
 
--- The role that owns the database at the time has these rights.  The role that
--- installs the extension is not named: PostgreSQL remembers grants to it after the
--- role is dropped, and then a dump can't be restored.  There is no grant option,
--- because only a superuser can restore what pg_database_owner granted.
-
--- pg_dump and pg_restore need these if the database's owner runs them.  Nobody else
--- sees the tables: to generate, EXECUTE on the function is enough.
-GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
-GRANT SELECT, INSERT ON TABLE
-    sno_catalog.sno_lease, sno_catalog.sno_generator
-TO pg_database_owner;
 -- Default privileges of the installer give rights to roles, or withhold them from everybody.
 -- The rights on what an extension has are those that its script gives.
 
@@ -1585,6 +1582,17 @@ COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
 CALL sno_catalog.sno_settle_privileges('sno'::name);
 REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
+-- The role that owns the database at the time has these rights.  The role that
+-- installs the extension is not named: PostgreSQL remembers grants to it after the
+-- role is dropped, and then a dump can't be restored.  There is no grant option,
+-- because only a superuser can restore what pg_database_owner granted.
+
+-- pg_dump and pg_restore need these if the database's owner runs them.  Nobody else
+-- sees the tables: to generate, EXECUTE on the function is enough.
+GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
+GRANT SELECT, INSERT ON TABLE
+    sno_catalog.sno_lease, sno_catalog.sno_generator
+TO pg_database_owner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
 -- Functions that change more than what the caller has

@@ -278,7 +278,20 @@ RESET ROLE;
 SET ROLE regress_sno_member;
 CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-02-01+00');
 RESET ROLE;
+-- What the owner wrote would have the rights of a superuser who calls.
 CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-03-01+00');
+CREATE ROLE regress_sno_superuser SUPERUSER;
+SET ROLE regress_sno_superuser;
+CREATE TABLE own (id sno PRIMARY KEY) PARTITION BY RANGE (id);
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-03-01+00');
+CALL sno_maintain_time_partitions('own', '1 month', '0', at => '2026-03-01+00');
+RESET ROLE;
+CALL sno_maintain_time_partitions('own', '1 month', '0', at => '2026-04-01+00');
+DROP TABLE own;
+DROP ROLE regress_sno_superuser;
+SET ROLE regress_sno_owner;
+CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-03-01+00');
+RESET ROLE;
 SELECT name, relowner::regrole FROM pg_temp.partitions('event') JOIN pg_class ON relname = name ORDER BY 1;
 -- Objects of others in the search path are not used.
 CREATE SCHEMA traps;
@@ -288,8 +301,11 @@ CREATE FUNCTION traps.sno_min(timestamptz) RETURNS sno LANGUAGE sql AS 'SELECT t
 CREATE FUNCTION traps.isfinite(interval) RETURNS boolean LANGUAGE sql AS 'SELECT traps.trap(true)';
 CREATE TABLE traps.pg_class (oid oid, relname name);
 CREATE TABLE traps.event (id sno) PARTITION BY RANGE (id);
+GRANT USAGE ON SCHEMA traps TO regress_sno_owner;
 SET search_path = traps, pg_catalog, public;
+SET ROLE regress_sno_owner;
 CALL sno_maintain_time_partitions('timed.event', '1 month', '0', at => '2026-05-01+00');
+RESET ROLE;
 SET search_path = timed, public;
 SELECT count(*) FROM pg_temp.partitions('event');
 SET client_min_messages = warning;
