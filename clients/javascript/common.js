@@ -8,8 +8,13 @@ const EPOCH = Date.UTC(2010, 0)
 const UNIT = 4
 const LAST_UNIT = 2 ** 39 - 1
 
+// JSON leaves DEL and C1 as they are, which terminals obey.
+function json(value) {
+  return JSON.stringify(value)?.replace(/[\x7f-\x9f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)
+}
+
 function shown(value) {
-  return typeof value === 'string' ? JSON.stringify(value) : value === null ? 'null' : typeof value
+  return typeof value === 'string' ? json(value) : value === null ? 'null' : typeof value
 }
 
 function checkDate(at) {
@@ -40,6 +45,7 @@ function hyphenated(hex) {
 exports.EPOCH = EPOCH
 exports.UNIT = UNIT
 exports.LAST_UNIT = LAST_UNIT
+exports.json = json
 exports.shown = shown
 exports.checkDate = checkDate
 exports.checkNumber = checkNumber

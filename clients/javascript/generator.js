@@ -6,7 +6,7 @@
 
 'use strict'
 
-const { EPOCH, UNIT, checkDate, checkNumber, shown } = require('./common.js')
+const { EPOCH, UNIT, checkDate, checkNumber, json, shown } = require('./common.js')
 const { meta: metaOf } = require('./index.js')
 const { Loan } = require('./loan.js')
 
@@ -61,7 +61,7 @@ function source(query, sql, read, limits) {
     ...limits,
     async take() {
       const rows = await query(sql)
-      const first = JSON.stringify(rows?.[0])
+      const first = json(rows?.[0])
       if (first !== undefined) {
         // A cache that gives an answer again would let ids come twice.
         if (given.includes(first)) throw new Error(`the query gave an answer that it had given before: ${first}`)

@@ -19,6 +19,7 @@
 'use strict'
 
 const sno = require('./index.js')
+const { json } = require('./common.js')
 
 const DAY = 24 * 3600 * 1000
 const FIRST_DAYS = 30 * DAY
@@ -342,7 +343,7 @@ function find(text, now) {
 const isLikely = ({ ms, epoch }, now) => Number(ms) >= epoch + FIRST_DAYS && Number(ms) <= now + DAY
 
 function refuse(text) {
-  const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text)
+  const shown = json(text.length > 60 ? `${text.slice(0, 57)}...` : text)
   const [, likeSno] = /^(?:.*_)?([0-9a-z]{16})$/i.exec(text) ?? []
   const why = text === '' ? 'it is empty'
     : /^-?\d{20,}$/.test(text) ? 'a number has at most 64 bits'

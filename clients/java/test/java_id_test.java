@@ -49,6 +49,16 @@ class Main {
 
         String text = "brpk4q72xwf2m63l";
         Sno id = Sno.parse(text);
+        String hostile = "a\u0001\u001b[2J\u007f\u0085\u009b31m_";
+        for (Runnable call : List.<Runnable>of(() -> Sno.parse(hostile), () -> new Prefixes(Map.of(1, hostile)),
+            () -> new Prefixes(Map.of(1, "user")).read(hostile + text))) {
+            try {
+                call.run();
+                Tap.ok(false, "it is refused", hostile);
+            } catch (IllegalArgumentException error) {
+                Tap.ok(error.getMessage().matches("[ -~]*"), "control characters in a message are escaped", error);
+            }
+        }
         Tap.same(Map.of(id, "Ada").get(Sno.parse(text)), "Ada", "key of a map");
         Tap.ok(!id.equals(text) && !id.equals(null), "it is no text, and not null", id);
         ByteArrayOutputStream data = new ByteArrayOutputStream();

@@ -4,6 +4,7 @@
 'use strict'
 
 const readline = require('readline')
+const { json: jsonOf } = require('../common.js')
 const { ago, read } = require('../read.js')
 const { version } = require('../package.json')
 
@@ -88,7 +89,7 @@ function tell(id, { all, json }) {
     if (!(error instanceof TypeError)) throw error
     return fail(error.message)
   }
-  const lines = json ? [JSON.stringify({ id, readings })] : [...told ? [''] : [], ...report(id, readings, all, now)]
+  const lines = json ? [jsonOf({ id, readings })] : [...told ? [''] : [], ...report(id, readings, all, now)]
   told = true
   process.stdout.write(lines.join('\n') + '\n')
 }
@@ -100,7 +101,7 @@ function parse(args) {
   const isOption = (text, i) => (end < 0 || i < end) && /^-\D/.test(text)
   for (const option of args.filter(isOption)) {
     const name = option.replace(/^--/, '')
-    if (!Object.hasOwn(options, name)) throw new TypeError(`no option is ${option}. Try "sno --help".`)
+    if (!Object.hasOwn(options, name)) throw new TypeError(`no option is ${jsonOf(option)}. Try "sno --help".`)
     options[name] = true
   }
   return { options, ids: args.filter((text, i) => i !== end && !isOption(text, i)) }

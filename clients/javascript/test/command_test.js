@@ -66,9 +66,15 @@ sno: an id of the extension sno
   same(sno([], ''), { status: 0, stdout: '', stderr: '' }, 'no line')
   for (const options of [['--no'], ['-x'], ['--json=1', ID], ['--constructor']]) {
     const { status, stdout, stderr } = sno(options)
-    assert.deepStrictEqual([status, stdout, stderr], [1, '', `sno: no option is ${options[0]}. Try "sno --help".\n`])
+    assert.deepStrictEqual([status, stdout, stderr], [1, '', `sno: no option is "${options[0]}". Try "sno --help".\n`])
   }
   ok('unknown options')
+
+  // What a terminal would obey: C0, DEL and C1
+  const hostile = 'a\x01\x1b[2J\x7f\x85\x9b31m\x9f'
+  same([sno([hostile]), sno([`--${hostile}`]), sno([], hostile)].map(({ stdout, stderr }) =>
+    [stdout, /[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(stderr), stderr.includes('a\\u0001\\u001b[2J\\u007f\\u0085\\u009b31m\\u009f')]),
+  Array(3).fill(['', false, true]), 'control characters are escaped')
 
   const { version } = JSON.parse(fs.readFileSync(path.join(__dirname, '../package.json')))
   same(sno(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' }, '--version')

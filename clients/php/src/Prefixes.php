@@ -27,7 +27,7 @@ final class Prefixes
             throw new InvalidArgumentException("not a metabyte: $meta");
         }
         if (!preg_match('/\A(?=.{1,63}\z)[a-z]([a-z0-9_]*[a-z0-9])?\z/', $prefix)) {
-            throw new InvalidArgumentException('not a prefix: ' . json_encode($prefix, JSON_INVALID_UTF8_SUBSTITUTE));
+            throw new InvalidArgumentException('not a prefix: ' . Sno::quoted($prefix));
         }
     }
 
@@ -51,7 +51,7 @@ final class Prefixes
         $id = new Sno($end === false ? '' : substr($text, $end + 1));
         if (substr($text, 0, (int) $end) !== $this->prefix($id)) {
             throw new InvalidArgumentException(
-                'wrong prefix of an id: ' . json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE),
+                'wrong prefix of an id: ' . Sno::quoted($text),
             );
         }
         return $id;

@@ -37,12 +37,22 @@ final class Sno implements \JsonSerializable, \Stringable
     {
         if (!preg_match('/\A[2-9a-x]{16}\z/', $text)) {
             $advice = array_filter(self::MISTAKES, fn($pattern) => preg_match($pattern, $text), ARRAY_FILTER_USE_KEY);
-            throw new InvalidArgumentException('not a sno: ' . json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE)
+            throw new InvalidArgumentException('not a sno: ' . self::quoted($text)
                 . ($advice ? ' (' . reset($advice) . ')' : ''));
         }
         $numerals = strtr($text, self::DIGITS, '0123456789abcdefghijklmnopqrstuv');
         $this->high = (int) base_convert(substr($numerals, 0, 8), 32, 10);
         $this->low = (int) base_convert(substr($numerals, 8), 32, 10);
+    }
+
+    /**
+     * A text for a message, without control characters. JSON leaves DEL as it is.
+     *
+     * @internal
+     */
+    public static function quoted(string $text): string
+    {
+        return str_replace("\x7f", '\u007f', json_encode($text, JSON_INVALID_UTF8_SUBSTITUTE));
     }
 
     /** The id of 10 bytes. */
@@ -58,7 +68,7 @@ final class Sno implements \JsonSerializable, \Stringable
     public static function fromUuid(string $uuid): self
     {
         if (!preg_match('/\A[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\z/i', $uuid)) {
-            throw new InvalidArgumentException('not a uuid: ' . json_encode($uuid, JSON_INVALID_UTF8_SUBSTITUTE));
+            throw new InvalidArgumentException('not a uuid: ' . self::quoted($uuid));
         }
         $hex = str_replace('-', '', $uuid);
         if (preg_match('/\A.{12}8...[89ab].{4}[048c]0{10}\z/i', $hex)) {

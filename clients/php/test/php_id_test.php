@@ -26,6 +26,19 @@ same(array_filter(array_map(fn (array $row, Sno $id): ?array => [
 ] === $row && Sno::fromBytes($id->toBytes()) == $id && $id->time()->getOffset() === 0 ? null : $row, $rows, $ids)),
     [], count($ids) . ' ids: bytes, text and fields');
 
+// What a terminal would obey: C0, DEL and C1
+$hostile = "a\x01\x1b[2J\x7f\u{85}\u{9b}31m_";
+$messages = [];
+foreach ([fn () => new Sno($hostile), fn () => Sno::fromUuid($hostile), fn () => new Prefixes([1 => $hostile]),
+    fn () => (new Prefixes([1 => 'user']))->read($hostile . $ids[0])] as $call) {
+    try {
+        $call();
+    } catch (InvalidArgumentException $error) {
+        $messages[] = preg_match('/\A[ -~]*\z/', $error->getMessage());
+    }
+}
+same($messages, [1, 1, 1, 1], 'control characters in messages are escaped');
+
 $array = '{' . implode(',', $ids) . '}';
 $seen = $query("SELECT id::uuid, sno_to_uuidv8(id), sno_min(id::timestamptz), sno_max(id::timestamptz)
     FROM unnest('$array'::sno[]) WITH ORDINALITY AS _ (id, n) ORDER BY n");

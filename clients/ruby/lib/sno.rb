@@ -43,7 +43,7 @@ class Sno < String
   def initialize(text)
     unless text.is_a?(String) && text.b.match?(/\A[2-9a-x]{16}\z/n)
       _, advice = MISTAKES.find { |pattern, _| text.is_a?(String) && text.b.match?(pattern) }
-      raise ArgumentError, "not a sno: #{text.inspect}#{" (#{advice})" if advice}"
+      raise ArgumentError, "not a sno: #{Sno.shown(text)}#{" (#{advice})" if advice}"
     end
 
     super(text, encoding: Encoding::UTF_8)
@@ -51,6 +51,11 @@ class Sno < String
   end
 
   class << self
+    # A value for a message.  inspect leaves NEL as it is, which terminals obey.
+    def shown(value) # :nodoc:
+      value.inspect.encode(Encoding::UTF_8).gsub("\u0085", '\u0085')
+    end
+
     # The id of 80 bits.
     def from_i(bits)
       raise ArgumentError, "not a sno: #{bits.inspect}" unless bits.is_a?(Integer) && bits >= 0
@@ -61,7 +66,7 @@ class Sno < String
     # The id of 10 bytes, a String.
     def from_bytes(bytes)
       unless bytes.is_a?(String) && bytes.bytesize == 10
-        raise ArgumentError, "not the bytes of a sno: #{bytes.inspect}"
+        raise ArgumentError, "not the bytes of a sno: #{Sno.shown(bytes)}"
       end
 
       from_i(bytes.unpack1("H*").hex)
@@ -69,7 +74,7 @@ class Sno < String
 
     # The id of a uuid that to_uuid or to_uuidv8 wrote.
     def from_uuid(uuid)
-      raise ArgumentError, "not a uuid: #{uuid.inspect}" unless UUID.match?(uuid)
+      raise ArgumentError, "not a uuid: #{Sno.shown(uuid)}" unless UUID.match?(uuid)
 
       hex = uuid.delete("-")
       bits = hex.hex

@@ -25,6 +25,15 @@ File.foreach("#{ENV["CLIENTS"]}/../test/vectors/mistakes.tsv", chomp: true) do |
   same(seen.end_with?(")") ? seen.include?(kind) : kind == "none", true, "advice for #{text.inspect}: #{seen}")
 end
 
+# What a terminal would obey: C0, DEL and C1
+hostile = "a\u0001\e[2J\u007f\u0085\u009b31m"
+messages = [-> { Sno.new(hostile) }, -> { Sno.from_bytes(hostile) }, -> { Sno.from_uuid(hostile) }].map do |call|
+  call.call
+rescue ArgumentError => e
+  e.message.match?(/\A[ -~]*\z/)
+end
+same(messages, [true, true, true], "control characters in messages are escaped")
+
 array = PG::TextEncoder::Array.new.encode(ids)
 seen = database.exec_params("SELECT id::uuid, sno_to_uuidv8(id), sno_min(id::timestamptz), sno_max(id::timestamptz)
   FROM unnest($1::sno[]) WITH ORDINALITY AS _ (id, n) ORDER BY n", [array]).values

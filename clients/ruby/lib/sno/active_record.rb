@@ -21,7 +21,7 @@ class Sno
     # Queries find nothing by a wrong id.  To save one raises.
     def serialize(value)
       id = cast(value)
-      raise ActiveModel::RangeError, "not a sno: #{id.inspect}" unless id.nil? || id.is_a?(Sno)
+      raise ActiveModel::RangeError, "not a sno: #{Sno.shown(id)}" unless id.nil? || id.is_a?(Sno)
 
       id&.to_s
     end

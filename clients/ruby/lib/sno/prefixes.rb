@@ -11,7 +11,7 @@ class Sno
         raise ArgumentError, "not a metabyte: #{meta.inspect}" unless meta.is_a?(Integer) && meta.between?(0, 255)
 
         unless prefix.is_a?(String) && prefix.b.match?(/\A(?=.{1,63}\z)[a-z]([a-z0-9_]*[a-z0-9])?\z/n)
-          raise ArgumentError, "not a prefix: #{prefix.inspect}"
+          raise ArgumentError, "not a prefix: #{Sno.shown(prefix)}"
         end
       end
       @prefixes = prefixes.transform_values { |prefix| prefix.dup.freeze }.freeze
@@ -31,11 +31,11 @@ class Sno
 
     # The id of such a text, as sno_from_prefixed(text).
     def read(text)
-      raise ArgumentError, "not an id with a prefix: #{text.inspect}" unless text.is_a?(String)
+      raise ArgumentError, "not an id with a prefix: #{Sno.shown(text)}" unless text.is_a?(String)
 
       prefix, _, id = text.b.rpartition("_")
       id = Sno.new(id)
-      raise ArgumentError, "wrong prefix of an id: #{text.inspect}" unless prefix(id) == prefix
+      raise ArgumentError, "wrong prefix of an id: #{Sno.shown(text)}" unless prefix(id) == prefix
 
       id
     end

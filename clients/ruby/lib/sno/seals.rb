@@ -82,7 +82,7 @@ class Sno
 
     # The id of such a uuid, or nil if none of the secrets sealed it.
     def unseal_uuid(uuid)
-      raise ArgumentError, "not a uuid: #{uuid.inspect}" unless UUID.match?(uuid)
+      raise ArgumentError, "not a uuid: #{Sno.shown(uuid)}" unless UUID.match?(uuid)
 
       bits = uuid.delete("-").hex
       return unless bits[76, 4] == 4 && bits[62, 2] == 2

@@ -18,7 +18,7 @@ class Sno
     def next
       rows = @query.call(@sql)
       first = rows.first if rows.is_a?(Array)
-      raise "the query gave an answer that it had given before: #{first.inspect}" if first && @given.include?(first)
+      raise "the query gave an answer that it had given before: #{Sno.shown(first)}" if first && @given.include?(first)
 
       @given.shift if @given.size == REMEMBERED
       @given << first
@@ -38,7 +38,7 @@ class Sno
     def initialize(duration: nil, sequences: nil, call: nil, &query)
       raise ArgumentError, "no block that runs SQL" unless query
       raise ArgumentError, "a call knows its duration and sequences" if call && (duration || sequences)
-      raise ArgumentError, "not a call: #{call.inspect}" unless call.nil? || call.is_a?(String)
+      raise ArgumentError, "not a call: #{Sno.shown(call)}" unless call.nil? || call.is_a?(String)
 
       @metas = 0..255
       @most = Float::INFINITY
@@ -79,7 +79,7 @@ class Sno
 
       Loan.new(partition[0] << 8 | partition[1], floors.max, first, last, last_unit)
     rescue StandardError
-      raise "not a loan: #{rows.inspect}"
+      raise "not a loan: #{Sno.shown(rows)}"
     end
   end
 
@@ -112,7 +112,7 @@ class Sno
 
       Block.new(ids)
     rescue StandardError
-      raise "not #{@count} ids: #{rows.inspect[0, 100]}"
+      raise "not #{@count} ids: #{Sno.shown(rows)[0, 100]}"
     end
   end
 end

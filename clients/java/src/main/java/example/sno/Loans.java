@@ -88,7 +88,7 @@ public final class Loans extends Source {
                 Math.toIntExact(key(snapshot, "sequenceMax", NUMBER, 1)), until);
             return new Taken(loan, floor, time.unit());
         } catch (RuntimeException error) {
-            throw new IllegalStateException("the database returned no loan: " + rows, error);
+            throw new IllegalStateException("the database returned no loan: " + Sno.quoted(String.valueOf(rows)), error);
         }
     }
 

@@ -16,7 +16,7 @@ public final class Prefixes {
                 throw new IllegalArgumentException("not a metabyte: " + meta);
             }
             if (prefix.length() > 63 || !prefix.matches("[a-z]([a-z0-9_]*[a-z0-9])?")) {
-                throw new IllegalArgumentException("not a prefix: " + prefix);
+                throw new IllegalArgumentException("not a prefix: " + Sno.quoted(prefix));
             }
         });
         if (new HashSet<>(this.prefixes.values()).size() < this.prefixes.size()) {
@@ -43,7 +43,7 @@ public final class Prefixes {
         int end = text.lastIndexOf('_');
         Sno id = Sno.parse(text.substring(end + 1));
         if (end < 0 || !text.substring(0, end).equals(prefix(id))) {
-            throw new IllegalArgumentException("wrong prefix of an id: " + text);
+            throw new IllegalArgumentException("wrong prefix of an id: " + Sno.quoted(text));
         }
         return id;
     }

@@ -57,7 +57,7 @@ public final class Sno implements Comparable<Sno>, Serializable {
             }
         }
         if (!good) {
-            throw new IllegalArgumentException("not a sno: \"" + text + "\"" + advice(text));
+            throw new IllegalArgumentException("not a sno: " + quoted(text) + advice(text));
         }
         return new Sno(head << 4 | tail >> 16, tail);
     }
@@ -79,6 +79,15 @@ public final class Sno implements Comparable<Sno>, Serializable {
             }
         }
         return "";
+    }
+
+    /** A text for a message, without control characters, which terminals obey. */
+    static String quoted(String text) {
+        StringBuilder quoted = new StringBuilder("\"");
+        for (char c : String.valueOf(text).toCharArray()) {
+            quoted.append(Character.isISOControl(c) ? String.format("\\u%04x", (int) c) : String.valueOf(c));
+        }
+        return quoted.append('"').toString();
     }
 
     /** Reads an id from its 10 bytes. */

@@ -40,7 +40,8 @@ public abstract class Source {
             return rows;
         }
         if (given.contains(rows.get(0))) {
-            throw new IllegalStateException("the query gave an answer that it had given before: " + rows.get(0));
+            throw new IllegalStateException("the query gave an answer that it had given before: "
+                + Sno.quoted(rows.get(0).toString()));
         }
         given.add(rows.get(0));
         if (given.size() > REMEMBERED) {
