@@ -839,7 +839,6 @@ static RelationData table_data = {.rd_rel = &table_form, .rd_id = TABLE_OID};
 
 void CacheRegisterRelcacheCallback(RelcacheCallbackFunction function, Datum arg) { at_change = function; }
 Oid get_namespace_oid(const char *name, bool missing_ok) { return 1; }
-bool has_privs_of_role(Oid member, Oid role) { return true; }
 Oid get_relname_relid(const char *name, Oid namespace) { return TABLE_OID; }
 void UnlockRelationOid(Oid relid, LOCKMODE mode) { session->lock = NoLock; }
 void LockRelationForExtension(Relation rel, LOCKMODE mode) {}
