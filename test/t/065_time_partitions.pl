@@ -83,13 +83,15 @@ event_2026_12|owner|0|FOR VALUES FROM ('9qjvq92222222222') TO ('9rrsvdi222222222
 event_2027_01|owner|0|FOR VALUES FROM ('9rrsvdi222222222') TO ('9t3q4i2222222222')},
 	'an owner makes partitions, before and after the schema is renamed');
 
-# By a superuser, who doesn't become the owner
-$node->safe_psql('app',
-	"CALL ids.sno_maintain_time_partitions('event', '1 month', '0', at => '2026-10-01 00:00+00')"
-);
+# By a member of the owner, who doesn't become the owner, and by a superuser, who may not
+my $october = "CALL ids.sno_maintain_time_partitions('event', '1 month', '0', at => '2026-10-01 00:00+00')";
+$node->safe_psql('postgres', 'CREATE ROLE member IN ROLE owner');
+(undef, undef, $error) = $node->psql('app', $october);
+like($error, qr/a superuser must not maintain table public\.event/, 'a superuser is refused');
+$node->safe_psql('app', "SET ROLE member; $october");
 like(partitions('app', 'event'),
 	qr/^event_2026_10\|owner\|/,
-	'partitions of a superuser belong to the owner');
+	'partitions that a member makes belong to the owner');
 
 # Long names of several bytes a character are cut between characters.
 as_owner(
