@@ -329,4 +329,7 @@ _PG_init(void)
 				 errmsg("could not load library \"%s\"", "sno")));
 	}
 	PG_END_TRY();
+	/* A server that has no registry when it starts needs no process for it. */
+	if (process_shared_preload_libraries_in_progress && sno_is_registered())
+		sno_worker_reserve(SNO_REGISTRY_CLIENT);
 }

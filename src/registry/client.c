@@ -103,14 +103,13 @@ static List *tasks;
 /* Does the file on disk have what was given up? */
 static bool gave_up;
 
-/* Of the worker that ends. */
+/* How long nobody asks again. */
 static int64 pause_usec;
 
-static void
-end_client(int code, Datum arg)
-{
-	sno_worker_end(SNO_REGISTRY_CLIENT, pause_usec);
-}
+static Client client;
+
+/* What is allocated lasts until all databases were asked for. */
+static MemoryContext context;
 
 /* Random, and not 0. */
 static uint64
@@ -143,7 +142,7 @@ identify(Oid database, SnoDatabaseIdentity *identity)
 		ReleaseSysCache(tuple);
 	}
 	CommitTransactionCommand();
-	MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContextSwitchTo(context);
 	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
 }
 
@@ -427,16 +426,21 @@ publish(const SnoGrantTask *task)
 	sno_grants_answered(task);
 }
 
-/* What went wrong is logged when it is news. */
+/* Note and log what went wrong. */
 static void
 note_failure(void)
 {
 	ErrorData  *error;
 
-	MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
+	/* The end of a transaction also closes files that were opened outside of one. */
+	LWLockReleaseAll();
+	if (!IsTransactionState())
+		StartTransactionCommand();
 	AbortOutOfAnyTransaction();
+	MemoryContextSwitchTo(context);
 	if (sno_journal_registry_failure(error->message))
 	{
 		error->elevel = LOG;
@@ -481,8 +485,6 @@ ask_for_all(Client *c)
 static void
 run(void)
 {
-	Client		client = {0};
-
 	/* The library is loaded once a process. */
 	client.libpq = ((SnoLibpqFunctions)
 					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
@@ -501,27 +503,27 @@ run(void)
 		if (tasks == NIL || !ask_for_all(&client))
 			break;
 	}
-	disconnect_client(&client);
-	if (client.failure != NULL)
-		sno_journal_registry_failure(client.failure);
+	if (client.failure != NULL && sno_journal_registry_failure(client.failure))
+		ereport(LOG,
+				(errmsg("the registry does not grant what is wanted"),
+				 errdetail_internal("%s", client.failure)));
 	if (client.in_vain)
 		pause_usec = PAUSE_USEC;
 }
 
-/* The registry client. */
-void
-sno_registry_main(Datum arg)
+/* What the worker does, unless there is another one. */
+static void
+work(void)
 {
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-
-	MemoryContextSwitchTo(TopMemoryContext);
-	sno_shmem_attach();
 	if (!sno_is_registered() || !sno_worker_begin(SNO_REGISTRY_CLIENT))
 		return;
-	before_shmem_exit(end_client, (Datum) 0);
+	context = AllocSetContextCreate(TopMemoryContext, "sno registry client", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(context);
+	client = (Client) {0};
+	grants_file = (SnoGrantsFile) {0};
+	tasks = NIL;
+	gave_up = false;
+	pause_usec = 0;
 	PG_TRY();
 	{
 		run();
@@ -531,4 +533,30 @@ sno_registry_main(Datum arg)
 		note_failure();
 	}
 	PG_END_TRY();
+	disconnect_client(&client);
+	MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContextDelete(context);
+	sno_worker_end(SNO_REGISTRY_CLIENT, pause_usec);
+}
+
+static void
+end_client(int code, Datum arg)
+{
+	sno_worker_end(SNO_REGISTRY_CLIENT, 0);
+}
+
+/* The registry client: a process that is started for it, or one that stays. */
+void
+sno_registry_main(Datum stays)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	sno_shmem_attach();
+	before_shmem_exit(end_client, (Datum) 0);
+	if (DatumGetBool(stays))
+		sno_worker_stay(SNO_REGISTRY_CLIENT, work);
+	work();
 }

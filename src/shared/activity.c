@@ -33,6 +33,9 @@
 
 #define JOURNAL_SIZE	TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(SnoJournal))
 
+/* How often it is logged what lasts. */
+#define LOG_AGAIN_USEC	(60 * USECS_PER_SEC)
+
 SnoJournal *sno_journal;
 
 /* The slot of this process. */
@@ -212,6 +215,21 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 	pg_atomic_write_u64(&c->longest_wait, 0);
 }
 
+/*
+ * Is it time to log again what lasts, and was logged at *logged_at?  That is noted then.  If
+ * the clock was set back, it is.  The journal's lock is held.
+ */
+bool
+sno_journal_is_due(TimestampTz *logged_at)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (now >= *logged_at && now - *logged_at < LOG_AGAIN_USEC)
+		return false;
+	*logged_at = now;
+	return true;
+}
+
 /* The wall clock was stepped by `usec`. */
 void
 sno_journal_clock_step(int64 usec)
@@ -252,19 +270,24 @@ sno_journal_failure(const char *of, const char *message)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* The registry could not be asked, or something is wrong with it.  Is that news? */
+/*
+ * The registry could not be asked, or something is wrong with it.  Shall that be logged?  It
+ * is when it is news, and once in a while as long as it lasts.
+ */
 bool
 sno_journal_registry_failure(const char *message)
 {
 	SnoRegistryNews *news = &sno_journal->registry;
 	char		noted[sizeof(news->failure)];
-	bool		is_news;
+	bool		due;
 
 	note_message(noted, sizeof(noted), message);
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	is_news = news->failed_at == 0 || strcmp(news->failure, noted) != 0;
+	if (strcmp(news->failure, noted) != 0)
+		news->logged_at = 0;
+	due = sno_journal_is_due(&news->logged_at);
 	news->failed_at = GetCurrentTimestamp();
 	strlcpy(news->failure, noted, sizeof(noted));
 	LWLockRelease(&sno_journal->lock);
-	return is_news;
+	return due;
 }

@@ -62,8 +62,10 @@ typedef struct SnoWorker
 {
 	int32		pid;			/* 0 unless it runs */
 	int64		expected_until; /* nobody asks for it before; monotonic µs */
+	int32		resident;		/* number of the process that stays for it, plus 1; 0 if none does */
 	int64		refusals;		/* to start it */
 	TimestampTz refused_at;
+	TimestampTz logged_at;		/* when a refusal was logged last */
 } SnoWorker;
 
 /* What the registry client found. */
@@ -71,6 +73,7 @@ typedef struct SnoRegistryNews
 {
 	TimestampTz answered_at;	/* 0 if never */
 	TimestampTz failed_at;		/* 0 if never since it answered */
+	TimestampTz logged_at;		/* when a failure was logged last */
 	bool		kept;			/* is all that is in force in the file? */
 	int64		clock_offset;	/* µs: the registry's clock less ours */
 	int32		range_first;	/* partitions that it grants */
@@ -117,6 +120,7 @@ extern void sno_counters_waited(SnoCounters *c, int64 usec);
 extern SnoCounts sno_counters_read(const SnoCounters *c, uint32 sequence);
 extern void sno_counters_reset(SnoCounters *c, uint32 sequence);
 
+extern bool sno_journal_is_due(TimestampTz *logged_at);
 extern void sno_journal_clock_step(int64 usec);
 extern void sno_journal_failure(const char *of, const char *message);
 extern bool sno_journal_registry_failure(const char *message);

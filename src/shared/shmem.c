@@ -72,7 +72,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	14
+#define SNO_SHMEM_VERSION	15
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -221,7 +221,7 @@ sno_shmem_attach(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shared memory of extension \"sno\" belongs to another version of its library"),
-				 errhint("The library was replaced while the server was running: restart the server.")));
+				 errhint("The library was replaced while the server was running: restart the server. See doc/operations.md#a-new-version-of-the-library.")));
 
 	sno_register_tranche(h->tranche, "sno");
 	if (area == NULL)
@@ -496,7 +496,7 @@ sno_space_require_room(size_t size)
 				 errmsg("generators of this database have used too much shared memory"),
 				 errdetail("A database can have %d MB for partitions and named generators that were used since the server started.",
 						   SNO_SPACE_MEMORY / 1024 / 1024),
-				 errhint("Use fewer named generators and partitions. A restart of the server frees the memory.")));
+				 errhint("Use fewer named generators and partitions. A restart of the server frees the memory. See doc/operations.md#trouble.")));
 }
 
 /*

@@ -7,13 +7,24 @@
  * journal, under its lock, until when the worker is expected.  Until then nobody else
  * asks.  If the worker doesn't come, because it could not be started or died before it was
  * ready, the next session asks again.
+ *
+ * All sessions of the server, whatever their rights, may take the processes that it has for
+ * workers, by parallel queries.  So a process may be reserved for a kind of worker while the
+ * server starts.  It stays, and sessions wake it instead of starting one.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
+#include "compat.h"
 #include "shared/clock.h"
 #include "shared/worker.h"
 
@@ -26,10 +37,19 @@ static const struct
 {
 	const char *name;
 	const char *function;
-	const char *purpose;
+	const char *refusal;		/* the message if it can't be started, */
+	const char *hint;			/* and what to do */
 }			workers[] = {
-	[SNO_NOTIFIER] = {"sno overflow notifier", "sno_overflow_main", "to notify of sno overflows"},
-	[SNO_REGISTRY_CLIENT] = {"sno registry client", "sno_registry_main", "to ask the registry for partitions"}
+	[SNO_NOTIFIER] = {
+		"sno overflow notifier", "sno_overflow_main",
+		"could not start a background worker to notify of sno overflows",
+		"You may need to increase \"max_worker_processes\"."
+	},
+	[SNO_REGISTRY_CLIENT] = {
+		"sno registry client", "sno_registry_main",
+		"could not start a background worker to ask the registry",
+		"Add \"sno\" to \"shared_preload_libraries\", and restart the server. See doc/servers.md#set-up."
+	}
 };
 
 /* Does the worker run, or will it soon?  A look without the lock may be mistaken. */
@@ -53,17 +73,53 @@ may_ask(SnoWorker *w, int64 now)
 	return may;
 }
 
-/* A worker could not be started; true for the first time. */
+/* A worker could not be started.  Shall that be logged? */
 static bool
-note_refusal(SnoWorker *w)
+note_refusal(SnoWorkerKind kind)
 {
-	bool		first;
+	SnoWorker  *w = &sno_journal->workers[kind];
+	bool		due;
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	first = w->refusals++ == 0;
+	w->refusals++;
 	w->refused_at = GetCurrentTimestamp();
+	due = sno_journal_is_due(&w->logged_at);
 	LWLockRelease(&sno_journal->lock);
-	return first;
+	/* Whoever waits for the registry is told. */
+	if (kind == SNO_REGISTRY_CLIENT)
+		due = sno_journal_registry_failure(workers[kind].refusal);
+	return due;
+}
+
+/* What PostgreSQL needs to know of a worker of a kind. */
+static BackgroundWorker
+describe(SnoWorkerKind kind)
+{
+	BackgroundWorker worker = {
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
+		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_restart_time = BGW_NEVER_RESTART,
+		.bgw_library_name = "sno"
+	};
+
+	strlcpy(worker.bgw_name, workers[kind].name, BGW_MAXLEN);
+	strlcpy(worker.bgw_type, workers[kind].name, BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, workers[kind].function, BGW_MAXLEN);
+	return worker;
+}
+
+/*
+ * While the server starts: reserve a process for a kind of worker, which calls
+ * sno_worker_stay().  It is started again whenever it ends.
+ */
+void
+sno_worker_reserve(SnoWorkerKind kind)
+{
+	BackgroundWorker worker = describe(kind);
+
+	worker.bgw_restart_time = 1;
+	worker.bgw_main_arg = BoolGetDatum(true);
+	RegisterBackgroundWorker(&worker);
 }
 
 /* Start the worker, unless it runs.  Raises no error, and costs little while it runs. */
@@ -72,22 +128,72 @@ sno_worker_ask(SnoWorkerKind kind)
 {
 	SnoWorker  *w = &sno_journal->workers[kind];
 	int64		now = sno_clock_monotonic();
-	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
-		.bgw_start_time = BgWorkerStart_RecoveryFinished,
-		.bgw_restart_time = BGW_NEVER_RESTART,
-		.bgw_library_name = "sno"
-	};
+	BackgroundWorker worker;
+	int32		resident;
 
 	if (is_expected(w, now) || !may_ask(w, now))
 		return;
-	strlcpy(worker.bgw_name, workers[kind].name, BGW_MAXLEN);
-	strlcpy(worker.bgw_type, workers[kind].name, BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, workers[kind].function, BGW_MAXLEN);
-	if (!RegisterDynamicBackgroundWorker(&worker, NULL) && note_refusal(w))
+	resident = w->resident;
+	if (resident != 0)
+	{
+		SetLatch(&GetPGProcByNumber(resident - 1)->procLatch);
+		return;
+	}
+	worker = describe(kind);
+	if (!RegisterDynamicBackgroundWorker(&worker, NULL) && note_refusal(kind))
 		ereport(LOG,
-				(errmsg("could not start a background worker %s", workers[kind].purpose),
-				 errhint("You may need to increase max_worker_processes.")));
+				(errmsg_internal("%s", workers[kind].refusal),
+				 errhint("%s", workers[kind].hint)));
+}
+
+static void
+end_stay(int code, Datum kind)
+{
+	SnoWorker  *w = &sno_journal->workers[DatumGetInt32(kind)];
+
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	w->resident = 0;
+	LWLockRelease(&sno_journal->lock);
+}
+
+/* Is the worker asked for, and doesn't run? */
+static bool
+is_wanted(const SnoWorker *w)
+{
+	bool		wanted;
+
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	wanted = w->pid == 0 && sno_clock_monotonic() < w->expected_until;
+	LWLockRelease(&sno_journal->lock);
+	return wanted;
+}
+
+/*
+ * This process stays, and calls `work` whenever a session asks for the worker.  `work` is what
+ * a worker does that is started for it.
+ */
+void
+sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
+{
+	SnoWorker  *w = &sno_journal->workers[kind];
+
+	before_shmem_exit(end_stay, Int32GetDatum(kind));
+	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
+	w->resident = MyProcNumber + 1;
+	LWLockRelease(&sno_journal->lock);
+	for (;;)
+	{
+		if (is_wanted(w))
+			work();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, sno_wait_event("SnoRegistry"));
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
 }
 
 /* Become the worker of a kind; false if there is one already. */
@@ -106,8 +212,8 @@ sno_worker_begin(SnoWorkerKind kind)
 }
 
 /*
- * This worker ends.  Nobody asks for another one of its kind before the pause (µs) is
- * over.
+ * This worker ends, if it had begun.  Nobody asks for another one of its kind before the pause
+ * (µs) is over.
  */
 void
 sno_worker_end(SnoWorkerKind kind, int64 pause)
@@ -115,7 +221,10 @@ sno_worker_end(SnoWorkerKind kind, int64 pause)
 	SnoWorker  *w = &sno_journal->workers[kind];
 
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	w->pid = 0;
-	w->expected_until = pause == 0 ? 0 : sno_clock_monotonic() + pause;
+	if (w->pid == MyProcPid)
+	{
+		w->pid = 0;
+		w->expected_until = pause == 0 ? 0 : sno_clock_monotonic() + pause;
+	}
 	LWLockRelease(&sno_journal->lock);
 }

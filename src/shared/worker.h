@@ -11,7 +11,9 @@
 
 extern bool sno_notify_overflow;
 
+extern void sno_worker_reserve(SnoWorkerKind kind);
 extern void sno_worker_ask(SnoWorkerKind kind);
+pg_noreturn extern void sno_worker_stay(SnoWorkerKind kind, void (*work) (void));
 extern bool sno_worker_begin(SnoWorkerKind kind);
 extern void sno_worker_end(SnoWorkerKind kind, int64 pause);
 
