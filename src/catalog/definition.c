@@ -238,7 +238,7 @@ sno_definition_without_layout(const char *name, const SnoDefinition *d)
 			 errmsg("generator \"%s\" has no valid layout", name),
 			 errdetail("Layout \"%s\" does not exist, or does not have the nodes of the generator.",
 					   d->layout),
-			 errhint("Create the layout again, or drop the generator.")));
+			 errhint("Create the layout again, or drop the generator. See doc/operations.md#trouble.")));
 }
 
 void

@@ -21,6 +21,7 @@
 
 #include "catalog/layout.h"
 #include "catalog/table.h"
+#include "shared/primary.h"
 
 enum
 {
@@ -299,7 +300,7 @@ sno_flake_create_layout(PG_FUNCTION_ARGS)
 	const char *wrong;
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_flake_create_layout()");
+	sno_require_primary("sno_flake_create_layout()");
 	for (int i = 0; i < COLUMNS; i++)
 	{
 		values[i] = PG_GETARG_DATUM(i);

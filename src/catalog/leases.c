@@ -134,7 +134,7 @@ check_definition(Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was altered",
 						SNO_LEASES_TABLE),
-				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them.")));
+				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 
 	/* What is written to a new file is lost when its transaction rolls back. */
 	if (changed_here(rel) && !created_here(rel))
@@ -142,7 +142,7 @@ check_definition(Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
 						SNO_LEASES_TABLE),
-				 errhint("Commit before generating further ids.")));
+				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
 /* Open the table as sno_leases_open() does. */
@@ -225,7 +225,7 @@ sno_leases_check_shared(Relation rel)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was created by this transaction, but other sessions use the generator",
 						SNO_LEASES_TABLE),
-				 errhint("Commit before generating further ids.")));
+				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
 /* Rows belong to no transaction, so the lock needn't be held to its end. */

@@ -26,6 +26,20 @@
 
 int			sno_lease_duration;
 
+/* Note for sno_check() that a row could not be written.  The error is raised again. */
+static void
+note_failure(const SnoSubject *subject, MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	if (error->sqlerrcode != ERRCODE_QUERY_CANCELED)
+		sno_journal_failure(sno_subject_has_partition(subject) ? psprintf("partition %d", subject->partition) :
+							"nodes", error->message);
+	FreeErrorData(error);
+}
+
 /*
  * Write the row of a lease up to `ceiling`, with the state of the generator.  False
  * if another holder leases the same.
@@ -34,13 +48,24 @@ bool
 sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g,
 				uint64 ceiling)
 {
+	MemoryContext context = CurrentMemoryContext;
 	XLogRecPtr	lsn;
+	volatile bool written = false;
 
 	g.ceiling = ceiling;
-	if (!sno_record_write(rel, subject, &g, &lsn))
-		return false;
-	sno_lease_note_written(lease, ceiling, lsn, rel->rd_rel->relfilenode);
-	return true;
+	PG_TRY();
+	{
+		written = sno_record_write(rel, subject, &g, &lsn);
+	}
+	PG_CATCH();
+	{
+		note_failure(subject, context);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (written)
+		sno_lease_note_written(lease, ceiling, lsn, rel->rd_rel->relfilenode);
+	return written;
 }
 
 /* Ask for the flush of the row that is written, but don't wait for it. */

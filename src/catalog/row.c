@@ -86,7 +86,7 @@ tuple_at(Page page, OffsetNumber offset)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("a row of table \"%s\" of extension \"sno\" is damaged",
 						SNO_LEASES_TABLE),
-				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table.")));
+				 errhint("Find it with verify_heapam() of extension amcheck, delete it and VACUUM the table. See doc/operations.md#trouble.")));
 	return has_null(tuple) ? NULL : tuple;
 }
 

@@ -60,7 +60,7 @@ sno_table_require(const SnoTable *t)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s\" of extension \"%s\" does not exist", t->name, t->extension),
-				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION %s ADD TABLE.",
+				 errhint("If it or schema \"" SNO_CATALOG_SCHEMA "\" was renamed, rename it back. If it was dropped, create it again as the extension's script does, and put it back with ALTER EXTENSION %s ADD TABLE. See doc/operations.md#trouble.",
 						 t->extension)));
 	return relid;
 }
@@ -133,7 +133,7 @@ check_table(const SnoTable *t, Relation rel)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"%s\" was altered", t->name, t->extension),
-				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them.")));
+				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 }
 
 /* Lock a relation without waiting, and open it; NULL if another session's lock is in the way. */
@@ -378,7 +378,7 @@ sno_table_changed(PG_FUNCTION_ARGS)
 							  RelationGetRelationName(trigger->tg_relation)) :
 				 errmsg("rows of table \"%s\" cannot be changed or deleted",
 						RelationGetRelationName(trigger->tg_relation)),
-				 errhint("%s", arguments[1])));
+				 errhint("%s See doc/operations.md#trouble.", arguments[1])));
 	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
 	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 	{

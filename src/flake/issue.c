@@ -14,6 +14,7 @@
 #include "flake/id.h"
 #include "flake/nodes.h"
 #include "named/call.h"
+#include "shared/primary.h"
 
 /* An older generator's clock may have been that far ahead of ours. */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
@@ -67,7 +68,7 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 
 	if (unlikely(call == NULL || !sno_call_knows(&call->call, fcinfo, 0)))
 	{
-		PreventCommandDuringRecovery("sno_flake_generate()");
+		sno_require_primary("sno_flake_generate()");
 		call = (FlakeCall *) sno_call_remember(fcinfo, 0, sizeof(FlakeCall), &sno_flake_definitions);
 		refresh_call(call, type, fcinfo->flinfo->fn_mcxt);
 	}
@@ -121,7 +122,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	SnoGenerator issued = {0};
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_flake_advance()");
+	sno_require_primary("sno_flake_advance()");
 	sno_use_look_up(&sno_flake_definitions, name, &d);
 	layout = sno_flake_layout_of(&d);
 	sno_flake_check_type(&layout, SNO_FLAKE_BIGINT, NULL);

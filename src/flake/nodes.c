@@ -29,6 +29,7 @@
 #include "named/define.h"
 #include "named/state.h"
 #include "shared/partition.h"
+#include "shared/primary.h"
 #include "type/fields.h"
 
 /* Shards of rows of sno_lease have this many bits. */
@@ -198,7 +199,7 @@ sno_flake_ciphers(const char *key)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("key \"%s\" cannot be used without extension \"%s\"",
 						key, SNO_SEAL_EXTENSION),
-				 errhint("Install it with CREATE EXTENSION %s.", SNO_SEAL_EXTENSION)));
+				 errhint("Install it with CREATE EXTENSION %s. See doc/operations.md#trouble.", SNO_SEAL_EXTENSION)));
 	if (ciphers == NULL)
 		ciphers = ((SnoCiphersFunction)
 				   load_external_function(SNO_SEAL_LIBRARY, SNO_CIPHERS_FUNCTION, true, NULL)) ();
@@ -217,7 +218,7 @@ refuse_share(const SnoNamedLayout *layout, SnoShard share)
 					   sno_partition_range.first, sno_partition_range.last) :
 			 errdetail("This server may choose nodes from %lld to %lld, by its share of the partitions.",
 					   (long long) share.min, (long long) share.max),
-			 errhint("Pass a node that no other server has, or widen \"sno.partitions\".")));
+			 errhint("Pass a node that no other server has, or widen \"sno.partitions\". See doc/operations.md#trouble.")));
 }
 
 /*
@@ -237,7 +238,7 @@ choose_node(const SnoNamedLayout *layout)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no node of layout \"%s\" can be chosen", layout->name),
 				 errdetail("Parameter \"sno.registry\" is set, and the registry grants no nodes of layouts that count."),
-				 errhint("Pass a node that no other server has.")));
+				 errhint("Pass a node that no other server has. See doc/servers.md#nodes-of-other-systems-ids.")));
 	share = sno_nodes_share(&layout->layout);
 	if (share.max < share.min)
 		refuse_share(layout, share);
@@ -319,7 +320,7 @@ sno_flake_create_generator(PG_FUNCTION_ARGS)
 				node;
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_flake_create_generator()");
+	sno_require_primary("sno_flake_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -22,6 +22,7 @@
 #include "flake/nodes.h"
 #include "generate/watermark.h"
 #include "named/use.h"
+#include "shared/primary.h"
 
 /* A generator that a call or a trigger names. */
 typedef struct Named
@@ -47,7 +48,7 @@ look_up(Named *named)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("generator \"%s\" has no watermark", named->name),
 				 errdetail("Its ids are sealed, and sealed ids have no order."),
-				 errhint("Use a generator without a key, and seal its ids where they are given out.")));
+				 errhint("Use a generator without a key, and seal its ids where they are given out. See doc/flakes.md#sealed-ids.")));
 	named->layout = sno_flake_layout_of(d);
 	named->version = version;
 }
@@ -82,7 +83,7 @@ named_by_call(FunctionCallInfo fcinfo, SnoFlakeType type)
 		named = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(Named));
 	if (named->version != sno_flake_definitions.table.version || strcmp(named->name, name) != 0)
 	{
-		PreventCommandDuringRecovery("sno_flake_watermark()");
+		sno_require_primary("sno_flake_watermark()");
 		if (strlen(name) >= NAMEDATALEN)
 			sno_definition_missing(&sno_flake_definitions, name);
 		strlcpy(named->name, name, NAMEDATALEN);

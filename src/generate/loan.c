@@ -30,6 +30,7 @@
 #include "generate/session.h"
 #include "generate/snapshot.h"
 #include "shared/clock.h"
+#include "shared/primary.h"
 #include "shared/slices.h"
 #include "type/fields.h"
 
@@ -183,7 +184,7 @@ sno_borrow_partition(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {false, false};
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_borrow_partition()");
+	sno_require_primary("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	loan = lend(units_of(PG_GETARG_DATUM(0)), sequences_of(PG_GETARG_INT32(1)));

@@ -22,6 +22,7 @@
 #include "catalog/record.h"
 #include "catalog/table.h"
 #include "generate/session.h"
+#include "shared/primary.h"
 
 PG_FUNCTION_INFO_V1(sno_reseed);
 Datum
@@ -30,8 +31,7 @@ sno_reseed(PG_FUNCTION_ARGS)
 	Relation	rel;
 
 	sno_owner_check(fcinfo);
-	PreventCommandIfReadOnly("sno_reseed()");
-	PreventCommandDuringRecovery("sno_reseed()");
+	sno_require_writable("sno_reseed()");
 	sno_session_begin_own();
 	rel = sno_leases_open_patiently(ExclusiveLock);
 	sno_record_disown(rel);

@@ -33,6 +33,7 @@
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
+#include "shared/primary.h"
 #include "shared/reserve.h"
 
 /*
@@ -236,7 +237,7 @@ may_lease(void)
 
 /*
  * Has the registry granted partitions for ids of this unit?  For given times it is enough
- * that it granted any.  If not, it is asked.
+ * that it granted any.
  */
 static bool
 has_grants(SnoPurpose purpose, uint64 unit)
@@ -250,9 +251,23 @@ has_grants(SnoPurpose purpose, uint64 unit)
 	granted = !sno_purpose_rules[purpose].by_clock && usable.holder != 0;
 	for (int i = 0; i < usable.count; i++)
 		granted = granted || sno_grant_covers(&usable.grant[i], unit);
-	if (!granted)
-		sno_grant_ask(&sno_space->granted, 1);
 	return granted;
+}
+
+/*
+ * What would keep a session that has no partition from issuing an id of the unit?  Nothing is
+ * changed, and nobody is asked.
+ */
+SnoObstacle
+sno_session_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
+{
+	if (sno_partition_is_parked(unit, purpose))
+		return SNO_NO_OBSTACLE;
+	if (!has_grants(purpose, unit))
+		return sno_grants_are_in_vain(&sno_space->granted) ? SNO_NO_GRANT : SNO_NO_OBSTACLE;
+	if (sno_partition_may_reserve(unit, &survey->bounds, survey->holder, purpose))
+		return SNO_NO_OBSTACLE;
+	return sno_purpose_rules[purpose].by_clock ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
 }
 
 /* Reserve a partition for a new lease, and park the one that the session has. */
@@ -266,7 +281,10 @@ sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit)
 	SnoPartition *p;
 
 	if (!has_grants(purpose, unit))
+	{
+		sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
+	}
 	if (sno_purpose_rules[purpose].by_clock && !may_lease())
 		return SNO_TOO_FAST;
 	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds", ALLOCSET_DEFAULT_SIZES);
@@ -302,7 +320,7 @@ move_on(SnoPurpose purpose, uint64 unit)
 	SnoPartition *p;
 	Relation	rel;
 
-	PreventCommandDuringRecovery(sno_purpose_rules[purpose].function);
+	sno_require_primary(sno_purpose_rules[purpose].function);
 	p = sno_partition_exchange(sno_owned[purpose], unit, purpose);
 	if (p != NULL)
 	{

@@ -54,7 +54,7 @@ refuse_lock(const SnoWait *wait, const char *extension, const char *table, const
 					table, extension, max_wait_of(wait)),
 			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
 					   mode),
-			 errhint("Look for that session in pg_locks, and end its transaction.")));
+			 errhint("Look for that session in pg_locks, and end its transaction. See doc/operations.md#trouble.")));
 }
 
 /* Raise the error that a named generator's partition belongs to a session. */
@@ -75,8 +75,8 @@ refuse_held(const SnoWait *wait)
 			 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
 					   owner),
 			 owner == SNO_OWNER_SHARED ?
-			 errhint("End these sessions, or use another partition.") :
-			 errhint("End that session, or use another partition.")));
+			 errhint("End these sessions, or use another partition. See doc/operations.md#trouble.") :
+			 errhint("End that session, or use another partition. See doc/operations.md#trouble.")));
 }
 
 /* Raise the error that a named generator couldn't issue an id. */
@@ -117,7 +117,7 @@ refuse_grant(const SnoWait *wait)
 			 news.answered_at != 0 ?
 			 errdetail("What it granted this database is over, or begins later than the clock of this server says.") :
 			 errdetail("It has not answered yet."),
-			 errhint("See item \"registry\" of sno_check().")));
+			 errhint("See item \"registry\" of sno_check(), and doc/servers.md#what-happens-when.")));
 }
 
 /* Raise the error that no nodes are free for a generator of a layout. */
@@ -137,9 +137,9 @@ refuse_nodes(const SnoWait *wait)
 			 errdetail("This server's share, partitions from %d to %d, has less than %lld. Or other generators have them, or the clock is behind what was issued there.",
 					   sno_partition_range.first, sno_partition_range.last, (long long) -d->subject.shard.min),
 			 sno_is_registered() ?
-			 errhint("In the database of the registry, call sno_registry_add_layout('%s', ...), or let a holder have a larger share.",
+			 errhint("In the database of the registry, call sno_registry_add_layout('%s', ...), or let a holder have a larger share. See doc/servers.md#nodes-of-other-systems-ids.",
 					 definition) :
-			 errhint("Widen \"sno.partitions\", or drop generators of this layout.")));
+			 errhint("Widen \"sno.partitions\", or drop generators of this layout. See doc/operations.md#trouble.")));
 }
 
 /* Raise the error that nodes of a generator are among those that the registry grants. */
@@ -151,7 +151,7 @@ sno_refuse_registered(const char *generator, const SnoDefinition *d)
 			 errmsg("nodes from %lld to %lld of generator \"%s\" are among those that the registry grants",
 					(long long) d->subject.shard.min, (long long) d->subject.shard.max, generator),
 			 errdetail("Any server may get them."),
-			 errhint("Create the generator without a node, or with one that the registry leaves out.")));
+			 errhint("Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.")));
 }
 
 /* Raise the error that no obstacle was found, and yet no id. */
@@ -160,17 +160,17 @@ refuse_rounds(const SnoWait *wait)
 {
 	if (wait->generator != NULL)
 		refuse_named(wait, "Its state changed each time before an id was issued.",
-					 "Raise \"sno.max_wait\".");
+					 "Raise \"sno.max_wait\". See doc/operations.md#trouble.");
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no partition could issue a sno within %d ms", max_wait_of(wait)),
 			 errdetail("Partitions changed each time before an id was issued."),
-			 errhint("Raise \"sno.max_wait\".")));
+			 errhint("Raise \"sno.max_wait\". See doc/operations.md#trouble.")));
 }
 
 /* Raise the error for what is in the way. */
-pg_noreturn static void
-give_up(const SnoWait *wait)
+void
+sno_wait_give_up(const SnoWait *wait)
 {
 	switch (wait->obstacle)
 	{
@@ -191,8 +191,8 @@ give_up(const SnoWait *wait)
 					 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 sno_is_registered() ?
-					 errhint("End sessions that do not generate any more, or let the registry grant more.") :
-					 errhint("Widen \"sno.partitions\", or end sessions that do not generate any more.")));
+					 errhint("End sessions that do not generate any more, or let the registry grant more. See doc/servers.md#regions-capacity.") :
+					 errhint("Widen \"sno.partitions\", or end sessions that do not generate any more. See doc/operations.md#trouble.")));
 			break;
 		case SNO_NO_NODES:
 			refuse_nodes(wait);
@@ -204,7 +204,7 @@ give_up(const SnoWait *wait)
 					 errmsg("partition %d of generator \"%s\" is one that the registry grants",
 							wait->partition, wait->generator),
 					 errdetail("Any server may get it."),
-					 errhint("Drop the generator, and create it with a partition that the registry leaves out.")));
+					 errhint("Drop the generator, and create it with a partition that the registry leaves out. See doc/servers.md#set-up.")));
 			break;
 		case SNO_NO_BACKFILL:
 			ereport(ERROR,
@@ -214,7 +214,7 @@ give_up(const SnoWait *wait)
 					 errdetail("Of the partitions that the registry granted for that time, half may be used for given times, once each, and only if they were never leased.") :
 					 errdetail("Of the partitions from %d to %d, half may be used for given times, once each, and only if they were never leased.",
 							   sno_partition_range.first, sno_partition_range.last),
-					 errhint("Widen \"sno.partitions\", and give times in ascending order.")));
+					 errhint("Widen \"sno.partitions\", and give times in ascending order. See doc/operations.md#trouble.")));
 			break;
 		case SNO_HELD:
 			refuse_held(wait);
@@ -224,25 +224,25 @@ give_up(const SnoWait *wait)
 					 errmsg("partition %d of generator \"%s\" belongs to ids of given times",
 							wait->partition, wait->generator),
 					 errdetail("sno_generate_at() issued ids in it, of any time."),
-					 errhint("Drop the generator, and create it with another partition.")));
+					 errhint("Drop the generator, and create it with another partition. See doc/operations.md#trouble.")));
 			break;
 		case SNO_CLOCK_BEHIND:
 			refuse_named(wait, "The clock is behind what the generator issued, or may have issued before the server crashed.",
 						 is_of_flake(wait) ?
-						 "Set the system clock right, wait, or drop the generator and create it with another node." :
-						 "Set the system clock right, wait, or drop the generator and create it with another partition.");
+						 "Set the system clock right, wait, or drop the generator and create it with another node. See doc/operations.md#trouble." :
+						 "Set the system clock right, wait, or drop the generator and create it with another partition. See doc/operations.md#trouble.");
 		case SNO_BUSY:
 			if (wait->generator == NULL)
 				refuse_lock(wait, "sno", SNO_LEASES_TABLE, "SHARE UPDATE EXCLUSIVE");
 			refuse_named(wait, "Another session is writing its state to disk.",
-						 "Raise \"sno.max_wait\".");
+						 "Raise \"sno.max_wait\". See doc/operations.md#trouble.");
 		case SNO_UNIT_EXHAUSTED:
 			refuse_named(wait,
 						 psprintf("It issues at most %d ids per %d ms, to all sessions together.",
 								  wait->unit_size, wait->unit_msec),
 						 is_of_flake(wait) ?
-						 "Raise \"sno.max_wait\", or create a generator with more nodes." :
-						 "Raise \"sno.max_wait\", or widen the bounds of the generator.");
+						 "Raise \"sno.max_wait\", or create a generator with more nodes. See doc/operations.md#trouble." :
+						 "Raise \"sno.max_wait\", or widen the bounds of the generator. See doc/operations.md#trouble.");
 		case SNO_CLASH:
 		case SNO_NO_OBSTACLE:
 			refuse_rounds(wait);
@@ -253,7 +253,7 @@ give_up(const SnoWait *wait)
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no partition could issue a sno within %d ms", sno_max_wait),
 			 errdetail("This session takes new partitions at a limited rate. Those it had are exhausted, or the clock is behind what they issued."),
-			 errhint("Raise \"sno.max_wait\", or set the system clock right.")));
+			 errhint("Raise \"sno.max_wait\", or set the system clock right. See doc/operations.md#trouble.")));
 }
 
 /* One more round without a wait.  Even if each makes some progress, all of them must end. */
@@ -266,7 +266,7 @@ count_round(SnoWait *wait, int64 now)
 	if (++wait->rounds > ROUNDS_MAX && now - wait->begun > (int64) max_wait_of(wait) * 1000)
 	{
 		wait->obstacle = SNO_NO_OBSTACLE;
-		give_up(wait);
+		sno_wait_give_up(wait);
 	}
 }
 
@@ -294,7 +294,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 		wait->obstacle = obstacle;
 	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED ||
 		obstacle == SNO_REGISTERED)
-		give_up(wait);
+		sno_wait_give_up(wait);
 
 	if (wait->since == 0)
 	{
@@ -307,7 +307,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 		sno_worker_ask(SNO_NOTIFIER);
 	left = max_wait_of(wait) - (now - wait->since) / 1000;
 	if (left <= 0)
-		give_up(wait);
+		sno_wait_give_up(wait);
 
 	event = wait->generator == NULL ? sno_wait_event("SnoPartition") : sno_wait_event("SnoGenerator");
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

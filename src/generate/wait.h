@@ -50,6 +50,7 @@ typedef struct SnoWait
 extern int	sno_max_wait;		/* ms */
 
 pg_noreturn extern void sno_refuse_registered(const char *generator, const SnoDefinition *d);
+pg_noreturn extern void sno_wait_give_up(const SnoWait *wait);
 extern void sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec);
 
 #endif							/* SNO_WAIT_H */

@@ -30,6 +30,7 @@
 #include "generate/wait.h"
 #include "generate/watermark.h"
 #include "shared/feed.h"
+#include "shared/primary.h"
 #include "type/fields.h"
 
 extern Datum sno_in(PG_FUNCTION_ARGS);
@@ -110,7 +111,7 @@ statement_snapshot(void)
 static void
 check_place(const char *function)
 {
-	PreventCommandDuringRecovery(function);
+	sno_require_primary(function);
 	if (IsParallelWorker())
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
@@ -205,7 +206,7 @@ sno_reset_watermark(PG_FUNCTION_ARGS)
 	Relation	rel;
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_reset_watermark()");
+	sno_require_primary("sno_reset_watermark()");
 	rel = sno_session_open_table();
 	sno_feed_reset(forget_row, rel);
 	sno_leases_close(rel);
@@ -220,7 +221,7 @@ sno_watermark_blockers(PG_FUNCTION_ARGS)
 	SnoBlocker *blockers;
 	int			count;
 
-	PreventCommandDuringRecovery("sno_watermark_blockers()");
+	sno_require_primary("sno_watermark_blockers()");
 	InitMaterializedSRF(fcinfo, 0);
 	blockers = sno_feed_blockers(&count);
 	for (int i = 0; i < count; i++)

@@ -2,8 +2,13 @@
  * check.c
  *		sno_check(): what endangers generators, and what to do.
  *
- * It returns one row for each item.  A fault that it reports never makes it fail: for
- * example, it reads the table of leases in a subtransaction.
+ * It returns one row for each item.  A fault that it reports never makes it fail: what may
+ * raise an error runs in a subtransaction.
+ *
+ * Items "ids", "watermarks" and "generators" tell whether these can be had now.  They ask the
+ * code that would issue, which decides what is in the way and raises the error.  So an item has
+ * the words of the error that callers get.  Nothing is issued, leased or asked of the registry
+ * for it, and nobody is waited for.
  */
 #include "postgres.h"
 
@@ -25,13 +30,18 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "catalog/definition.h"
 #include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "flake/nodes.h"
+#include "generate/session.h"
+#include "named/use.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
+#include "shared/clock.h"
+#include "shared/feed.h"
 #include "shared/reserve.h"
 #include "shared/worker.h"
 #include "type/fields.h"
@@ -48,7 +58,8 @@ typedef struct Check
 	ErrorData  *error;			/* that kept us from the table of leases */
 	bool		locked;			/* is it? */
 	MemoryContext context;		/* where the survey is */
-	SnoSurvey	survey;			/* else what its rows say */
+	SnoSurvey	survey;			/* else what its rows say, */
+	uint64		promised;		/* and the row of the feed */
 	SnoJournal	journal;		/* a copy */
 } Check;
 
@@ -64,6 +75,17 @@ report(const Check *c, const char *item, bool ok, const char *detail, const char
 	bool		nulls[4] = {false, false, false, ok || hint == NULL};
 
 	tuplestore_putvalues(c->result->setResult, c->result->setDesc, values, nulls);
+}
+
+/* The same of a trial: ok if that raised no error, else in the words of the error. */
+static void
+report_trial(const Check *c, const char *item, const char *good, const char *bad, const ErrorData *error)
+{
+	report(c, item, error == NULL,
+		   error == NULL ? good :
+		   psprintf("%s: %s%s%s", bad, error->message, error->detail == NULL ? "" : ". ",
+					error->detail == NULL ? "" : error->detail),
+		   error == NULL ? NULL : error->hint);
 }
 
 static char *
@@ -119,7 +141,7 @@ check_version(const Check *c)
 	report(c, "version", version != NULL && strcmp(version, SNO_VERSION) == 0,
 		   psprintf("The library is of version %s, extension \"%s\" in this database of version %s.",
 					SNO_VERSION, extension, version != NULL ? version : "none"),
-		   psprintf("Run ALTER EXTENSION %s UPDATE in this database. If the extension is the newer one, install its library and restart the server.",
+		   psprintf("Run ALTER EXTENSION %s UPDATE in this database. If the extension is the newer one, install its library and restart the server. See doc/operations.md#a-new-version-of-the-library.",
 					extension));
 }
 
@@ -135,7 +157,7 @@ check_clock(const Check *c)
 					(long long) j->clock_steps,
 					(double) j->clock_step_usec / USECS_PER_SEC,
 					timestamptz_to_str(j->clock_stepped_at)),
-		   "Let the time service slew the clock instead of stepping it. No id is endangered. sno_reset_statistics() forgets the steps.");
+		   "Let the time service slew the clock instead of stepping it. No id is endangered. sno_reset_statistics() forgets the steps. See doc/operations.md#monitoring.");
 }
 
 static void
@@ -146,11 +168,11 @@ check_epoch(const Check *c)
 	if (!c->in_epoch)
 		report(c, "epoch", false,
 			   "The system clock is not between 2010-01-01 00:00:00 and 2079-09-07 15:47:35.548 UTC.",
-			   "Set the system clock right.");
+			   "Set the system clock right. See doc/operations.md#trouble.");
 	else
 		report(c, "epoch", years > 0,
 			   psprintf("Ids can be made until 2079-09-07 15:47:35.548 UTC, for %d years.", years),
-			   "Move to another type of key.");
+			   "Move to another type of key. See doc/operations.md#monitoring.");
 }
 
 /* The generators of layouts, and the first one whose layout ends */
@@ -188,7 +210,7 @@ check_layouts(const Check *c)
 	if (ends.unknown != NULL)
 		report(c, "layouts", false,
 			   psprintf("The layout of generator \"%s\" cannot be looked up.", ends.unknown),
-			   "Table \"" SNO_LAYOUT_TABLE "\" is locked or altered, or its row was lost.");
+			   "Table \"" SNO_LAYOUT_TABLE "\" is locked or altered, or its row was lost. See doc/operations.md#trouble.");
 	else if (ends.name == NULL)
 		report(c, "layouts", true,
 			   ends.count == 0 ? "No generator of a layout is defined." :
@@ -198,16 +220,154 @@ check_layouts(const Check *c)
 			   psprintf("Generators of layouts: %d. The first one to end is \"%s\", of layout \"%s\", at %s.",
 						ends.count, ends.name, ends.layout,
 						timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + ends.end * 1000)),
-			   "Move its table to another layout, or to keys of type sno.");
+			   "Move its table to another layout, or to keys of type sno. See doc/operations.md#monitoring.");
 }
 
-/* The error of the last early renewal, unless it is of another database. */
+/* Raise the error of the table of leases, if there is one. */
+static void
+require_leases(const Check *c)
+{
+	SnoWait		wait = {.partition = -1,.obstacle = SNO_TABLE_LOCKED};
+
+	if (c->error != NULL)
+		ReThrowError(c->error);
+	if (c->locked)
+		sno_wait_give_up(&wait);
+}
+
+/* Raise the error that a session without a partition would get from sno_generate(). */
+static void
+try_id(void *arg)
+{
+	const Check *c = arg;
+	SnoWait		wait = {.partition = -1};
+	uint64		now;
+
+	sno_partition_check_setting();
+	sno_grant_check_setting_again();
+	now = sno_clock_unit();
+	require_leases(c);
+	wait.obstacle = sno_session_obstacle(SNO_FOR_CLOCK, now, &c->survey);
+	if (wait.obstacle != SNO_NO_OBSTACLE)
+		sno_wait_give_up(&wait);
+}
+
+static void
+check_ids(Check *c)
+{
+	if (c->standby)
+		report(c, "ids", true, "This server is a standby, and generates no ids.", NULL);
+	else
+		report_trial(c, "ids", "An id can be had.", "No id can be had", sno_attempt(try_id, c));
+}
+
+/* Raise the error that a watermark would raise. */
+static void
+try_watermark(void *arg)
+{
+	const Check *c = arg;
+
+	(void) sno_clock_unit();
+	require_leases(c);
+	sno_feed_check(c->promised);
+}
+
+static void
+check_watermarks(Check *c)
+{
+	if (c->standby)
+		report(c, "watermarks", true, "This server is a standby, and knows no watermarks.", NULL);
+	else
+		report_trial(c, "watermarks", "A watermark can be had.", "No watermark can be had",
+					 sno_attempt(try_watermark, c));
+}
+
+/* A named generator that is tried, of a table. */
+typedef struct Trial
+{
+	SnoDefinitions *in;
+	const char *name;
+} Trial;
+
+/* Raise the error that the generator would raise, also if its key is missing. */
+static void
+try_generator(void *arg)
+{
+	const Trial *t = arg;
+	SnoDefinition d;
+
+	if (sno_use_try(t->in, t->name, &d) && d.key[0] != '\0')
+		(void) sno_flake_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
+}
+
+static void
+add_name(const char *name, const SnoDefinition *d, void *arg)
+{
+	List	  **names = arg;
+
+	*names = lappend(*names, pstrdup(name));
+}
+
+/* Named generators that were tried, and the error of the first one that failed */
+typedef struct Trials
+{
+	int			count;
+	int			failed;
+	ErrorData  *error;
+} Trials;
+
+static void
+try_table(SnoDefinitions *in, Trials *trials)
+{
+	/* No generator has the empty name.  This finds out whether the table can be read. */
+	List	   *names = list_make1("");
+	ListCell   *cell;
+
+	sno_definition_visit(in, NULL, add_name, &names);
+	trials->count += list_length(names) - 1;
+	foreach(cell, names)
+	{
+		Trial		t = {in, lfirst(cell)};
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno trial", ALLOCSET_SMALL_SIZES);
+		MemoryContext caller = MemoryContextSwitchTo(context);
+		ErrorData  *error = sno_attempt(try_generator, &t);
+
+		MemoryContextSwitchTo(caller);
+		CHECK_FOR_INTERRUPTS();
+		if (error == NULL)
+			MemoryContextDelete(context);
+		else if (trials->failed++ == 0)
+			trials->error = error;
+	}
+}
+
+static void
+check_generators(const Check *c)
+{
+	Trials		trials = {0};
+
+	if (c->standby)
+	{
+		report(c, "generators", true, "This server is a standby, and generates no ids.", NULL);
+		return;
+	}
+	try_table(&sno_definitions, &trials);
+	if (OidIsValid(get_extension_oid(sno_flake_definitions.table.extension, true)))
+		try_table(&sno_flake_definitions, &trials);
+	report_trial(c, "generators",
+				 trials.count == 0 ? "No named generator is defined." :
+				 psprintf("All named generators can issue: %d.", trials.count),
+				 psprintf("Named generators that cannot issue: %d of %d. The first error", trials.failed, trials.count),
+				 trials.error);
+}
+
+/* The error of the last lease that could not be written, unless it is of another database. */
 static char *
 last_failure(const SnoJournal *j)
 {
 	char	   *database = get_database_name(j->failure_database);
 
-	return psprintf("A lease could not be renewed early, last at %s in database \"%s\"%s%s",
+	return psprintf("A lease could not be written, last at %s in database \"%s\"%s%s",
 					timestamptz_to_str(j->failed_at),
 					database == NULL ? "?" : database,
 					j->failure_database == MyDatabaseId ? ": " : ".",
@@ -225,34 +385,55 @@ check_leases(const Check *c)
 	else if (c->locked)
 		report(c, "leases", false,
 			   "Leases cannot be written: table \"" SNO_LEASES_TABLE "\" is locked.",
-			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction.");
+			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction. See doc/operations.md#trouble.");
 	else if (j->failures == 0)
 		report(c, "leases", true, c->standby ?
 			   "This server is a standby, and generates no ids." :
-			   "Leases can be written, and no renewal has failed.", NULL);
+			   "Leases can be written, and no attempt has failed.", NULL);
 	else
 		report(c, "leases",
 			   GetCurrentTimestamp() - j->failed_at > sno_lease_duration * USECS_PER_SEC,
 			   last_failure(j),
-			   "Remove the cause that the message names. A session whose lease cannot be renewed before it is over gets an error.");
+			   "Remove the cause that the message names. A session whose lease cannot be renewed before it is over gets an error. See doc/operations.md#trouble.");
 }
 
+/* What is tried of partitions. */
+typedef struct Reservation
+{
+	const Check *c;
+	SnoPurpose	purpose;
+} Reservation;
+
+static void
+try_partition(void *arg)
+{
+	const Reservation *r = arg;
+	SnoWait		wait = {.partition = -1};
+
+	wait.obstacle = sno_session_obstacle(r->purpose, r->c->now, &r->c->survey);
+	if (wait.obstacle == SNO_NO_PARTITION || wait.obstacle == SNO_NO_BACKFILL)
+		sno_wait_give_up(&wait);
+}
+
+/*
+ * Without rows to read, those that other holders leased count as free.  That no partition is
+ * left for given times is a fault only where some were used for these.
+ */
 static void
 check_partitions(const Check *c)
 {
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
-	bool		not_wanted = sno_is_registered() &&
-		sno_grants_copy(&sno_space->granted).count == 0 && !sno_grants_lack(&sno_space->granted, 0);
+	Reservation r = {c, SNO_FOR_CLOCK};
+	ErrorData  *error = c->standby ? NULL : sno_attempt(try_partition, &r);
+	char	   *detail = psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
+								  sno_partition_range.first, sno_partition_range.last,
+								  t.owned, t.parked, t.resting, t.free);
 
-	/*
-	 * Without rows to read, those that other holders leased count as free.  It is no fault if
-	 * the registry granted none, because no session wanted one yet.
-	 */
-	report(c, "partitions", not_wanted || t.free + t.parked_for_clock > 0,
-		   psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
-					sno_partition_range.first, sno_partition_range.last,
-					t.owned, t.parked, t.resting, t.free),
-		   "Widen \"sno.partitions\", or end sessions that do not generate any more.");
+	r.purpose = SNO_FOR_BACKFILL;
+	if (error == NULL && !c->standby && t.given_times > 0 &&
+		(error = sno_attempt(try_partition, &r)) != NULL)
+		detail = psprintf("%s No id of a given time can be had: %s.", detail, error->message);
+	report(c, "partitions", error == NULL, detail, error == NULL ? NULL : error->hint);
 }
 
 static void
@@ -263,7 +444,7 @@ check_memory(const Check *c)
 	report(c, "memory", used < SNO_SPACE_MEMORY / 10 * 9,
 		   psprintf("Generators of this database use %d %% of the shared memory that they may use.",
 					(int) (used * 100 / SNO_SPACE_MEMORY)),
-		   "Use fewer named generators and partitions. A restart of the server frees the memory.");
+		   "Use fewer named generators and partitions. A restart of the server frees the memory. See doc/operations.md#trouble.");
 }
 
 /*
@@ -282,20 +463,28 @@ check_holders(const Check *c)
 						c->survey.others, time_of(c->survey.others_until)), NULL);
 }
 
+/*
+ * Any role may take all workers that aren't reserved, by parallel queries.  max_parallel_workers
+ * is no limit: each session may set it.
+ */
 static void
-check_notifications(const Check *c)
+check_workers(const Check *c)
 {
 	const SnoWorker *w = &c->journal.workers[SNO_NOTIFIER];
 
-	if (!sno_notify_overflow)
-		report(c, "notifications", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
+	if (sno_is_registered() && !c->standby && c->journal.workers[SNO_REGISTRY_CLIENT].resident == 0)
+		report(c, "workers", false,
+			   "No process is reserved for the registry client. While parallel queries have all background workers, grants end.",
+			   "Add \"sno\" to \"shared_preload_libraries\", and restart the server. See doc/servers.md#set-up.");
+	else if (!sno_notify_overflow)
+		report(c, "workers", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
 	else
-		report(c, "notifications", w->refusals == 0,
+		report(c, "workers", w->refusals == 0,
 			   w->refusals == 0 ?
 			   "No request for the background worker that notifies of overflows was refused." :
 			   psprintf("%lld requests for the background worker that notifies of overflows were refused, the last one at %s.",
 						(long long) w->refusals, timestamptz_to_str(w->refused_at)),
-			   "Increase \"max_worker_processes\". sno_reset_statistics() forgets the refusals.");
+			   "Increase \"max_worker_processes\". sno_reset_statistics() forgets the refusals. See doc/operations.md#monitoring.");
 }
 
 /* What the registry granted, and until when.  Is that over, though more is wanted? */
@@ -310,7 +499,7 @@ describe_grants(const Check *c, const SnoGrants *granted, bool *over)
 		until = Min(until, granted->grant[i].ceiling);
 		count += (int) (granted->grant[i].last - granted->grant[i].first + 1);
 	}
-	*over = granted->count > 0 && until < c->now && sno_grants_lack(&sno_space->granted, until);
+	*over = granted->count > 0 && until < c->now && sno_grants_lack(&sno_space->granted);
 	return granted->count == 0 ? "It granted nothing to this database yet." :
 		psprintf("It granted this database %d partitions until %s.", count, time_of(until));
 }
@@ -344,7 +533,7 @@ check_registry(const Check *c)
 						 sno_registry_may_see() ? ": " : ".",
 						 sno_registry_may_see() ? news->failure : "");
 	report(c, "registry", !failed && !over, detail.data,
-		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts.");
+		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts. See doc/servers.md#what-happens-when.");
 }
 
 /* What the rows of the table say; raises whatever is wrong with it. */
@@ -362,7 +551,9 @@ read_table(void *arg)
 	{
 		context = MemoryContextSwitchTo(c->context);
 		sno_record_survey(rel, c->now, &c->survey);
+		c->survey.bounds.defined = sno_definition_partitions();
 		MemoryContextSwitchTo(context);
+		c->promised = sno_record_promised(rel);
 	}
 	sno_leases_close(rel);
 }
@@ -385,8 +576,8 @@ sno_check(PG_FUNCTION_ARGS)
 	c.error = sno_attempt(enter_space, NULL);
 	if (c.error != NULL)
 	{
-		/* Nothing is known of what is shared, and nothing can be issued. */
-		report(&c, "memory", false, c.error->message, c.error->hint);
+		check_version(&c);
+		report_trial(&c, "ids", NULL, "No id can be had", c.error);
 		return (Datum) 0;
 	}
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
@@ -398,11 +589,14 @@ sno_check(PG_FUNCTION_ARGS)
 	check_clock(&c);
 	check_epoch(&c);
 	check_layouts(&c);
+	check_ids(&c);
+	check_watermarks(&c);
+	check_generators(&c);
 	check_leases(&c);
 	check_partitions(&c);
 	check_memory(&c);
 	check_holders(&c);
-	check_notifications(&c);
+	check_workers(&c);
 	check_registry(&c);
 	return (Datum) 0;
 }

@@ -221,7 +221,9 @@ is_taken(const SnoNamedState *s, const char *name)
 static void
 add_states(Choice *c, const char *name)
 {
-	for (const SnoNamedState *s = sno_state_at(c->group->states); s != NULL; s = sno_state_at(s->next))
+	const SnoNamedState *s = c->group == NULL ? NULL : sno_state_at(c->group->states);
+
+	for (; s != NULL; s = sno_state_at(s->next))
 	{
 		if (is_taken(s, name))
 			c->known = add_known(c->known, s->subject.shard, TAKEN);
@@ -345,7 +347,9 @@ find_nodes(Choice *c)
 static SnoNamedState *
 find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 {
-	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
+	SnoNamedState *s = group == NULL ? NULL : sno_state_at(group->states);
+
+	for (; s != NULL; s = sno_state_at(s->next))
 		if (s->floats && strcmp(s->name, name) == 0 &&
 			s->subject.shard.max - s->subject.shard.min + 1 == -d->subject.shard.min &&
 			sno_nodes_may_stay(s, d))
@@ -354,11 +358,12 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 }
 
 /*
- * The registry granted nothing that serves now: ask it for a block, or if all nodes of those
- * that serve are taken, for one more.  More of blocks that are too small are of no use.
+ * The registry granted nothing that serves now.  If we want that, ask it for a block, or if all
+ * nodes of those that serve are taken, for one more.  More of blocks that are too small are of
+ * no use.
  */
 static SnoObstacle
-ask_registry(const Choice *c, SnoGranted *granted)
+ask_registry(const Choice *c, SnoGranted *granted, bool want)
 {
 	SnoNodeRange range = sno_granted_range(granted);
 	bool		any = false,
@@ -369,7 +374,11 @@ ask_registry(const Choice *c, SnoGranted *granted)
 		any = any || sno_grant_covers(&c->usable.grant[i], c->now);
 		wide = wide || serves(c, &c->usable.grant[i]);
 	}
-	if (wide)
+	if (!want)
+	{
+		/* Others do, or will. */
+	}
+	else if (wide)
 		sno_grant_ask_more(granted, c->now);
 	else if (!any)
 		sno_grant_ask(granted, 1);
@@ -392,6 +401,8 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 /*
  * The state that sessions use for a generator that floats, in a group that is locked.  If
  * there is none, nodes are chosen, and it is made.  `known` is what sno_nodes_defined() found.
+ * If `state` is NULL, we only look what would be in the way, there may be no group yet, and the
+ * registry isn't asked.
  */
 SnoObstacle
 sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
@@ -400,6 +411,7 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 	SnoGranted *granted = sno_is_registered() ? sno_granted_of(&d->subject.layout) : NULL;
 	uint64		revocations = pg_atomic_read_u64(&sno_space->revocations);
 	SnoDefinition chosen = *d;
+	SnoNamedState *present;
 	const SnoGrant *g;
 	Choice		c = {
 		.group = group,
@@ -410,8 +422,10 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 		.known = known
 	};
 
-	*state = find_present(group, name, d);
-	if (*state != NULL)
+	present = find_present(group, name, d);
+	if (state != NULL)
+		*state = present;
+	if (present != NULL)
 		return SNO_NO_OBSTACLE;
 	/* No nodes would do. */
 	if (c.now <= d->after)
@@ -421,7 +435,9 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 	add_elsewhere(&c);
 	g = find_nodes(&c);
 	if (g == NULL)
-		return granted == NULL ? SNO_NO_NODES : ask_registry(&c, granted);
+		return granted == NULL ? SNO_NO_NODES : ask_registry(&c, granted, state != NULL);
+	if (state == NULL)
+		return SNO_NO_OBSTACLE;
 
 	chosen.subject = c.subject;
 	chosen.nodes.first = c.subject.shard.min;

@@ -14,6 +14,7 @@
 #include "catalog/record.h"
 #include "named/define.h"
 #include "shared/clock.h"
+#include "shared/primary.h"
 #include "shared/reserve.h"
 #include "type/fields.h"
 
@@ -35,7 +36,7 @@ choose_partition(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no partition can be chosen"),
 				 errdetail("Parameter \"sno.registry\" is set, and the registry does not know named generators."),
-				 errhint("Pass a partition that the registry leaves out, and that no other server has.")));
+				 errhint("Pass a partition that the registry leaves out, and that no other server has. See doc/servers.md#set-up.")));
 	sno_definition_choose_alone(&sno_definitions);
 	sno_space_enter();
 	rel = sno_leases_open_patiently(RowShareLock);
@@ -49,7 +50,7 @@ choose_partition(void)
 				 errmsg("no unused partition is left"),
 				 errdetail("This server may choose partitions from %d to %d. Each of them was leased, or is that of a named generator.",
 						   sno_partition_range.first, sno_partition_range.last),
-				 errhint("Pass a partition that no other server has, or widen \"sno.partitions\".")));
+				 errhint("Pass a partition that no other server has, or widen \"sno.partitions\". See doc/operations.md#trouble.")));
 	return partition;
 }
 
@@ -88,7 +89,7 @@ sno_named_check(SnoDefinition *d)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition %d is one that the registry grants", d->subject.partition),
 				 errdetail("Any server may get it."),
-				 errhint("Choose a partition that the registry leaves out.")));
+				 errhint("Choose a partition that the registry leaves out. See doc/servers.md#set-up.")));
 }
 
 PG_FUNCTION_INFO_V1(sno_create_generator);
@@ -99,7 +100,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 	char	   *name;
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_create_generator()");
+	sno_require_primary("sno_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -132,7 +133,7 @@ sno_named_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in)
 	const char *role = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery(in->restrict_to);
+	sno_require_primary(in->restrict_to);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -159,10 +159,25 @@ all_up_to(uint64 unit)
 }
 
 /*
- * Prepare a closed state for opening: close each open state that it overlaps (N1),
- * then merge all that rows, other states, sessions, and other holders of a grant may have
- * issued.  The partition has no owner; `was` is what it was used for before.
+ * All that rows, other states, sessions, and other holders of a grant may have issued in a state
+ * that isn't open.  The partition has no owner; `was` is what it was used for before.
  */
+static SnoGenerator
+merge_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition was, uint64 now)
+{
+	SnoGenerator g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
+
+	if (s->floats)
+		sno_state_merge_other(&g, all_up_to(s->floor));
+	/* Ids of given times may be in any unit of the epoch. */
+	if (was.generator.ceiling == SNO_UNIT_MAX)
+		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
+	if (was.life != 0)
+		sno_state_merge_other(&g, was.generator);
+	return g;
+}
+
+/* Prepare a closed state for opening: close each open state that it overlaps (N1). */
 static SnoGenerator
 prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition was, uint64 now)
 {
@@ -175,17 +190,20 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 			/* Nodes that were chosen belong to another generator now. */
 			o->passed = o->floats;
 		}
-	g = merge_known_state(rel, group, s, was.life == sno_space->life, now);
-	if (s->floats)
-		sno_state_merge_other(&g, all_up_to(s->floor));
-	/* Ids of given times may be in any unit of the epoch. */
-	if (was.generator.ceiling == SNO_UNIT_MAX)
-		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
-	if (was.life != 0)
-		sno_state_merge_other(&g, was.generator);
+	g = merge_all(rel, group, s, was, now);
 	sno_state_set(s, &g);
 	s->known = true;
 	return g;
+}
+
+/* Is the clock behind both sides of a state that issued this? */
+static SnoObstacle
+check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 now)
+{
+	if (now >= SNO_WORD_UNIT(g->word) || now > g->wall_safe)
+		return SNO_NO_OBSTACLE;
+	return g->wall_safe == SNO_UNIT_MAX && sno_subject_has_partition(subject) ?
+		SNO_BACKFILLED : SNO_CLOCK_BEHIND;
 }
 
 /*
@@ -198,6 +216,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	SnoGenerator g,
 				row;
 	SnoPartition was;
+	SnoObstacle obstacle;
 	uint64		used;
 	bool		drifted;
 
@@ -208,14 +227,12 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 
 	/* What is known by now may be later than the clock was: see S4. */
 	now = unit_now(s, g.word);
+	obstacle = check_clock(&s->subject, &g, now);
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
 	drifted = now < SNO_WORD_UNIT(g.word);
 	if (drifted)
-	{
-		if (now <= g.wall_safe)
-			return g.wall_safe == SNO_UNIT_MAX && sno_subject_has_partition(&s->subject) ?
-				SNO_BACKFILLED : SNO_CLOCK_BEHIND;
 		sno_generator_drift(&g, now);
-	}
 
 	/* On disk, the side that is left is used up to its ceiling (N3). */
 	row = g;
@@ -247,15 +264,16 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
-/* May the registry grant these nodes to anybody? */
+/* May the registry grant these nodes to anybody?  It is asked, if `ask`. */
 static SnoObstacle
-check_nodes(const SnoSubject *subject)
+check_nodes(const SnoSubject *subject, bool ask)
 {
 	SnoGranted *granted = sno_granted_of(&subject->layout);
 	SnoNodeRange range = sno_granted_range(granted);
 
 	/* It may know the layout later. */
-	sno_grant_renew(granted, 0);
+	if (ask)
+		sno_grant_renew(granted, 0);
 	if (!range.known)
 		return SNO_NO_GRANT;
 	return subject->shard.min <= range.last && subject->shard.max >= range.first ?
@@ -267,16 +285,17 @@ check_nodes(const SnoSubject *subject)
  * that count.
  */
 static SnoObstacle
-check_registry(const SnoNamedState *s)
+check_registry(const SnoNamedState *s, bool ask)
 {
 	sno_grant_check_setting();
 	if (!sno_is_registered() || s->floats || sno_is_count(s))
 		return SNO_NO_OBSTACLE;
 	if (!sno_subject_has_partition(&s->subject))
-		return check_nodes(&s->subject);
+		return check_nodes(&s->subject, ask);
 	if (!sno_grants_know_range())
 	{
-		sno_grant_ask(&sno_space->granted, 1);
+		if (ask)
+			sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
 	}
 	return sno_grant_is_for_anybody(s->subject.partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
@@ -312,7 +331,7 @@ sno_named_reopen_or_renew(SnoNamedState *s, const char *name)
 {
 	SnoGroup   *group = sno_group_at(s->group);
 	Relation	rel;
-	SnoObstacle obstacle = check_registry(s);
+	SnoObstacle obstacle = check_registry(s, true);
 	uint64		word,
 				now;
 
@@ -437,6 +456,81 @@ sno_named_close_unused(Relation rel, SnoNamedState *s)
 			XLogSetAsyncXactLSN(lsn);
 	}
 	LWLockRelease(&group->lock);
+}
+
+/* When a generator would issue next, if this is its state word.  Nobody is told that it does. */
+static uint64
+unit_next(const SnoNodes *nodes, uint64 word)
+{
+	if (nodes->size == 0)
+		return sno_clock_unit();
+	if (nodes->layout.unit != 0)
+		return sno_flake_in(nodes, sno_clock_msec()).unit;
+	if (sno_count_next(nodes, word) > nodes->last)
+		sno_flake_out_of_time(nodes);
+	return sno_count_now(nodes, word).unit;
+}
+
+/* The same as sno_named_obstacle(), of a generator whose nodes are chosen. */
+static SnoObstacle
+obstacle_to_choice(Relation rel, SnoDefinitions *in, const char *name, const SnoDefinition *d,
+				   SnoGroup *group)
+{
+	SnoObstacle obstacle = sno_nodes_choose(rel, group, name, d, sno_nodes_defined(in, d), NULL);
+
+	if (obstacle == SNO_NO_OBSTACLE)
+		(void) unit_next(&d->nodes, 0);
+	return obstacle == SNO_NO_GRANT && !sno_grants_are_in_vain(sno_granted_of(&d->subject.layout)) ?
+		SNO_NO_OBSTACLE : obstacle;
+}
+
+/* The same, of one whose partition or nodes are fixed. */
+static SnoObstacle
+obstacle_to_fixed(Relation rel, const SnoDefinition *d, SnoGroup *group)
+{
+	SnoNamedState *s = sno_group_find_state(group, d->subject.shard);
+	SnoNamedState unknown = {.made_here = d->made_here};
+	SnoPartition was = {0};
+	SnoObstacle obstacle;
+	SnoGenerator g;
+
+	if (s == NULL)
+		sno_state_init(s = &unknown, d);
+	obstacle = check_registry(s, false);
+	if (obstacle == SNO_NO_GRANT &&
+		!sno_grants_are_in_vain(sno_subject_has_partition(&d->subject) ? &sno_space->granted :
+								sno_granted_of(&d->subject.layout)))
+		obstacle = SNO_NO_OBSTACLE;
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	if (sno_subject_has_partition(&d->subject))
+		was = sno_partition_copy(d->subject.partition);
+	/* A session that generates leaves the partition of one that is used, if it isn't idle. */
+	if (was.named && sno_partition_owner(&was) != 0 && !sno_partition_owned(&was))
+		return SNO_HELD;
+	g = s->open ? sno_state_copy(s) : merge_all(rel, group, s, was, sno_named_unit(&d->nodes));
+	return check_clock(&d->subject, &g, unit_next(&d->nodes, g.word));
+}
+
+/*
+ * What would keep a generator from issuing an id now?  Nothing is changed, and nobody asked.  A
+ * session that writes the state meanwhile is no obstacle.
+ */
+SnoObstacle
+sno_named_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d)
+{
+	SnoGroup   *group = sno_group_find(d);
+	Relation	rel;
+	SnoObstacle obstacle;
+
+	sno_grant_check_setting();
+	obstacle = begin_change(group, &rel);
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle == SNO_BUSY ? SNO_NO_OBSTACLE : obstacle;
+	obstacle = sno_subject_floats(&d->subject) ? obstacle_to_choice(rel, in, name, d, group) :
+		obstacle_to_fixed(rel, d, group);
+	end_change(group, rel);
+	return obstacle;
 }
 
 /*

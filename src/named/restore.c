@@ -20,6 +20,7 @@
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
+#include "shared/primary.h"
 #include "type/fields.h"
 
 PG_FUNCTION_INFO_V1(sno_snapshot_generator_named);
@@ -30,7 +31,7 @@ sno_snapshot_generator_named(PG_FUNCTION_ARGS)
 	SnoDefinition d;
 	SnoGenerator g;
 
-	PreventCommandDuringRecovery("sno_snapshot_generator()");
+	sno_require_primary("sno_snapshot_generator()");
 	sno_use_look_up(&sno_definitions, name, &d);
 	sno_use_read(name, &d, &g);
 	PG_RETURN_DATUM(sno_snapshot_now(&g, d.subject.partition));
@@ -138,7 +139,7 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 	SnoGenerator issued;
 
 	sno_owner_check(fcinfo);
-	PreventCommandDuringRecovery("sno_restore_generator()");
+	sno_require_primary("sno_restore_generator()");
 	read_snapshot(PG_GETARG_JSONB_P(1), &d, &issued);
 	if (!sno_use_find(&sno_definitions, name, &defined))
 		sno_definition_insert(&sno_definitions, name, &d);

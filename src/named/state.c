@@ -85,14 +85,15 @@ sno_flake_out_of_time(const SnoNodes *nodes)
 	if (nodes->layout.unit == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("the generator has counted all numbers of its layout")));
+				 errmsg("the generator has counted all numbers of its layout"),
+				 errhint("Move its table to another layout. See doc/operations.md#trouble.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
 			 errmsg("the system clock is outside the range of the layout"),
 			 errdetail("The generator issues ids of times from %s to %s.",
 					   pstrdup(timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + nodes->begin * 1000)),
 					   pstrdup(timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + nodes->end * 1000))),
-			 errhint("Set the system clock right, or move to another layout.")));
+			 errhint("Set the system clock right, or move to another layout. See doc/operations.md#trouble.")));
 }
 
 /* Make a state of which nothing is known. */

@@ -34,6 +34,7 @@
 #include "named/open.h"
 #include "named/queue.h"
 #include "named/use.h"
+#include "shared/primary.h"
 
 /* What the session's uses are found by: the beginning of each. */
 typedef struct UseKey
@@ -80,7 +81,7 @@ begin_uses(void)
 
 	if (uses != NULL)
 		return;
-	PreventCommandDuringRecovery("sno_generate()");
+	sno_require_primary("sno_generate()");
 	sno_session_begin();
 	sno_session_know_past();
 	uses = hash_create("sno generators", 16, &ctl, HASH_ELEM | HASH_BLOBS);
@@ -577,6 +578,31 @@ sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g)
 	describe_wait(&wait, name, d);
 	while ((obstacle = sno_named_read(d, g)) != SNO_NO_OBSTACLE)
 		sno_wait(&wait, obstacle, 1);
+}
+
+/*
+ * Raise the error that a generator would raise if it were asked for an id now, by whoever may use
+ * it.  Nothing is changed.  *d gets its definition; false if there is none.
+ */
+bool
+sno_use_try(SnoDefinitions *in, const char *name, SnoDefinition *d)
+{
+	SnoWait		wait = {.generator = name,.partition = -1,.definitions = in};
+	SnoDefinitionLook look = sno_definition_find(in, name, d);
+
+	wait.obstacle = obstacle_to(look);
+	if (look == SNO_DEFINITION_NONE)
+		return false;
+	if (look == SNO_DEFINITION_WITHOUT_LAYOUT)
+		sno_definition_without_layout(name, d);
+	if (wait.obstacle == SNO_NO_OBSTACLE)
+	{
+		describe_wait(&wait, name, d);
+		wait.obstacle = sno_named_obstacle(in, name, d);
+	}
+	if (wait.obstacle != SNO_NO_OBSTACLE)
+		sno_wait_give_up(&wait);
+	return true;
 }
 
 /* Set a generator on disk and in memory, so that it issues only ids after `issued`. */

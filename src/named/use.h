@@ -41,6 +41,7 @@ extern uint64 sno_use_next_slowly(SnoUse *use);
 extern uint64 sno_use_first_number(SnoUse *use);
 extern uint64 sno_use_next_number(const char *name, const SnoDefinition *d);
 extern void sno_use_read(const char *name, const SnoDefinition *d, SnoGenerator *g);
+extern bool sno_use_try(SnoDefinitions *in, const char *name, SnoDefinition *d);
 extern void sno_use_restore(const char *name, const SnoDefinition *d,
 							const SnoGenerator *issued);
 

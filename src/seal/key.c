@@ -33,6 +33,7 @@
 #include "catalog/table.h"
 #include "seal/cipher.h"
 #include "seal/key.h"
+#include "shared/primary.h"
 
 #define TABLE	"sno_seal_key"
 
@@ -81,7 +82,7 @@ key_missing(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("key \"%s\" does not exist", name),
-			 errhint("Create it with sno_seal_create_key(). Dumps have no keys: after a restore, create it with the same secret.")));
+			 errhint("Create it with sno_seal_create_key(). Dumps have no keys: after a restore, create it with the same secret. See doc/operations.md#dump-and-restore.")));
 }
 
 /* Get the secret of a key.  The caller wipes it after use. */
@@ -170,7 +171,7 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate a random secret")));
 
-	PreventCommandIfReadOnly("sno_seal_create_key()");
+	sno_require_writable("sno_seal_create_key()");
 	rel = sno_table_open(&sno_keys, ShareUpdateExclusiveLock);
 	if (find_key(rel, name, NULL, NULL))
 		ereport(ERROR,
@@ -202,7 +203,7 @@ sno_seal_drop_key(PG_FUNCTION_ARGS)
 	char	   *generator;
 
 	sno_owner_check(fcinfo);
-	PreventCommandIfReadOnly("sno_seal_drop_key()");
+	sno_require_writable("sno_seal_drop_key()");
 	rel = sno_table_open(&sno_keys, ExclusiveLock);
 	if (!find_key(rel, name, &place, NULL))
 		ereport(ERROR,

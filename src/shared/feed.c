@@ -204,7 +204,7 @@ sno_feed_attach(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a parallel worker cannot issue an id for a session that has not issued any"),
 				 errdetail("The session must be prepared to tell when the ids of its workers are committed."),
-				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED.")));
+				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED. See doc/operations.md#trouble.")));
 	sno_space_enter();
 	feed = have_feed();
 	issuers = &feed->issuers[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
@@ -439,7 +439,26 @@ refuse_broken(void)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("ids were issued below an earlier watermark"),
 			 errdetail("The clock was more than an hour behind a watermark."),
-			 errhint("Let the readers of feeds look for rows that they missed, and call sno_reset_watermark().")));
+			 errhint("Set the system clock right first. Then let the readers of feeds look for rows that they missed, and call sno_reset_watermark(). See doc/feeds.md#clocks.")));
+}
+
+/*
+ * Raise the error that a watermark would raise now, because an earlier one didn't hold, or
+ * doesn't as soon as an id is issued.  The row on disk has the unit `promised`.
+ */
+void
+sno_feed_check(uint64 promised)
+{
+	SnoPromise	promise;
+
+	if (sno_feed_knows_past())
+		promised = 0;
+	/* A copy: nothing is promised or broken here. */
+	promise = feed->promise;
+	promise.unit = Max(promise.unit, promised);
+	(void) sno_promise_now(&promise, sno_clock_unit(), sno_clock_unit);
+	if (sno_promise_is_broken(&promise))
+		refuse_broken();
 }
 
 /* The lowest that transactions told which the snapshot doesn't show.  The lock is held. */

@@ -41,6 +41,7 @@ extern uint64 sno_feed_highest(void);
 extern bool sno_feed_is_covered(uint64 unit, RelFileNumber file);
 extern void sno_feed_cover(uint64 unit, RelFileNumber file,
 						   void (*write) (uint64 until, void *arg), void *arg);
+extern void sno_feed_check(uint64 promised);
 extern uint64 sno_feed_lowest(Snapshot snapshot);
 extern uint64 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next);
 extern SnoBlocker *sno_feed_blockers(int *count);

@@ -70,14 +70,14 @@ sno_grant_check_setting(void)
 				(errcode(ERRCODE_CANT_CHANGE_RUNTIME_PARAM),
 				 errmsg("parameter \"%s\" cannot be set for a session", "sno.registry"),
 				 errdetail("No id is made while it is unknown which partitions this server may use."),
-				 errhint("Connect without that option. If you did not give it, try again.")));
+				 errhint("Connect without that option. If you did not give it, try again. See doc/operations.md#trouble.")));
 	if (!sno_is_registered() && stat(SNO_GRANTS_FILE, &file) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("parameter \"%s\" is empty, but this server has grants of a registry",
 						"sno.registry"),
 				 errdetail("Other servers may use the partitions that the registry did not grant."),
-				 errhint("Set \"sno.registry\". If no other server uses the registry any more, remove the file \"%s\" from the data directory.",
+				 errhint("Set \"sno.registry\". If no other server uses the registry any more, remove the file \"%s\" from the data directory. See doc/servers.md#what-happens-when.",
 						 SNO_GRANTS_FILE)));
 	setting_is_checked = true;
 }
@@ -123,7 +123,8 @@ check_count(void)
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("generators of this database are of too many layouts"),
 				 errdetail("The registry is asked for nodes of %d layouts at most, since the server started.",
-						   LAYOUTS_MAX)));
+						   LAYOUTS_MAX),
+				 errhint("Drop generators of some layouts, and restart the server. See doc/operations.md#trouble.")));
 }
 
 /* What is granted to this database of the nodes of a layout. */
@@ -229,18 +230,33 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 }
 
 /*
- * Grants of this database were over with a unit.  Is more wanted?  If not, nobody made an
- * id since.
+ * Is more wanted than what was granted, if that is over?  If not, nobody made an id since it
+ * was, and no fault is known.
  */
 bool
-sno_grants_lack(SnoGranted *granted, uint64 until)
+sno_grants_lack(SnoGranted *granted)
 {
+	uint64		until = SNO_UNIT_MAX;
 	bool		in_vain;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	in_vain = granted->answered > until;
+	for (int i = 0; i < granted->grants.count; i++)
+		until = Min(until, granted->grants.grant[i].ceiling);
+	in_vain = granted->answered > (granted->grants.count == 0 ? 0 : until);
 	LWLockRelease(&sno_space->lock);
 	return in_vain || pg_atomic_read_u32(&granted->asked) != 0;
+}
+
+/* Nothing serves that was granted.  Is the registry asked in vain? */
+bool
+sno_grants_are_in_vain(SnoGranted *granted)
+{
+	bool		failed;
+
+	LWLockAcquire(&sno_journal->lock, LW_SHARED);
+	failed = sno_journal->registry.failed_at != 0;
+	LWLockRelease(&sno_journal->lock);
+	return failed || sno_grants_lack(granted);
 }
 
 static List *

@@ -74,7 +74,8 @@ extern void sno_grant_ask_more(SnoGranted *granted, uint64 now);
 extern void sno_grant_renew(SnoGranted *granted, int blocks);
 extern SnoGrants sno_grants_copy(const SnoGranted *granted);
 extern bool sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant);
-extern bool sno_grants_lack(SnoGranted *granted, uint64 until);
+extern bool sno_grants_lack(SnoGranted *granted);
+extern bool sno_grants_are_in_vain(SnoGranted *granted);
 extern List *sno_grants_tasks(void);
 extern void sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants,
 							   const SnoNodeRange *range, int64 renew_at, uint64 answered);

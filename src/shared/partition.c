@@ -62,7 +62,7 @@ sno_partition_check_setting(void)
 				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
 						"sno.partitions", sno_partition_refused),
 				 errdetail("No id is made while it is unknown which partitions this server may use."),
-				 errhint("Connect without that option. If you did not give it, set a valid range in the configuration file, for all roles and databases, and reload it.")));
+				 errhint("Connect without that option. If you did not give it, set a valid range in the configuration file, for all roles and databases, and reload it. See doc/operations.md#trouble.")));
 }
 
 /* A block of a space, NULL if none of its partitions was ever used. */
@@ -287,6 +287,27 @@ is_granted(const SnoPartition *p, uint64 unit)
 	return grant != NULL && sno_grant_covers(grant, unit);
 }
 
+/* Would a step issue in `unit` in a parked partition?  The lock is held. */
+static bool
+is_parked_for(const SnoPartition *p, uint64 unit)
+{
+	return sno_partition_is_usable(p) && sno_partition_rules(p)->is_ready(p, unit) && is_granted(p, unit);
+}
+
+/* Is there such a partition? */
+bool
+sno_partition_is_parked(uint64 unit, SnoPurpose purpose)
+{
+	int32		place;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	place = sno_space->parked[purpose];
+	while (place != SNO_LAST_PARKED && !is_parked_for(sno_partition_at(place - 1), unit))
+		place = sno_partition_at(place - 1)->next;
+	LWLockRelease(&sno_space->lock);
+	return place != SNO_LAST_PARKED;
+}
+
 /*
  * Take a parked partition where a step would issue in `unit`, the one parked last if
  * there are several, and park `old` (NULL for none) in exchange.  NULL if there is
@@ -304,7 +325,7 @@ sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 		p = partition_to_change(*link - 1);
 		if (!sno_grant_is_in_force(p->holder))
 			pop_parked(link);
-		else if (sno_partition_is_usable(p) && sno_partition_rules(p)->is_ready(p, unit) && is_granted(p, unit))
+		else if (is_parked_for(p, unit))
 			break;
 		else
 			link = &p->next;

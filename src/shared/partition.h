@@ -162,6 +162,7 @@ extern const SnoPartition *sno_partition_at(int number);
 extern const SnoPartition *sno_partition_in(const SnoSpace *space, int number);
 extern bool sno_partition_is_usable(const SnoPartition *p);
 extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
+extern bool sno_partition_is_parked(uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_take(int number, SnoPartition *old);
 extern SnoPartition *sno_partition_join(SnoPartition *old, uint64 unit, uint32 file);

@@ -79,14 +79,28 @@ known_floor(int number, const SnoBounds *bounds)
 	return bound == 0 ? ceiling : Max(ceiling, SNO_BOUND_CEILING(bound));
 }
 
+/*
+ * Did a partition go to a purpose that it never comes back from?  Until its row is written,
+ * and as long as others don't see that, only memory tells.
+ */
+static bool
+is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
+{
+	const SnoPartition *p = sno_partition_at(number);
+
+	return known_floor(number, bounds) == SNO_UNIT_MAX ||
+		(p->purpose == purpose && !is_at_rest(p));
+}
+
 static void
 tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uint64 now,
 				const SnoBounds *bounds)
 {
 	const SnoPartition *p = sno_partition_at(number);
 
-	if (p->named)
+	if (is_for_named(number, bounds))
 		return;
+	tally->given_times += is_gone(number, SNO_FOR_BACKFILL, bounds);
 	switch (sno_partition_state(p))
 	{
 		case SNO_OWNED:
@@ -95,7 +109,6 @@ tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uin
 			break;
 		case SNO_PARKED:
 			tally->parked++;
-			tally->parked_for_clock += p->purpose == SNO_FOR_CLOCK;
 			break;
 		default:
 			if (known_floor(number, bounds) < now && sno_grant_covers(range, now))
@@ -196,19 +209,6 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 	return best;
 }
 
-/*
- * Did a partition go to a purpose that it never comes back from?  Until its row is written,
- * and as long as others don't see that, only memory tells.
- */
-static bool
-is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
-{
-	const SnoPartition *p = sno_partition_at(number);
-
-	return known_floor(number, bounds) == SNO_UNIT_MAX ||
-		(p->purpose == purpose && !is_at_rest(p));
-}
-
 /* May one more partition go to such a purpose?  The others are for the clock. */
 static bool
 has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
@@ -226,6 +226,16 @@ has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 	return share == 1 || gone <= count / share;
 }
 
+/* The same, if one more may go to the purpose.  The lock is held. */
+static Choice
+choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBounds *bounds,
+		   uint64 holder)
+{
+	if (has_share(purpose, usable, bounds))
+		return choose(usable, unit, bounds, holder, purpose);
+	return (Choice) {NO_CHOICE, -1, 0};
+}
+
 /*
  * Reserve a partition for a new lease, to issue ids of `unit`, and park `old` (NULL for
  * none) in exchange.  `bounds` is what the rows say of all partitions.  The caller writes a lease before
@@ -237,12 +247,11 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 {
 	SnoPartition *p = NULL;
 	SnoGrants	usable;
-	Choice		choice = {NO_CHOICE, -1, 0};
+	Choice		choice;
 
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	usable = usable_ranges(&sno_space->granted.grants);
-	if (has_share(purpose, &usable, bounds))
-		choice = choose(&usable, unit, bounds, holder, purpose);
+	choice = choose_for(purpose, &usable, unit, bounds, holder);
 	if (choice.number >= 0)
 	{
 		p = sno_partition_take(choice.number, old);
@@ -254,6 +263,19 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 	}
 	LWLockRelease(&sno_space->lock);
 	return p;
+}
+
+/* Would a session get a partition to issue ids of `unit`?  Nothing is reserved. */
+bool
+sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
+{
+	SnoGrants	usable = sno_partition_ranges();
+	Choice		choice;
+
+	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	choice = choose_for(purpose, &usable, unit, bounds, holder);
+	LWLockRelease(&sno_space->lock);
+	return choice.number >= 0;
 }
 
 /*

@@ -40,9 +40,9 @@ typedef struct SnoPartitionTally
 {
 	int			owned;
 	int			parked;			/* those for backfill included */
-	int			parked_for_clock;
 	int			resting;		/* until the clock has passed what they issued */
 	int			free;
+	int			given_times;	/* those for backfill, whatever their state */
 } SnoPartitionTally;
 
 extern SnoGrants sno_partition_ranges(void);
@@ -50,6 +50,8 @@ extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds
 extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
 										   const SnoBounds *bounds, uint64 holder,
 										   SnoPurpose purpose);
+extern bool sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder,
+									  SnoPurpose purpose);
 extern int	sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder);
 
 #endif							/* SNO_RESERVE_H */

@@ -1136,8 +1136,10 @@ int			errdetail_internal(const char *format,...) { return 0; }
 int			errhint(const char *format,...) { return 0; }
 void		errfinish(const char *file, int number, const char *function) { abort(); }
 void		FreeErrorData(ErrorData *error) {}
-void		pg_re_throw(void) { abort(); }
-void		PreventCommandDuringRecovery(const char *name) {}
+ErrorData  *CopyErrorData(void) { static ErrorData error; return &error; }
+char	   *psprintf(const char *format,...) { return ""; }
+void		pg_re_throw(void) { siglongjmp(*PG_exception_stack, 1); }
+bool		RecoveryInProgress(void) { return false; }
 
 bool		IsInParallelMode(void) { return false; }
 

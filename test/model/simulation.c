@@ -671,8 +671,8 @@ void FreeErrorData(ErrorData *e) {}
 void BeginInternalSubTransaction(const char *name) {}
 void ReleaseCurrentSubTransaction(void) {}
 void RollbackAndReleaseCurrentSubTransaction(void) {}
-void PreventCommandDuringRecovery(const char *command) {}
-void PreventCommandIfReadOnly(const char *command) {}
+void pg_re_throw(void) { siglongjmp(*PG_exception_stack, 1); }
+bool XactReadOnly;
 bool IsInParallelMode(void) { return one_in(4); }
 void RegisterXactCallback(XactCallback callback, void *arg) { at_end_of_transaction = callback; }
 

@@ -75,10 +75,10 @@ sub start_server
 
 my $well = start_server(
 	'well',
-	$registry->settings,
+	$registry->settings("shared_preload_libraries = 'sno'"),
 	q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('post', 'snowflake')},
 	q{SELECT sno_generate(1, 'orders'), sno_flake_generate('post')});
-my $lonely = start_server('lonely', $registry->settings =~ s/user=asker/user=lonely/r);
+my $lonely = start_server('lonely', $registry->settings("shared_preload_libraries = 'sno'") =~ s/user=asker/user=lonely/r);
 my $trouble = start_server(
 	'trouble', "sno.partitions = '100-102'\nmax_worker_processes = 1\n",
 	q{SELECT sno_flake_create_layout('short', date_trunc('day', now()), 1000, 24, sequence_bits => 8)},
@@ -312,7 +312,7 @@ wait_until('a session waits',
 $more[1]->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
 $trouble->safe_psql('app', "UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno'");
 wait_for_alerts($trouble,
-	join(', ', map { "SnoFault $_" } qw(clock holders layouts leases notifications partitions version))
+	join(', ', map { "SnoFault $_" } qw(clock generators holders ids layouts leases partitions version watermarks workers))
 	  . ', SnoPartitionsLow, SnoWaits');
 
 # The registry of a server turns it away, when most of the time is over for which it granted
@@ -327,7 +327,7 @@ send_query($more[-1], 'SELECT sno_generate()');
 $lonely->{clock}->set_offset(15 * 3600);
 wait_for_alerts(
 	$lonely,
-	'SnoFault clock, SnoFault partitions, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
+	'SnoFault clock, SnoFault ids, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
 	sub { $sessions{lonely}[0]->query_safe('SELECT sno_generate()') });
 
 # A role that lost its right to look, while nothing else is wrong

@@ -86,7 +86,7 @@ SELECT issued - :before AS issued FROM mine;
 
 -- sno_check() finds nothing wrong, in transactions of all kinds.
 SELECT item, ok, hint FROM sno_check();
-SELECT item, detail FROM sno_check() WHERE item IN ('clock', 'leases', 'holders', 'notifications', 'registry');
+SELECT item, detail FROM sno_check() WHERE item IN ('clock', 'leases', 'holders', 'workers', 'registry');
 -- Without a registry there are no grants.
 SELECT * FROM sno_grants();
 BEGIN TRANSACTION READ ONLY;

@@ -97,7 +97,7 @@ for (1 .. 50)
 {
 	$errors++
 	  if error_of($session, 'SELECT sno_generate()') =~
-	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery$/m;
+	  /^ERROR:  25006: cannot execute sno_generate\(\) during recovery\nHINT:  This server is a standby\. Connect to the primary\./m;
 }
 is($errors, 50, 'sno_generate() on a standby is a clear error, each time');
 like(

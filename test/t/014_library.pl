@@ -156,9 +156,13 @@ for (1 .. 3)
 		'another layout of shared memory is refused');
 	like(
 		$error,
-		qr/^HINT:  The library was replaced while the server was running: restart the server\.$/m,
+		qr/^HINT:  The library was replaced while the server was running: restart the server\. See doc\/operations\.md#a-new-version-of-the-library\.$/m,
 		'the error has a hint to restart the server');
 }
+like(
+	$new->query_safe('SELECT item, detail FROM sno_check() WHERE NOT ok'),
+	qr/^ids\|No id can be had: shared memory of extension "sno" belongs to another version of its library$/m,
+	'sno_check() tells that');
 is($new->query_safe(q{SELECT sno_meta('brpk4q72xwf2m63l')}),
 	255, 'another layout of shared memory: ids can be read');
 generates($old, 'another layout of shared memory: a session from before');

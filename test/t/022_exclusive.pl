@@ -173,7 +173,7 @@ is(scalar(() = $errors =~ /$refused/g), 36, 'the other sessions are refused');
 is( scalar(
 		() =
 		  $errors =~
-		  /^HINT:  Widen "sno\.partitions", or end sessions that do not generate any more\.$/mg
+		  /^HINT:  Widen "sno\.partitions", or end sessions that do not generate any more\. See doc\/operations\.md#trouble\.$/mg
 	),
 	36,
 	'the errors of the other sessions have a hint');

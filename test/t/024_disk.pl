@@ -269,6 +269,8 @@ like(
 	$error,
 	qr/^HINT:  Find it with verify_heapam\(\)/m,
 	'the error has a hint to verify_heapam()');
+is(sql(q{SELECT string_agg(item, ' ') FROM sno_check() WHERE NOT ok AND detail ~ 'a row of table "sno_lease" of extension "sno" is damaged'}),
+	'ids watermarks leases', 'sno_check() tells that');
 is( sql(q{SELECT DISTINCT blkno || ',' || offnum FROM verify_heapam('sno_catalog.sno_lease')}
 	),
 	'0,1',

@@ -327,7 +327,7 @@ wait_for_notification("$_ is notified", sub { $_[0] == 1 }, $there{$_})
 $notifier = notifiers();
 like($notifier, qr/^\d+$/, 'one worker notifies several databases');
 is( $node->safe_psql(
-		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'notifications'}
+		'unicode', q{SELECT ok FROM sno_check() WHERE item = 'workers'}
 	),
 	't',
 	'no other notifier was asked for');
@@ -389,8 +389,8 @@ my @refusals = slurp_file($node->logfile, $offset) =~
 is(scalar @refusals, 1, 'a missing slot for a worker is logged once');
 is( $node->safe_psql(
 		'postgres',
-		"SELECT ok, hint FROM sno_check() WHERE item = 'notifications'"),
-	'f|Increase "max_worker_processes". sno_reset_statistics() forgets the refusals.',
+		"SELECT ok, hint FROM sno_check() WHERE item = 'workers'"),
+	'f|Increase "max_worker_processes". sno_reset_statistics() forgets the refusals. See doc/operations.md#monitoring.',
 	'sno_check() tells of the missing slot for a worker');
 close_session($_) foreach $listener, $owner;
 

@@ -70,7 +70,7 @@ my $b = new_server('b');
 #
 
 is($a->safe_psql('postgres', q{SELECT string_agg(item, ' ') FROM sno_check() WHERE NOT ok}),
-	'', 'sno_check() finds no fault before anything is granted');
+	'workers', 'sno_check() finds no fault before anything is granted, but that no process is reserved');
 my $block_a = generates('a first server',  $a);
 my $block_b = generates('a second server', $b);
 $a->safe_psql('postgres', 'CREATE DATABASE copied TEMPLATE postgres');
@@ -171,7 +171,7 @@ like(
 	qr/ERROR:  the registry granted no partition for a sno within 100 ms\nDETAIL:  The last attempt to ask it failed: could not connect to the registry: .*\nHINT:  See item "registry" of sno_check/s,
 	'a new database has to wait for the registry');
 is($a->safe_psql('late', q{SELECT string_agg(item, ' ' ORDER BY item) FROM sno_check() WHERE NOT ok}),
-	'partitions registry', 'sno_check() finds that it has no partition');
+	'ids registry workers', 'sno_check() finds that it has no partition');
 like(
 	$a->safe_psql(
 		'postgres',

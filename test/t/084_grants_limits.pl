@@ -200,6 +200,9 @@ like(
 	error("SELECT sno_generate(1, 'inside')"),
 	qr/ERROR:  55000: partition 1279 of generator "inside" is one that the registry grants/,
 	'it stops when there is a registry');
+like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT ok}),
+	qr/partition 1279 of generator "inside" is one that the registry grants.* See doc\/servers\.md/,
+	'sno_check() tells that');
 
 # Grants are renewed when half of them is over, while ids are made.
 {
@@ -270,6 +273,85 @@ like(
 	wait_until('the registry client waits', sub { clients_of($node) == 1 });
 	ok( $node->safe_psql('ahead', "SET sno.max_wait = '10s'; SELECT sno_generate()"),
 		'a database goes on while the registry client waits for another one');
+}
+
+#
+# All background workers are taken by parallel queries of a role that may just connect
+#
+
+my $large = Registry->new('large', '0, 65535');
+foreach my $preloaded (1, 0)
+{
+	my $of      = $preloaded ? 'a server that preloads the library' : 'a server that does not';
+	my $b_clock = FakeClock->new;
+	my $b       = PostgreSQL::Test::Cluster->new($preloaded ? 'preloaded' : 'unreserved');
+	$b->init;
+	$b->append_conf('postgresql.conf',
+		$large->settings('max_worker_processes = 4', $preloaded ? q{shared_preload_libraries = 'sno'} : ()));
+	$b_clock->start_server($b);
+	$b->safe_psql('postgres', 'CREATE EXTENSION sno; SELECT sno_generate(); CREATE ROLE bob LOGIN');
+	$b->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
+	is( $b->safe_psql('postgres', 'SELECT item FROM sno_check() WHERE NOT ok'),
+		$preloaded ? '' : 'workers',
+		"$of: sno_check() tells whether a process is reserved for the registry client");
+
+	# One worker each.  Some of the four are PostgreSQL's own.
+	my $parallel = $b->safe_psql('postgres',
+		q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
+	my @bobs = do {
+		local $ENV{PGUSER} = 'bob';
+		map { open_session($b, 'postgres', "$parallel = on", 'max_parallel_workers = 8') } 1 .. 4;
+	};
+	send_query($_, 'SELECT pg_sleep(86400)') foreach @bobs;
+	my $taken = sub {
+		$b->safe_psql('postgres', q{
+SELECT count(*) FROM pg_stat_activity
+WHERE backend_type NOT IN ('client backend', 'autovacuum launcher', 'checkpointer', 'background writer',
+	'walwriter', 'startup', 'archiver', 'io worker') AND backend_type !~ '^(autovacuum|walsender)'});
+	};
+	wait_until('all background workers are taken', sub { $taken->() == 4 });
+
+	if ($preloaded)
+	{
+		ok($b->safe_psql('other', 'SELECT sno_generate()'), "$of: it is granted what it asks for");
+		is($b->safe_psql('other', 'SELECT item FROM sno_check() WHERE NOT ok'), '', "$of: nothing is wrong");
+	}
+	else
+	{
+		my $refused = sub { $b->psql('other', q{SET sno.max_wait = '100ms'; SELECT sno_generate()}, stderr => \my $err); $err };
+		my $logged = sub {
+			return () = slurp_file($b->logfile) =~ /LOG:  could not start a background worker to ask the registry/g;
+		};
+		like(
+			$refused->(),
+			qr/ERROR:  the registry granted no partition .*\nDETAIL:  The last attempt to ask it failed: could not start a background worker to ask the registry\n/m,
+			"$of: the error names the cause");
+		is($b->safe_psql('other', q{SELECT string_agg(item, ' ') FROM sno_check() WHERE NOT ok}),
+			'ids workers registry', "$of: so does sno_check()");
+		is(scalar($logged->()), 1, "$of: and the log");
+		$b_clock->set_offset(61);
+		wait_until('the log repeats it', sub { $refused->(); $logged->() == 2 });
+		pass("$of: the log repeats it, once a minute");
+		$b_clock->set_offset(0);
+	}
+	drop_session($_) foreach @bobs;
+	$b->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'bob'});
+	wait_until('ids are made when they are gone', sub { ($b->psql('other', 'SELECT sno_generate()'))[0] == 0 });
+	is($b->safe_psql('other', q{SELECT item FROM sno_check() WHERE NOT ok AND item NOT IN ('workers', 'clock')}),
+		'', "$of: afterwards all is well");
+
+	# The process that stays goes on whatever happens to it.
+	if ($preloaded)
+	{
+		my $client = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'sno registry client'};
+		my $pid = $b->safe_psql('postgres', $client);
+		$b->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+		wait_until('it is started again', sub { ($b->safe_psql('postgres', $client) || $pid) ne $pid });
+		$b->safe_psql('postgres', 'CREATE DATABASE third TEMPLATE postgres');
+		ok($b->safe_psql('third', 'SELECT sno_generate()'), "$of: it is granted more");
+	}
+	check_log($b);
+	$b->stop;
 }
 
 check_log($node);

@@ -235,6 +235,23 @@ is_deeply(
 	'found: links that lead nowhere');
 
 #
+# Pages that messages name
+#
+
+find(
+	sub {
+		return if !/\.[ch]$/;
+		my ($name, $text) = ($File::Find::name =~ s{^\Q$root\E/}{}r, slurp_file($_));
+		my @wrong;
+		while ($text =~ m{\b((?:doc|clients)/[\w./-]+\.md)#([\w-]+)}g)
+		{
+			push @wrong, "$1#$2" if !defined $page{$1} || !anchors_of($page{$1})->{$2};
+		}
+		is("@wrong", '', "pages that messages of $name name") if $text =~ /\.md#/;
+	},
+	"$root/src");
+
+#
 # The pages
 #
 

@@ -132,7 +132,7 @@ subtest 'what the registry grants to nobody' => sub {
 	my $create = sub { return "SELECT sno_flake_create_generator('$_[0]', '$_[1]'" . ($_[2] // '') . ')' };
 	is( refusal($a, $create->('fixed', 'snowflake', ', 7')), q{ERROR:  55000: nodes from 7 to 7 of generator "fixed" are among those that the registry grants
 DETAIL:  Any server may get them.
-HINT:  Create the generator without a node, or with one that the registry leaves out.
+HINT:  Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.
 },
 		'a fixed node in its range');
 	$a->safe_psql('postgres', $create->('fixed', 'snowflake', ', 700'));
@@ -165,6 +165,8 @@ HINT:  Create the generator without a node, or with one that the registry leaves
 	like( refusal($b, q{SET sno.max_wait = '20s'; SELECT sno_flake_generate('old')}),
 		qr/^ERROR:  55000: nodes from 9 to 9 of generator "old" are among those that the registry grants/,
 		'with it, those of its range may not');
+	like($b->safe_psql('postgres', q{SELECT detail FROM sno_check() WHERE item = 'generators' AND NOT ok}),
+		qr/nodes from 9 to 9 of generator "old" are among those that the registry grants/, 'sno_check() tells that');
 	issues_alone('its other generator', 'b again', $b);
 };
 
@@ -193,6 +195,8 @@ subtest 'the registry is away' => sub {
 	like( refusal($a, q{SELECT sno_flake_generate('g')}, 'later'),
 		qr/^ERROR:  53400: the registry granted no node for generator "g" within \d+ ms/,
 		'who has no grant issues nothing');
+	like($a->safe_psql('later', q{SELECT detail FROM sno_check() WHERE item = 'generators' AND NOT ok}),
+		qr/the registry granted no node for generator "g"/, 'sno_check() tells that');
 	$registry->node->start;
 	issues_alone('when it is back', 'later', $a, 'later');
 };

@@ -1,0 +1,38 @@
+/*
+ * primary.h
+ *		What only a server that isn't a standby may do, and only in a transaction that may write.
+ *
+ * The messages are PostgreSQL's own.
+ */
+#ifndef SNO_PRIMARY_H
+#define SNO_PRIMARY_H
+
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+
+/* Raise an error on a standby. */
+static inline void
+sno_require_primary(const char *function)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s during recovery", function),
+				 errhint("This server is a standby. Connect to the primary. See doc/operations.md#standby-and-failover.")));
+}
+
+/* The same, and in a transaction that is read-only. */
+static inline void
+sno_require_writable(const char *function)
+{
+	sno_require_primary(function);
+	if (XactReadOnly)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s in a read-only transaction", function),
+				 errhint("Begin a transaction that may write. See doc/operations.md#trouble.")));
+}
+
+#endif							/* SNO_PRIMARY_H */
