@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -184,19 +185,26 @@ sno_range_max(PG_FUNCTION_ARGS)
  * just that type would win over the server's own range operators whenever the other
  * operand is a literal or a parameter without a type.  Queries that have nothing to do
  * with ids would break.  So the type is checked here.
+ *
+ * For a range of ids, or of a domain over them, ours win over the server's operators of a
+ * range and an element.  So they do what these do.  Is it such a range?  Error 42804 if it is
+ * neither that nor a tstzrange.
  */
-static void
-require_tstzrange(Oid range_type)
+static bool
+is_range_of_ids(Oid range_type, Oid id_type)
 {
-	if (range_type != TSTZRANGEOID)
+	if (range_type == TSTZRANGEOID)
+		return false;
+	if (getBaseType(get_range_subtype(range_type)) != id_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("a value of type %s cannot contain a sno",
 						format_type_be(range_type)),
-				 errdetail("Only a range of type tstzrange can.")));
+				 errdetail("Only a range of type tstzrange, or a range of ids, can.")));
+	return true;
 }
 
-/* Is an id's time in a range?  Error 42804 unless that is a tstzrange. */
+/* Is an id's time in a tstzrange? */
 bool
 sno_range_has(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
 {
@@ -204,7 +212,6 @@ sno_range_has(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
 	uint64		first;
 	uint64		end;
 
-	require_tstzrange(RangeTypeGetOid(range));
 	range_units(fcinfo, range, &first, &end);
 	return first <= unit && unit < end;
 }
@@ -213,14 +220,22 @@ PG_FUNCTION_INFO_V1(sno_contained_by);
 Datum
 sno_contained_by(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(sno_range_has(fcinfo, PG_GETARG_RANGE_P(1), PG_GETARG_SNO_P(0)));
+	RangeType  *range = PG_GETARG_RANGE_P(1);
+
+	if (is_range_of_ids(RangeTypeGetOid(range), get_fn_expr_argtype(fcinfo->flinfo, 0)))
+		return elem_contained_by_range(fcinfo);
+	PG_RETURN_BOOL(sno_range_has(fcinfo, range, PG_GETARG_SNO_P(0)));
 }
 
 PG_FUNCTION_INFO_V1(sno_range_contains);
 Datum
 sno_range_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(sno_range_has(fcinfo, PG_GETARG_RANGE_P(0), PG_GETARG_SNO_P(1)));
+	RangeType  *range = PG_GETARG_RANGE_P(0);
+
+	if (is_range_of_ids(RangeTypeGetOid(range), get_fn_expr_argtype(fcinfo->flinfo, 1)))
+		return range_contains_elem(fcinfo);
+	PG_RETURN_BOOL(sno_range_has(fcinfo, range, PG_GETARG_SNO_P(1)));
 }
 
 /* ---------------- planning ---------------- */
@@ -311,7 +326,8 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
 
 /*
  * `id <@ range`, `range @> id` or `sno_during(id, range)` as two clauses that any index
- * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).
+ * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).  NIL if the
+ * range is one of ids.
  */
 static List *
 bound_clauses(Oid containment, List *args)
@@ -324,7 +340,8 @@ bound_clauses(Oid containment, List *args)
 		id = (Node *) lsecond(args);
 		range = (Node *) linitial(args);
 	}
-	require_tstzrange(exprType(range));
+	if (is_range_of_ids(exprType(range), exprType(id)))
+		return NIL;
 
 	return list_make2(bound_clause(containment, id,
 								   BTGreaterEqualStrategyNumber,
@@ -338,15 +355,26 @@ bound_clauses(Oid containment, List *args)
  * Replace containment by comparisons, so that indexes, partition pruning and estimates
  * all work.  Not all uuids between the bounds are ids, so each is asked.  The operands are
  * evaluated more than once then, so none may be volatile or have a subquery, except a
- * constant one.
+ * constant one.  Containment in a range of ids becomes the server's own, whose indexes and
+ * estimates serve.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
 {
 	FuncExpr   *call = request->fcall;
-	List	   *clauses;
+	List	   *clauses = bound_clauses(call->funcid, call->args);
 	ListCell   *cell;
 
+	if (clauses == NIL)
+	{
+		Oid			operator = type_is_range(exprType(linitial(call->args))) ?
+			OID_RANGE_CONTAINS_ELEM_OP : OID_RANGE_ELEM_CONTAINED_OP;
+
+		return eval_const_expressions(request->root,
+									  (Node *) make_opclause(operator, BOOLOID, false,
+															 linitial(call->args), lsecond(call->args),
+															 InvalidOid, InvalidOid));
+	}
 	foreach(cell, call->args)
 	{
 		Node	   *operand = (Node *) lfirst(cell);
@@ -356,7 +384,6 @@ simplify(SupportRequestSimplify *request)
 			return NULL;
 	}
 
-	clauses = bound_clauses(call->funcid, call->args);
 	if (exprType(linitial(call->args)) == UUIDOID)
 		clauses = lappend(clauses, call_of(function_beside(call->funcid, "sno_is_uuidv8", UUIDOID),
 										   copyObject((Expr *) linitial(call->args))));

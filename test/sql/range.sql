@@ -178,3 +178,74 @@ SELECT during @> timestamptz '2026-01-03 01:00' AS holds FROM shift;
 PREPARE untyped AS SELECT * FROM shift WHERE during @> $1;
 SELECT parameter_types FROM pg_prepared_statements WHERE name = 'untyped';
 DEALLOCATE ALL;
+
+-- Our operators and functions that have the name of one of the server's
+SELECT DISTINCT o.name COLLATE "C" AS name
+FROM pg_depend AS d,
+    LATERAL (SELECT oprname FROM pg_operator WHERE (d.classid, d.objid) = ('pg_operator'::regclass, oid)
+             UNION SELECT proname FROM pg_proc WHERE (d.classid, d.objid) = ('pg_proc'::regclass, oid)) AS o (name)
+WHERE (d.refclassid, d.refobjid) = ('pg_extension'::regclass, (SELECT oid FROM pg_extension WHERE extname = 'sno'))
+    AND (EXISTS (SELECT FROM pg_operator WHERE oprname = o.name AND oprnamespace = 'pg_catalog'::regnamespace)
+         OR EXISTS (SELECT FROM pg_proc WHERE proname = o.name AND pronamespace = 'pg_catalog'::regnamespace))
+ORDER BY 1;
+
+-- What users make of ids, and of uuids, for which there are no such operators: whatever call
+-- works with uuids means the same with ids.
+CREATE FUNCTION pg_temp.make_types(key text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('
+        CREATE SCHEMA range_%1$s;
+        SET search_path = range_%1$s, public;
+        CREATE DOMAIN key_domain AS %1$s;
+        CREATE TYPE key_range AS RANGE (subtype = %1$s);
+        CREATE TYPE domain_range AS RANGE (subtype = key_domain);
+        CREATE DOMAIN range_domain AS key_range;
+        RESET search_path', key);
+END $$;
+SELECT pg_temp.make_types('uuid'), pg_temp.make_types('sno');
+CREATE FUNCTION pg_temp.outcome(key text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    result text;
+BEGIN
+    PERFORM set_config('search_path', format('range_%s, public', key), true);
+    query := replace(query, 'key#', CASE key WHEN 'uuid' THEN '00000000-0000-0000-0000-00000000000' ELSE '222222222222222' END);
+    query := replace(query, '@key', key);
+    IF strpos(query, '$1') > 0 THEN
+        EXECUTE 'PREPARE untyped AS SELECT ' || query;
+        SELECT parameter_types INTO result FROM pg_prepared_statements WHERE name = 'untyped';
+        DEALLOCATE untyped;
+    ELSE
+        EXECUTE 'SELECT ' || query INTO result;
+    END IF;
+    RETURN coalesce(replace(result, key, 'key'), 'null');
+EXCEPTION
+    WHEN others THEN
+        RETURN SQLSTATE;
+END $$;
+CREATE TEMP TABLE call AS
+WITH value (v) AS (
+    VALUES ($$'key#3'::@key$$), ($$'key#3'::key_domain$$), ($$'key#3'$$), ('NULL'), ('$1'),
+        ($$'[key#2,key#4)'::key_range$$), ($$'[key#2,key#4)'::range_domain$$), ($$'[key#2,key#4)'::domain_range$$), ($$'[key#2,key#4)'$$),
+        ($$'{[key#2,key#4)}'::key_multirange$$), ($$ARRAY['key#2', 'key#3']::@key[]$$), ($$ARRAY['[key#2,key#4)']::key_range[]$$))
+SELECT query, pg_temp.outcome('uuid', query) AS uuid, pg_temp.outcome('sno', query) AS sno
+FROM (
+    SELECT format('%s %s %s', l.v, operator, r.v)
+    FROM unnest('{=,<>,<,<=,>,>=,<@,@>}'::text[]) AS operator, value AS l, value AS r
+    UNION ALL
+    SELECT format('%s %s ANY (ARRAY[%s])', l.v, operator, r.v)
+    FROM unnest('{=,<>,<,<=,>,>=,<@,@>}'::text[]) AS operator, value AS l, value AS r
+    UNION ALL
+    SELECT format('pg_typeof(%s(%s))', aggregate, v)
+    FROM unnest('{min,max}'::text[]) AS aggregate, value) AS q (query);
+SELECT count(*) > 500 AS work FROM call WHERE uuid !~ '^[0-9A-Z]{5}$';
+SELECT * FROM call WHERE uuid !~ '^[0-9A-Z]{5}$' AND sno <> uuid;
+
+-- Indexes of ranges of ids serve, and exclude.
+CREATE TABLE range_sno.span (during range_sno.key_range, EXCLUDE USING gist (during WITH &&));
+INSERT INTO range_sno.span SELECT range_sno.key_range(sno_min(t), sno_min(t + interval '1 day')) FROM generate_series(timestamptz '2026-01-01', '2026-12-31', '1 day') AS t;
+SELECT pg_temp.plan($$SELECT during FROM range_sno.span WHERE during @> sno_min('2026-06-01 12:00')$$);
+SELECT lower(during)::timestamptz FROM range_sno.span WHERE during @> sno_min('2026-06-01 12:00');
+SELECT lower(during)::timestamptz FROM range_sno.span WHERE sno_min('2026-06-01 12:00') <@ during;
+SELECT count(*) FROM range_sno.span JOIN event ON during @> id;
+SET client_min_messages = warning;
+DROP SCHEMA range_uuid, range_sno CASCADE;
