@@ -456,6 +456,13 @@ RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
 COMMENT ON FUNCTION sno_eq_timestamptz(sno, timestamptz) IS
     'implementation of = operator';
 
+-- No index serves <>, and two bounds joined by OR would be estimated badly.
+CREATE FUNCTION sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_ne_timestamptz(sno, timestamptz) IS
+    'implementation of <> operator';
+
 CREATE FUNCTION sno_ge_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1 >= sno_min_from($2);
@@ -527,11 +534,24 @@ CREATE OPERATOR = (
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = =,
+    NEGATOR = <>,
     RESTRICT = eqsel,
     JOIN = eqjoinsel
 );
 COMMENT ON OPERATOR = (sno, timestamptz) IS
     'whether sno_timestamp() of the id is the time';
+
+CREATE OPERATOR <> (
+    FUNCTION = sno_ne_timestamptz,
+    LEFTARG = sno,
+    RIGHTARG = timestamptz,
+    COMMUTATOR = <>,
+    NEGATOR = =,
+    RESTRICT = neqsel,
+    JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (sno, timestamptz) IS
+    'whether sno_timestamp() of the id is not the time';
 
 CREATE OPERATOR >= (
     FUNCTION = sno_ge_timestamptz,
@@ -586,11 +606,30 @@ CREATE OPERATOR = (
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = =,
+    NEGATOR = <>,
     RESTRICT = eqsel,
     JOIN = eqjoinsel
 );
 COMMENT ON OPERATOR = (timestamptz, sno) IS
     'whether the time is sno_timestamp() of the id';
+
+CREATE FUNCTION sno_timestamptz_ne(timestamptz, sno) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN $2 <> $1;
+COMMENT ON FUNCTION sno_timestamptz_ne(timestamptz, sno) IS
+    'implementation of <> operator';
+
+CREATE OPERATOR <> (
+    FUNCTION = sno_timestamptz_ne,
+    LEFTARG = timestamptz,
+    RIGHTARG = sno,
+    COMMUTATOR = <>,
+    NEGATOR = =,
+    RESTRICT = neqsel,
+    JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (timestamptz, sno) IS
+    'whether the time is not sno_timestamp() of the id';
 
 CREATE OPERATOR >= (
     FUNCTION = sno_timestamptz_ge,

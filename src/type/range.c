@@ -129,6 +129,18 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
+/* The negation of the two bounds that id = time becomes. */
+PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
+Datum
+sno_ne_timestamptz(PG_FUNCTION_ARGS)
+{
+	const Sno  *id = PG_GETARG_SNO_P(0);
+	TimestampTz at = PG_GETARG_TIMESTAMPTZ(1);
+
+	PG_RETURN_BOOL(sno_compare(id, lower_bound(units_before(at, false))) < 0 ||
+				   sno_compare(id, lower_bound(units_before(at, true))) >= 0);
+}
+
 /*
  * The units that start within a range: [*first, *end).  If there is none, then
  * *first >= *end.
