@@ -765,6 +765,44 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
     'BRIN minmax-multi support: distance between two ids';
 
+-- The server's functions, for columns of a domain, too (src/type/opclass.c).
+
+CREATE FUNCTION sno_brin_minmax_add_value(internal, internal, internal, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_add_value(internal, internal, internal, internal) IS
+    'BRIN minmax support: add an id to the summary of a range of pages';
+
+CREATE FUNCTION sno_brin_minmax_consistent(internal, internal, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_consistent(internal, internal, internal) IS
+    'BRIN minmax support: whether a range of pages can match a search';
+
+CREATE FUNCTION sno_brin_minmax_union(internal, internal, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_union(internal, internal, internal) IS
+    'BRIN minmax support: merge two summaries';
+
+CREATE FUNCTION sno_brin_minmax_multi_add_value(internal, internal, internal, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_multi_add_value(internal, internal, internal, internal) IS
+    'BRIN minmax-multi support: add an id to the summary of a range of pages';
+
+CREATE FUNCTION sno_brin_minmax_multi_consistent(internal, internal, internal, integer) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_multi_consistent(internal, internal, internal, integer) IS
+    'BRIN minmax-multi support: whether a range of pages can match a search';
+
+CREATE FUNCTION sno_brin_minmax_multi_union(internal, internal, internal) RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sno_brin_minmax_multi_union(internal, internal, internal) IS
+    'BRIN minmax-multi support: merge two summaries';
+
 CREATE FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -847,9 +885,9 @@ DEFAULT FOR TYPE sno USING brin AS
     OPERATOR 4 >=,
     OPERATOR 5 >,
     FUNCTION 1 pg_catalog.brin_minmax_opcinfo(internal),
-    FUNCTION 2 pg_catalog.brin_minmax_add_value(internal, internal, internal, internal),
-    FUNCTION 3 pg_catalog.brin_minmax_consistent(internal, internal, internal),
-    FUNCTION 4 pg_catalog.brin_minmax_union(internal, internal, internal);
+    FUNCTION 2 sno_brin_minmax_add_value(internal, internal, internal, internal),
+    FUNCTION 3 sno_brin_minmax_consistent(internal, internal, internal),
+    FUNCTION 4 sno_brin_minmax_union(internal, internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
     'lowest and highest id in a range of pages';
 COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
@@ -863,9 +901,9 @@ FOR TYPE sno USING brin AS
     OPERATOR 4 >=,
     OPERATOR 5 >,
     FUNCTION 1 pg_catalog.brin_minmax_multi_opcinfo(internal),
-    FUNCTION 2 pg_catalog.brin_minmax_multi_add_value(internal, internal, internal, internal),
-    FUNCTION 3 pg_catalog.brin_minmax_multi_consistent(internal, internal, internal, integer),
-    FUNCTION 4 pg_catalog.brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 2 sno_brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 sno_brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 sno_brin_minmax_multi_union(internal, internal, internal),
     FUNCTION 5 pg_catalog.brin_minmax_multi_options(internal),
     FUNCTION 11 sno_brin_distance(internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS

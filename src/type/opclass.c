@@ -3,12 +3,15 @@
  *		What the operator classes for btree and BRIN need beyond comparison and
  *		hashing.
  *
- * Sort support, skip support, in_range by interval for window frames, and the
- * distance of two ids, by which BRIN's minmax-multi merges its ranges.
+ * Sort support, skip support, in_range by interval for window frames, BRIN on columns of
+ * a domain, and the distance of two ids, by which BRIN's minmax-multi merges its ranges.
  */
 #include "postgres.h"
 
+#include "access/brin_internal.h"
+#include "access/brin_tuple.h"
 #include "utils/builtins.h"
+#include "utils/rel.h"
 #include "utils/sortsupport.h"
 #include "utils/timestamp.h"
 
@@ -193,3 +196,43 @@ sno_brin_distance(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_FLOAT8(sno_distance(PG_GETARG_SNO_P(0), PG_GETARG_SNO_P(1)));
 }
+
+/*
+ * The server's minmax functions look for operators of the column's type in the family of the
+ * class.  For a domain there are none.  The server's own classes name their type as the one
+ * that is stored, but CREATE OPERATOR CLASS doesn't keep that.  So these functions show the
+ * server's ones a description of the index in which the column has the type of the class.
+ */
+static Datum
+for_base_type(FunctionCallInfo fcinfo, PGFunction function)
+{
+	BrinDesc   *index = (BrinDesc *) PG_GETARG_POINTER(0);
+	int			column = ((BrinValues *) PG_GETARG_POINTER(1))->bv_attno - 1;
+	Oid			type = index->bd_index->rd_opcintype[column];
+
+	if (TupleDescAttr(index->bd_tupdesc, column)->atttypid != type)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(index->bd_context);
+
+		index->bd_tupdesc = CreateTupleDescCopy(index->bd_tupdesc);
+		index->bd_tupdesc->tdrefcount = 1;	/* until brin_free_desc(), which asserts it */
+		TupleDescAttr(index->bd_tupdesc, column)->atttypid = type;
+		MemoryContextSwitchTo(caller);
+	}
+	return function(fcinfo);
+}
+
+#define FOR_BASE_TYPE(function) \
+PG_FUNCTION_INFO_V1(sno_##function); \
+Datum \
+sno_##function(PG_FUNCTION_ARGS) \
+{ \
+	return for_base_type(fcinfo, function); \
+}
+
+FOR_BASE_TYPE(brin_minmax_add_value)
+FOR_BASE_TYPE(brin_minmax_consistent)
+FOR_BASE_TYPE(brin_minmax_union)
+FOR_BASE_TYPE(brin_minmax_multi_add_value)
+FOR_BASE_TYPE(brin_minmax_multi_consistent)
+FOR_BASE_TYPE(brin_minmax_multi_union)

@@ -87,4 +87,66 @@ CREATE INDEX many_dedup ON many (id);
 CREATE INDEX many_plain ON many (id) WITH (deduplicate_items = off);
 SELECT pg_relation_size('many_dedup') < pg_relation_size('many_plain') / 2 AS smaller;
 
-DROP TABLE sorted, inserted, many;
+-- Each class serves columns of a domain, and of a domain over that.  What an index returns
+-- is what a scan of the table returns.
+CREATE DOMAIN order_id AS sno;
+CREATE DOMAIN big_order_id AS order_id NOT NULL CHECK (sno_meta(VALUE) > 0);
+CREATE FUNCTION pg_temp.search(class oid, type text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    method CONSTANT text := (SELECT amname FROM pg_am JOIN pg_opclass ON opcmethod = pg_am.oid WHERE pg_opclass.oid = class);
+    operators CONSTANT text[] := (SELECT array_agg(oprname ORDER BY amopstrategy)
+                                  FROM pg_amop JOIN pg_operator ON pg_operator.oid = amopopr
+                                  JOIN pg_opclass ON opcfamily = amopfamily WHERE pg_opclass.oid = class);
+    operator text;
+    line text;
+    rows bigint[];
+BEGIN
+    EXECUTE format('CREATE TABLE class (n int, id %s)', type);
+    INSERT INTO class SELECT n, sno_make(timestamptz '2026-01-01' + n % 997 * interval '1 min', 1 + n % 3, 0) FROM generate_series(1, 5000) AS n;
+    EXECUTE format('CREATE INDEX class_id ON class USING %s (id %s)%s', method,
+        (SELECT opcname FROM pg_opclass WHERE oid = class), CASE method WHEN 'brin' THEN ' WITH (pages_per_range = 1)' ELSE '' END);
+    INSERT INTO class SELECT n, sno_make(timestamptz '2026-02-01' + n % 7 * interval '1 min', 1, 0) FROM generate_series(1, 5000) AS n;
+    IF method = 'brin' THEN
+        PERFORM brin_summarize_new_values('class_id');
+    END IF;
+    FOREACH operator IN ARRAY operators LOOP
+        SET LOCAL enable_seqscan = off;
+        FOR line IN EXECUTE format('EXPLAIN SELECT FROM class WHERE id %s sno_make(%L, 2, 0)', operator, '2026-01-01 04:00') LOOP
+            EXIT WHEN line ~ 'class_id';
+        END LOOP;
+        IF line !~ 'class_id' THEN
+            RETURN format('no index for %s', operator);
+        END IF;
+        EXECUTE format('SELECT array_agg(n ORDER BY n) FROM class WHERE id %s sno_make(%L, 2, 0)', operator, '2026-01-01 04:00') INTO rows;
+        SET LOCAL enable_seqscan = on;
+        SET LOCAL enable_indexscan = off;
+        SET LOCAL enable_indexonlyscan = off;
+        SET LOCAL enable_bitmapscan = off;
+        EXECUTE format('SELECT array_agg(n ORDER BY n) = %L FROM class WHERE id %s sno_make(%L, 2, 0)', rows, operator, '2026-01-01 04:00') INTO STRICT line;
+        RESET enable_indexscan;
+        RESET enable_indexonlyscan;
+        RESET enable_bitmapscan;
+        IF line <> 'true' THEN
+            RETURN format('other rows for %s', operator);
+        END IF;
+    END LOOP;
+    DROP TABLE class;
+    RETURN array_to_string(operators, ' ');
+END $$;
+SELECT a.amname, c.opcname, type, pg_temp.search(c.oid, type)
+FROM pg_opclass AS c JOIN pg_am AS a ON a.oid = c.opcmethod, unnest('{sno,order_id,big_order_id}'::text[]) AS type
+WHERE c.opcintype = 'sno'::regtype
+ORDER BY a.amname COLLATE "C", c.opcname COLLATE "C", type COLLATE "C" DESC;
+-- Several columns, and an array of them, in the server's own class
+CREATE TABLE class (a order_id, n int, b big_order_id, ids order_id[]);
+INSERT INTO class SELECT id, n, id, ARRAY[id, sno_zero()] FROM (SELECT n, sno_make('2026-01-01', 1, 0, n) FROM generate_series(1, 1000) AS n) AS s (n, id);
+CREATE INDEX class_brin ON class USING brin (a, n, b sno_minmax_multi_ops) WITH (pages_per_range = 1);
+CREATE INDEX class_gin ON class USING gin (ids);
+SET enable_seqscan = off;
+SELECT n FROM class WHERE a = sno_make('2026-01-01', 1, 0, 7) AND b <= sno_make('2026-01-01', 1, 0, 7);
+SELECT n FROM class WHERE ids @> ARRAY[sno_make('2026-01-01', 1, 0, 7)]::order_id[];
+RESET enable_seqscan;
+
+DROP TABLE sorted, inserted, many, class;
+DROP DOMAIN big_order_id;
+DROP DOMAIN order_id;
