@@ -54,6 +54,15 @@ CREATE TYPE sno (
 COMMENT ON TYPE sno IS
     'id of 10 bytes, sorted by time, with a text form of 16 characters';
 
+-- postgres_fdw sends a list of ids only if its type is a member of the extension.  From 17
+-- on, an array type becomes one with the type of its elements.
+DO $$
+BEGIN
+    IF pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.<) 170000 THEN
+        ALTER EXTENSION sno ADD TYPE @extschema@.sno[];
+    END IF;
+END $$;
+
 CREATE FUNCTION sno_codec() RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;

@@ -199,9 +199,10 @@ ROLLBACK}),
 }
 $notes->check('upgraded');
 
-# The extension is the same as in a new database, with two exceptions.
-# pg_upgrade does not keep its owner.  And functions that only the new server
-# can use are missing: a superuser adds them.
+# The extension is the same as in a new database, with three exceptions.
+# pg_upgrade does not keep its owner.  Before 17 it does not keep the array type as
+# a member.  And functions that only the new server can use are missing: a
+# superuser adds them.
 $new->safe_psql('postgres', 'CREATE DATABASE fresh OWNER owner');
 create_extension($new, 'fresh');
 $new->safe_psql('app',
@@ -221,6 +222,14 @@ if ($old->pg_version < 18 && $new->pg_version >= 18)
 ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
 ALTER OPERATOR FAMILY sno_ops USING gist ADD FUNCTION 12 ("any", "any") gist_translate_cmptype_common(integer)}
 	);
+}
+if ($new->pg_version < 17)
+{
+	like(
+		differences($fresh, catalog_of($new, 'app')),
+		qr/^- type ids\.sno\[\]/m,
+		'the array type is no longer a member');
+	$new->safe_psql('app', 'ALTER EXTENSION sno ADD TYPE sno[]');
 }
 is(differences($fresh, catalog_of($new, 'app')),
 	'', 'the upgraded extension is the same as in a new database');

@@ -134,6 +134,25 @@ EXPLAIN (VERBOSE, COSTS OFF) EXECUTE during('2026-01-01', '2026-01-02')}
 	),
 	qr/Remote SQL: SELECT count\(\*\) .* WHERE .*tstzrange\(\$1::/,
 	'parameters are sent');
+
+# Lists and arrays of ids, as constants and as parameters.
+my $two = join ', ', map { "'$_'" } split /\n/,
+  $node->safe_psql('archive', 'SELECT id FROM reading ORDER BY id LIMIT 2');
+foreach my $condition ("id IN ($two)", "id NOT IN ($two)",
+	"id = ANY (ARRAY[$two]::sno[])", "ARRAY[id] <@ ARRAY[$two]::sno[]", 'id = ANY ($1)', 'id <> ALL ($1)')
+{
+	my $plan = $node->safe_psql(
+		'postgres', qq{
+SET plan_cache_mode = force_generic_plan;
+PREPARE listed(sno[]) AS SELECT * FROM archive.reading WHERE $condition;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE listed(ARRAY[$two]::sno[])});
+	like($plan, qr/Remote SQL: .* WHERE /, "sent: $condition");
+	unlike($plan, qr/Filter/, '... and nothing is left to do here');
+}
+is( $node->safe_psql('postgres',
+		"SELECT count(*) FROM archive.reading WHERE id IN ($two)"),
+	'2',
+	'they are found');
 my ($kinds) = $page =~ /^(SELECT kind, .*?);$/ms;
 is( $node->safe_psql('postgres', $kinds),
 	$node->safe_psql(

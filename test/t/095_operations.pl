@@ -213,7 +213,11 @@ my %before = (
 		control('server', 'stop');
 	},
 
-	# As after an upgrade from 17
+	# As after an upgrade to 16, and from 17
+	'ADD TYPE' => sub {
+		query_on('server', 'ALTER EXTENSION sno DROP TYPE ids.sno[]', $_)
+		  foreach 'app', 'app_test';
+	},
 	'ALTER OPERATOR FAMILY' => sub {
 		foreach my $database ('app', 'app_test')
 		{
