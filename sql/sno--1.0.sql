@@ -1094,19 +1094,18 @@ CREATE FUNCTION sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_many_support(internal) IS
-    'planner support for sno_generate_many(): as sno_generate_support(), and '
-    'estimates the number of rows';
+    'planner support for sno_generate_many(): the estimate of its rows';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'the given number of new ids, as sno_generate(integer) makes them';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
-LANGUAGE C VOLATILE PARALLEL SAFE
+LANGUAGE C VOLATILE PARALLEL RESTRICTED
 SUPPORT sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
     'the given number of new ids of a named generator';
@@ -1401,7 +1400,7 @@ CREATE FUNCTION sno_generators(
     OUT node_last    bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 100;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION sno_generators() IS
     'state and counters of all generators, those of sessions and the named '
     'ones';
@@ -1421,7 +1420,7 @@ CREATE FUNCTION sno_grants(
     OUT until timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 10;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
     'partitions and nodes of layouts that the registry granted to this '
     'database, and the times of ids for which it did';

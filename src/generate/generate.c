@@ -33,17 +33,11 @@ sno_generate(PG_FUNCTION_ARGS)
  * A call of a function that issues is planned.  Parallel workers may run it, and the
  * session must have attached to the feed before that (shared/feed.c).
  */
-void
-sno_generate_planned(Node *request)
-{
-	if (IsA(request, SupportRequestSimplify) && !IsParallelWorker())
-		sno_feed_attach();
-}
-
 PG_FUNCTION_INFO_V1(sno_generate_support);
 Datum
 sno_generate_support(PG_FUNCTION_ARGS)
 {
-	sno_generate_planned((Node *) PG_GETARG_POINTER(0));
+	if (IsA(PG_GETARG_POINTER(0), SupportRequestSimplify) && !IsParallelWorker())
+		sno_feed_attach();
 	PG_RETURN_POINTER(NULL);
 }

@@ -37,7 +37,6 @@ sno_generate_next(void)
 	return sno_session_next(SNO_FOR_CLOCK, 0);
 }
 
-extern void sno_generate_planned(Node *request);
 extern uint64 sno_many_count(int64 count);
 
 #endif							/* SNO_GENERATE_H */

@@ -138,7 +138,6 @@ sno_many_support(PG_FUNCTION_ARGS)
 	List	   *args;
 	Node	   *count;
 
-	sno_generate_planned((Node *) request);
 	if (!IsA(request, SupportRequestRows) || !is_funcclause(request->node))
 		PG_RETURN_POINTER(NULL);
 	args = ((FuncExpr *) request->node)->args;

@@ -176,6 +176,8 @@ SELECT pg_temp.run('CREATE TABLE generate_parallel AS SELECT sno_generate(1) AS 
 SET parallel_leader_participation = on;
 INSERT INTO generate_parallel SELECT sno_generate(1) FROM generate_source;
 SELECT count(*), count(DISTINCT id) FROM generate_parallel;
+-- Workers don't run a CTE: this is one id.
+WITH batch AS MATERIALIZED (SELECT sno_generate(1) AS id) SELECT count(*), count(DISTINCT id) FROM generate_source, batch;
 SELECT count(DISTINCT sno_generate()) FROM generate_source WHERE sno_generate() IS NOT NULL;
 -- After an error in a worker, all is as before.
 \set VERBOSITY terse

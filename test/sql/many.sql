@@ -57,7 +57,9 @@ FETCH c \gset
 SELECT sno_timestamp(:'id') > :'before'::timestamptz - interval '20 ms' AS fresh;
 COMMIT;
 
--- Another count for each row, in parallel workers too
+-- Another count for each row.  One call in FROM is made once, whatever the plan: so no worker
+-- makes it.
+SELECT sno_create_generator('many') IS NOT NULL AS made;
 CREATE TABLE many_source AS SELECT n FROM generate_series(1, 1000) AS n;
 ALTER TABLE many_source SET (parallel_workers = 2);
 SET parallel_setup_cost = 0;
@@ -73,8 +75,11 @@ SELECT id FROM many_source, sno_generate_many(n % 10) AS id;
 INSERT INTO many_parallel
 SELECT id FROM many_source, LATERAL (SELECT sno_generate_many(n % 10) AS id) AS s;
 SELECT count(*), count(DISTINCT id) FROM many_parallel;
+SELECT count(*), count(DISTINCT id) FROM many_source, sno_generate_many(1) AS id;
+SELECT count(*), count(DISTINCT id) FROM many_source, sno_generate_many(1, 0, 'many') AS id;
 RESET ALL;
 DROP TABLE many_source, many_parallel;
+SELECT sno_drop_generator('many');
 
 -- What the planner expects
 CREATE FUNCTION pg_temp.rows_of(query text) RETURNS SETOF float8 LANGUAGE plpgsql AS $$

@@ -87,6 +87,7 @@ INSERT INTO demand VALUES
 ('function: planner support has its signature', $$SELECT what FROM func
     WHERE oid IN (SELECT prosupport FROM pg_proc) AND (prorettype, args, proretset) IS DISTINCT FROM ('internal'::regtype::oid, ARRAY['internal'::regtype]::oid[], false)$$),
 ('function: has a comment', $$SELECT what FROM func WHERE obj_description(oid, 'pg_proc') IS NULL AND pronamespace::regnamespace::text <> 'information_schema'$$),
+('function: volatile sets are made once', $$SELECT what FROM func WHERE provolatile = 'v' AND proretset AND proparallel = 's'$$),
 ('function: immutable ones are safe in parallel', $$SELECT what FROM func WHERE provolatile = 'i' AND proparallel <> 's' AND prokind <> 'a'$$),
 ('function: leakproof ones', $$SELECT what FROM func WHERE proleakproof$$),
 -- pg_cast, pg_conversion
