@@ -22,6 +22,10 @@ SELECT name, sno_flake_create_generator(name, layout) AS node FROM (VALUES
     ('slow', 'sonyflake'), ('second', 'json4'), ('invoice', 'counter'), ('other', 'counter'),
     ('odd', 'tickets')) AS s (name, layout);
 
+-- EXPLAIN doesn't run a subquery.
+EXPLAIN SELECT FROM generate_series(1, 10::bigint) AS id WHERE id < (SELECT sno_flake_watermark('tweet')) \g /dev/null
+SELECT count(*) AS written FROM sno_catalog.sno_lease WHERE kind = 'f';
+
 --
 -- Layouts with a time
 --

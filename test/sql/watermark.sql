@@ -19,6 +19,18 @@ CREATE EXTENSION sno;
 GRANT ALL ON SCHEMA public TO PUBLIC;
 
 --
+-- What EXPLAIN does
+--
+-- The planner calls a stable function for its estimates, and such a call writes the row of
+-- the feed as any does.  It doesn't run a subquery.
+CREATE TABLE planned (id sno PRIMARY KEY);
+EXPLAIN SELECT FROM planned WHERE id < (SELECT sno_watermark()) \g /dev/null
+SELECT count(*) AS written FROM sno_catalog.sno_lease WHERE kind = 'f';
+EXPLAIN SELECT FROM planned WHERE id < sno_watermark() \g /dev/null
+SELECT count(*) AS written FROM sno_catalog.sno_lease WHERE kind = 'f';
+DROP TABLE planned;
+
+--
 -- Its form
 --
 -- The lowest id of a unit, which is the present one if nobody makes ids
@@ -389,6 +401,12 @@ SELECT sno_watermark_guard();
 GRANT INSERT ON feed TO regress_sno_user;
 SET SESSION AUTHORIZATION regress_sno_user;
 SELECT sno_watermark() IS NOT NULL;
+-- Whoever may make ids holds it back, without any right to a table.
+BEGIN;
+SELECT sno_generate() AS made \gset
+SELECT pg_sleep(0.005);
+SELECT sno_watermark() <= :'made' AS held;
+COMMIT;
 CREATE TABLE own (id sno);
 CREATE TRIGGER guard BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION sno_watermark_guard('id');
 INSERT INTO own VALUES (sno_generate());
