@@ -50,12 +50,17 @@ sno_place(char place[SNO_PLACE_SIZE])
 {
 	char		boot[BOOT_ID_LENGTH + 1] = "";
 	int			fd = OpenTransientFile(BOOT_ID_FILE, O_RDONLY | PG_BINARY);
+	int			length = fd < 0 ? -1 : (int) read(fd, boot, BOOT_ID_LENGTH);
 	SnoFileIdentity file;
 
-	if (fd < 0 || read(fd, boot, BOOT_ID_LENGTH) != BOOT_ID_LENGTH)
+	if (length < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not read file \"%s\": %m", BOOT_ID_FILE)));
+	if (length != BOOT_ID_LENGTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("could not read file \"%s\": read %d of %d", BOOT_ID_FILE, length, BOOT_ID_LENGTH)));
 	CloseTransientFile(fd);
 	if (!sno_file_identity(DATA_FILE, &file))
 		ereport(ERROR,
