@@ -75,12 +75,40 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 }
 #endif
 
-/* 17 has wait events with names of their own; before, all are "Extension". */
+/*
+ * 17 has wait events with names of their own; before, all are "Extension".  So is one for
+ * whose name there is no room in shared memory.  An error leaves nothing but a lock behind.
+ * No LWLock may be held, and no interrupts, when this is called.
+ */
 #if PG_VERSION_NUM >= 170000
+#include "storage/lwlock.h"
 #include "utils/wait_event.h"
-#define sno_wait_event(name) WaitEventExtensionNew(name)
+static inline uint32
+sno_new_wait_event(const char *name)
+{
+	volatile uint32 event = PG_WAIT_EXTENSION;
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		event = WaitEventExtensionNew(name);
+	}
+	PG_CATCH();
+	{
+		LWLockReleaseAll();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return event;
+}
 #else
-#define sno_wait_event(name) PG_WAIT_EXTENSION
+#include "utils/wait_event.h"
+static inline uint32
+sno_new_wait_event(const char *name)
+{
+	return PG_WAIT_EXTENSION;
+}
 #endif
 
 /*

@@ -309,7 +309,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	if (left <= 0)
 		sno_wait_give_up(wait);
 
-	event = wait->generator == NULL ? sno_wait_event("SnoPartition") : sno_wait_event("SnoGenerator");
+	event = sno_wait_event[wait->generator == NULL ? SNO_WAITS_FOR_PARTITION : SNO_WAITS_FOR_GENERATOR];
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 Min(msec, left), event);
 	ResetLatch(MyLatch);

@@ -222,7 +222,7 @@ sleep_until(int64 end)
 	while ((left = end - sno_clock_monotonic()) > 0)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 left / 1000 + 1, sno_wait_event("SnoNotifier"));
+						 left / 1000 + 1, sno_wait_event[SNO_WAITS_AS_NOTIFIER]);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

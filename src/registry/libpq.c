@@ -404,6 +404,8 @@ fail(const char *what, const char *message)
 			 errmsg("could not %s the registry: %s", what, message)));
 }
 
+static uint32 wait_event;
+
 /* Wait a little for a packet, but not beyond `end`. */
 static void
 wait_for_child(int64 end, const char *what)
@@ -420,7 +422,7 @@ wait_for_child(int64 end, const char *what)
 	}
 	event = WaitLatchOrSocket(MyLatch, WL_SOCKET_READABLE | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 							  connection.socket, Min(left, MEANWHILE_MSEC),
-							  sno_wait_event("SnoRegistry"));
+							  wait_event);
 	if (event & WL_LATCH_SET)
 		ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
@@ -459,6 +461,8 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 				before;
 
 	do_meanwhile = meanwhile;
+	if (wait_event == 0)
+		wait_event = sno_new_wait_event("SnoRegistry");
 	if (!registered)
 		before_shmem_exit(end_child_at_exit, (Datum) 0);
 	registered = true;

@@ -43,6 +43,15 @@ SnoActivity *sno_my_activity;
 
 static SnoActivity *slots;
 
+/* Known before the first wait, because an error must not end that. */
+uint32		sno_wait_event[SNO_WAIT_EVENTS];
+
+static const char *const wait_names[SNO_WAIT_EVENTS] = {
+	[SNO_WAITS_FOR_PARTITION] = "SnoPartition",
+	[SNO_WAITS_FOR_GENERATOR] = "SnoGenerator",
+	[SNO_WAITS_AS_NOTIFIER] = "SnoNotifier"
+};
+
 /* Make journal and slots, in an area that is new. */
 dsa_pointer
 sno_activity_create(dsa_area *area, int tranche)
@@ -64,6 +73,8 @@ sno_activity_attach(void *address)
 	sno_journal = address;
 	slots = (SnoActivity *) ((char *) address + JOURNAL_SIZE);
 	sno_my_activity = &slots[MyProcNumber];
+	for (int i = 0; i < SNO_WAIT_EVENTS; i++)
+		sno_wait_event[i] = sno_new_wait_event(wait_names[i]);
 }
 
 /* The slots of all processes; those without a pid are free. */

@@ -58,6 +58,15 @@ typedef enum SnoWorkerKind
 	SNO_REGISTRY_CLIENT			/* registry/client.c */
 } SnoWorkerKind;
 
+/* What a process waits for, as pg_stat_activity shows it. */
+typedef enum SnoWaitEvent
+{
+	SNO_WAITS_FOR_PARTITION,
+	SNO_WAITS_FOR_GENERATOR,
+	SNO_WAITS_AS_NOTIFIER,
+	SNO_WAIT_EVENTS
+} SnoWaitEvent;
+
 typedef struct SnoWorker
 {
 	int32		pid;			/* 0 unless it runs */
@@ -101,6 +110,7 @@ typedef struct SnoJournal
 
 extern SnoJournal *sno_journal;
 extern SnoActivity *sno_my_activity;
+extern uint32 sno_wait_event[SNO_WAIT_EVENTS];
 
 extern dsa_pointer sno_activity_create(dsa_area *area, int tranche);
 extern void sno_activity_attach(void *address);
