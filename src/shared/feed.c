@@ -27,8 +27,10 @@
  * Locking: issuers, promise and ticks are atomic.  The feed's lock protects the list, and
  * the notes of counters.  Who tells a tick doesn't wait for it.  Readers hold the lock while
  * they look at issuers and list, shared unless they make a note.  So they see a transaction
- * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Whoever
- * writes the row holds another lock, because the writing takes some time.
+ * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Nothing under
+ * the lock takes long: what PostgreSQL may have to read from disk is found out before it is
+ * taken, or after it is released.  Whoever writes the row holds another lock, because the
+ * writing takes some time.
  */
 #include "postgres.h"
 
@@ -487,7 +489,7 @@ lowest_told(SnoTold what, SnoView *view)
 uint64
 sno_feed_lowest(Snapshot snapshot)
 {
-	SnoView		view = {.snapshot = snapshot};
+	SnoView		view;
 	uint64		now = sno_clock_unit();
 	uint64		lowest,
 				unit;
@@ -495,7 +497,7 @@ sno_feed_lowest(Snapshot snapshot)
 
 	attach_to_read();
 	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now, sno_clock_unit));
-	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	view = sno_view_of(snapshot, &feed->prepared);
 
 	LWLockAcquire(&feed->lock, LW_SHARED);
 	lowest = sno_promise_make(&feed->promise, now, sno_clock_unit);
@@ -537,12 +539,12 @@ have_numbers(const SnoSubject *counter)
 uint64
 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
 {
-	SnoView		view = {.snapshot = snapshot};
+	SnoView		view;
 	SnoNumbers *numbers;
 	uint64		lowest;
 
 	attach_to_read();
-	view.next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	view = sno_view_of(snapshot, &feed->prepared);
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
 	numbers = have_numbers(counter);
 	sno_numbers_note(numbers, &feed->ticks, next);
@@ -562,6 +564,19 @@ add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 			return;
 		}
 	blockers[(*count)++] = b;
+}
+
+/* Leave out prepared transactions that have ended. */
+static SnoBlocker *
+without_ended(SnoBlocker *blockers, int *count)
+{
+	int			all = *count;
+
+	*count = 0;
+	for (int i = 0; i < all; i++)
+		if (blockers[i].pid != 0 || TransactionIdIsInProgress(blockers[i].xid))
+			blockers[(*count)++] = blockers[i];
+	return blockers;
 }
 
 /* The sessions and prepared transactions that keep watermarks from rising. */
@@ -592,10 +607,9 @@ sno_feed_blockers(int *count)
 		}
 	}
 	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
-		if (TransactionIdIsInProgress((TransactionId) p->xid))
-			add_blocker(blockers, count, (SnoBlocker) {0, (TransactionId) p->xid, p->unit});
+		add_blocker(blockers, count, (SnoBlocker) {0, (TransactionId) p->xid, p->unit});
 	LWLockRelease(&feed->lock);
-	return blockers;
+	return without_ended(blockers, count);
 }
 
 /*

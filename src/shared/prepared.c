@@ -10,7 +10,9 @@
  * A transaction that told a tick (core/numbers.h) has an entry and a lock of their own for
  * that.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
  *
- * Locking: the caller holds the feed's lock, in exclusive mode to change the list.
+ * Locking: the caller holds the feed's lock, in exclusive mode to change the list.  Under it
+ * nothing asks PostgreSQL what may be on disk: whether a transaction ended is in pg_xact, and
+ * whose subtransaction an xid is, in pg_subtrans.
  */
 #include "postgres.h"
 
@@ -172,6 +174,54 @@ sno_prepared_recall(SnoPreparedList *list)
 	list->known = U64FromFullTransactionId(ReadNextFullTransactionId());
 }
 
+/* Was the snapshot taken before all of the list was known? */
+static bool
+is_earlier(Snapshot snapshot, const SnoPreparedList *list)
+{
+	return list->known != 0 && !TransactionIdFollowsOrEquals(snapshot->xmin, (TransactionId) list->known);
+}
+
+/*
+ * How a snapshot shows transactions, once the list is known; in the current memory context.
+ * No lock is held.  A transaction that runs now, but isn't listed by then, isn't one that was
+ * prepared before the server started.
+ */
+SnoView
+sno_view_of(Snapshot snapshot, const SnoPreparedList *list)
+{
+	SnoView		view = {.snapshot = snapshot,.next = U64FromFullTransactionId(ReadNextFullTransactionId())};
+
+	if (!is_earlier(snapshot, list))
+		return view;
+	view.ended = palloc(snapshot->xcnt * sizeof(TransactionId));
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		TransactionId xid = snapshot->xip[i];
+
+		if (TransactionIdPrecedes(xid, (TransactionId) list->known) && !TransactionIdIsInProgress(xid))
+			view.ended[view.ended_count++] = xid;
+	}
+	return view;
+}
+
+/* As XidInMVCCSnapshot(), which looks for the parent of each xid.  None of ours has one. */
+static bool
+is_hidden(TransactionId xid, Snapshot snapshot)
+{
+	bool		in_recovery = snapshot->takenDuringRecovery;
+	const TransactionId *running = in_recovery ? snapshot->subxip : snapshot->xip;
+	int			count = in_recovery ? snapshot->subxcnt : (int) snapshot->xcnt;
+
+	if (TransactionIdPrecedes(xid, snapshot->xmin))
+		return false;
+	if (TransactionIdFollowsOrEquals(xid, snapshot->xmax))
+		return true;
+	for (int i = 0; i < count; i++)
+		if (running[i] == xid)
+			return true;
+	return false;
+}
+
 /* Does the snapshot show a transaction? */
 bool
 sno_view_shows(uint64 xid, void *view)
@@ -181,7 +231,7 @@ sno_view_shows(uint64 xid, void *view)
 	/* So old that it can't be compared. */
 	if (xid + PG_INT32_MAX < v->next)
 		return true;
-	return !XidInMVCCSnapshot((TransactionId) xid, v->snapshot);
+	return !is_hidden((TransactionId) xid, v->snapshot);
 }
 
 /*
@@ -189,22 +239,15 @@ sno_view_shows(uint64 xid, void *view)
  * before the server started, and ended before the list was made?
  */
 static bool
-may_miss(const SnoPreparedList *list, SnoTold what, Snapshot snapshot)
+may_miss(const SnoPreparedList *list, SnoTold what, const SnoView *view)
 {
-	TransactionId next = (TransactionId) list->known;
-
-	if (list->known == 0 || TransactionIdFollowsOrEquals(snapshot->xmin, next))
+	if (!is_earlier(view->snapshot, list))
 		return false;
-	if (snapshot->takenDuringRecovery)
+	if (view->snapshot->takenDuringRecovery)
 		return true;
-	for (uint32 i = 0; i < snapshot->xcnt; i++)
-	{
-		TransactionId xid = snapshot->xip[i];
-
-		if (TransactionIdPrecedes(xid, next) && !is_listed(list, xid, what) &&
-			!TransactionIdIsInProgress(xid))
+	for (int i = 0; i < view->ended_count; i++)
+		if (!is_listed(list, view->ended[i], what))
 			return true;
-	}
 	return false;
 }
 
@@ -217,7 +260,7 @@ sno_prepared_lowest(const SnoPreparedList *list, SnoTold what, SnoView *view)
 {
 	uint64		lowest = SNO_NO_UNIT;
 
-	if (may_miss(list, what, view->snapshot))
+	if (may_miss(list, what, view))
 		return 0;
 	for (SnoPrepared *p = sno_prepared_at(list->first); p != NULL; p = sno_prepared_at(p->next))
 		if (p->what == what && !sno_view_shows(p->xid, view))

@@ -39,8 +39,12 @@ typedef struct SnoView
 {
 	Snapshot	snapshot;
 	uint64		next;			/* xid, after the snapshot was taken */
+	TransactionId *ended;		/* what the snapshot doesn't show, and may have been prepared
+								 * before the server started */
+	int			ended_count;
 } SnoView;
 
+extern SnoView sno_view_of(Snapshot snapshot, const SnoPreparedList *list);
 extern bool sno_view_shows(uint64 xid, void *view);
 
 extern SnoPrepared *sno_prepared_at(dsa_pointer place);

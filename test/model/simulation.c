@@ -686,7 +686,6 @@ bool RecoveryInProgress(void) { return false; }
 bool TransactionIdPrecedes(TransactionId a, TransactionId b) { return a < b; }
 bool TransactionIdFollowsOrEquals(TransactionId a, TransactionId b) { return a >= b; }
 bool TransactionIdIsInProgress(TransactionId xid) { return false; }
-bool XidInMVCCSnapshot(TransactionId xid, Snapshot s) { return false; }
 LockAcquireResult LockAcquire(const LOCKTAG *tag, LOCKMODE mode, bool alone, bool dont) { return LOCKACQUIRE_OK; }
 LockData *GetLockStatusData(void) { static LockData none; return &none; }
 void dsa_free(dsa_area *a, dsa_pointer place) {}
