@@ -23,6 +23,7 @@
 #include "shared/grant.h"
 #include "shared/partition.h"
 #include "shared/shmem.h"
+#include "shared/turn.h"
 #include "shared/worker.h"
 #include "simd/codec.h"
 
@@ -202,6 +203,7 @@ init(void)
 	HOLD_INTERRUPTS();
 
 	sno_shmem_init();
+	sno_turn_init();
 	sno_feed_init();
 	list_codecs();
 	/* Anybody may set it: nothing but speed depends on it. */

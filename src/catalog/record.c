@@ -40,9 +40,9 @@
  * tell up to which unit watermarks may have been told.  They hold in each copy of the
  * database, because its readers go on there.
  *
- * Locking: a session writes a partition's row only while it owns the partition, or holds the
- * lock for renewals of one that sessions share, a named generator's only while it holds the
- * lock of its group, and the feed's only while it holds the lock for that.  So no two
+ * Locking: a session writes a partition's row only while it owns the partition, or has the turn
+ * for renewals of one that sessions share (shared/turn.c), a named generator's only while it has
+ * the turn of its group, and the feed's only while it has the turn for that.  So no two
  * sessions write one row.  All this holds for as long as the table is open: sno_reseed()
  * waits for that before it revokes anything.
  */

@@ -108,7 +108,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *lo
 	if (sno_slices_take(now, units, sequences, file, loan))
 		return SNO_NO_OBSTACLE;
 	if (!ConditionalLockRelation(rel, ShareUpdateExclusiveLock))
-		return SNO_BUSY;
+		return SNO_LOANS_LOCKED;
 	/* Another session may have lent one by now. */
 	if (!sno_slices_take(now, units, sequences, file, loan))
 	{

@@ -203,7 +203,7 @@ renew_shared_early(void *arg)
 
 	if (rel == NULL)
 		return;
-	if (LWLockConditionalAcquire(&sno_space->renewal, LW_EXCLUSIVE))
+	if (sno_turn_try(&sno_space->renewal))
 	{
 		/* Another session may have renewed it by now. */
 		if (now >= p->lease.attention)
@@ -212,7 +212,7 @@ renew_shared_early(void *arg)
 			if (write_next_lease(rel, p, now))
 				sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 		}
-		LWLockRelease(&sno_space->renewal);
+		sno_turn_release(&sno_space->renewal);
 	}
 	sno_leases_close(rel);
 }

@@ -17,6 +17,7 @@
 #include "generate/wait.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
+#include "shared/turn.h"
 #include "shared/worker.h"
 
 /* A call waits for two units of a layout at most this many ms, unless sno.max_wait is more. */
@@ -231,9 +232,9 @@ sno_wait_give_up(const SnoWait *wait)
 						 is_of_flake(wait) ?
 						 "Set the system clock right, wait, or drop the generator and create it with another node. See doc/operations.md#trouble." :
 						 "Set the system clock right, wait, or drop the generator and create it with another partition. See doc/operations.md#trouble.");
+		case SNO_LOANS_LOCKED:
+			refuse_lock(wait, "sno", SNO_LEASES_TABLE, "SHARE UPDATE EXCLUSIVE");
 		case SNO_BUSY:
-			if (wait->generator == NULL)
-				refuse_lock(wait, "sno", SNO_LEASES_TABLE, "SHARE UPDATE EXCLUSIVE");
 			refuse_named(wait, "Another session is writing its state to disk.",
 						 "Raise \"sno.max_wait\". See doc/operations.md#trouble.");
 		case SNO_UNIT_EXHAUSTED:
@@ -272,8 +273,9 @@ count_round(SnoWait *wait, int64 now)
 
 /*
  * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is
- * one that takes time.  Raises an error if sno.max_wait has passed since the first wait, or
- * at once if no wait helps.
+ * one that takes time.  Who waits for a turn is woken when it is released, however long that
+ * takes.  Raises an error if sno.max_wait has passed since the first wait, or at once if no wait
+ * helps.
  */
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
@@ -310,8 +312,10 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 		sno_wait_give_up(wait);
 
 	event = sno_wait_event[wait->generator == NULL ? SNO_WAITS_FOR_PARTITION : SNO_WAITS_FOR_GENERATOR];
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 Min(msec, left), event);
+	if (obstacle == SNO_BUSY)
+		sno_turn_sleep(left, event);
+	else
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(msec, left), event);
 	ResetLatch(MyLatch);
 	if (wait->counters != NULL)
 		sno_counters_waited(wait->counters, sno_clock_monotonic() - wait->since);

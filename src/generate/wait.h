@@ -27,7 +27,8 @@ typedef enum SnoObstacle
 	SNO_CLOCK_BEHIND,			/* what it issued */
 	SNO_BACKFILLED,				/* its partition went to ids of given times */
 	SNO_REGISTERED,				/* the registry grants its partition or nodes to anybody */
-	SNO_BUSY,					/* another session writes its row, or lends a partition in slices */
+	SNO_BUSY,					/* another session has the turn to change it */
+	SNO_LOANS_LOCKED,			/* another session lends a partition in slices */
 	SNO_HELD					/* its partition belongs to a session */
 } SnoObstacle;
 

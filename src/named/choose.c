@@ -20,7 +20,7 @@
  * a lease isn't over, or that another server leased.  And as a session leaves a partition,
  * so are nodes left in which the clock is behind both sides.
  *
- * Locking: all that is chosen changes under the lock of the group.
+ * Locking: all that is chosen changes in the turn of the group.
  */
 #include "postgres.h"
 
@@ -105,7 +105,7 @@ sno_nodes_may_stay(const SnoNamedState *s, const SnoDefinition *d)
 /*
  * Find out up to where the nodes of a state may be leased; in `limit` of the state.  They are
  * passed if they may not be used any more: then sessions choose again.  Fixed nodes have no
- * limit.  The caller holds the lock of the group.
+ * limit.  The caller has the turn of the group.
  */
 SnoObstacle
 sno_nodes_find_limits(SnoNamedState *s, uint64 now)

@@ -14,9 +14,9 @@
  *
  * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *
- * Locking: the lists of groups change under the space's lock, all else of a group
- * under the group's lock.  Nobody waits for a group's lock, but tries again each
- * millisecond: its owner may be writing to disk, and a caller can be cancelled.
+ * Locking: the lists of groups change under the space's lock.  All else of a group is changed
+ * by the session whose turn it is (shared/turn.c), because that may write to disk meanwhile.
+ * To lock a group is to take its turn.
  */
 #include "postgres.h"
 
@@ -57,7 +57,7 @@ make_group(const SnoDefinition *d)
 	group = sno_group_at(place);
 	group->place = place;
 	group->subject = d->subject;
-	sno_shmem_init_lock(&group->lock);
+	sno_turn_create(&group->turn);
 	clear_forgotten(group);
 	return group;
 }
@@ -111,7 +111,7 @@ sno_group_have(const SnoDefinition *d)
 bool
 sno_group_lock(SnoGroup *group)
 {
-	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+	if (!sno_turn_try(&group->turn))
 		return false;
 	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
 		if (s->life != sno_space->life)

@@ -7,6 +7,7 @@
 
 #include "named/state.h"
 #include "shared/shmem.h"
+#include "shared/turn.h"
 
 /*
  * Of the closed states of a group that no session uses, this many are kept: as many as
@@ -20,7 +21,7 @@ typedef struct SnoGroup
 	dsa_pointer place;			/* its own */
 	dsa_pointer states;
 	SnoSubject	subject;		/* of its states, but for the shard */
-	LWLock		lock;
+	SnoTurn		turn;			/* of who changes what follows, or writes a row */
 	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
 	SnoShard	forgotten_shard;	/* somewhere in this */
 } SnoGroup;

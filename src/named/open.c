@@ -5,8 +5,8 @@
  * src/README.md has the rules N1 to N5: when a state may be open, what its row says
  * at any time, and how it changes sides.
  *
- * Locking: the table sno_lease is opened first, then the group is locked, then, for a
- * moment, what partition.c locks.  Errors release the lock.  At each moment a state has a
+ * Locking: the table sno_lease is opened first, then the group is locked (group.c), then, for a
+ * moment, what partition.c locks.  Errors and interrupts release the group.  At each moment a state has a
  * word: if it is closed, the next session that needs it opens it.
  */
 #include "postgres.h"
@@ -318,7 +318,7 @@ static void
 end_change(SnoGroup *group, Relation rel)
 {
 	if (group != NULL)
-		LWLockRelease(&group->lock);
+		sno_turn_release(&group->turn);
 	sno_leases_close(rel);
 }
 
@@ -435,7 +435,7 @@ sno_named_join(SnoDefinitions *in, const char *name, const SnoDefinition *d, Sno
 	*state = sno_group_have_state(group, d);
 	(*state)->floats = false;
 	pg_atomic_fetch_add_u32(&(*state)->users, 1);
-	LWLockRelease(&group->lock);
+	sno_turn_release(&group->turn);
 	return SNO_NO_OBSTACLE;
 }
 
@@ -446,7 +446,7 @@ sno_named_close_unused(Relation rel, SnoNamedState *s)
 	SnoGroup   *group = sno_group_at(s->group);
 	XLogRecPtr	lsn;
 
-	if (!LWLockConditionalAcquire(&group->lock, LW_EXCLUSIVE))
+	if (!sno_turn_try(&group->turn))
 		return;
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
@@ -455,7 +455,7 @@ sno_named_close_unused(Relation rel, SnoNamedState *s)
 		if ((!s->floats || sno_nodes_are_in_force(s)) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}
-	LWLockRelease(&group->lock);
+	sno_turn_release(&group->turn);
 }
 
 /* When a generator would issue next, if this is its state word.  Nobody is told that it does. */

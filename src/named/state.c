@@ -3,7 +3,7 @@
  *		The state of a named generator, which all sessions share.
  *
  * Locking: users, and tickets (queue.c), are counted atomically.  All else of a state
- * changes under the lock of its group, except the state word while it is open.  What tells
+ * changes in the turn of its group, except the state word while it is open.  What tells
  * whether chosen nodes may be used is read without it.
  *
  * Memory ordering: the ceiling, and the fields that a change of side changes, are

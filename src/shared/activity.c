@@ -49,6 +49,7 @@ uint32		sno_wait_event[SNO_WAIT_EVENTS];
 static const char *const wait_names[SNO_WAIT_EVENTS] = {
 	[SNO_WAITS_FOR_PARTITION] = "SnoPartition",
 	[SNO_WAITS_FOR_GENERATOR] = "SnoGenerator",
+	[SNO_WAITS_FOR_FEED] = "SnoFeed",
 	[SNO_WAITS_AS_NOTIFIER] = "SnoNotifier"
 };
 

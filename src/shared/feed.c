@@ -29,8 +29,8 @@
  * they look at issuers and list, shared unless they make a note.  So they see a transaction
  * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Nothing under
  * the lock takes long: what PostgreSQL may have to read from disk is found out before it is
- * taken, or after it is released.  Whoever writes the row holds another lock, because the
- * writing takes some time.
+ * taken, or after it is released.  The row is read and written by the session whose turn it is
+ * (turn.c).
  */
 #include "postgres.h"
 
@@ -49,6 +49,7 @@
 #include "shared/feed.h"
 #include "shared/prepared.h"
 #include "shared/shmem.h"
+#include "shared/turn.h"
 #include "type/fields.h"
 
 /* A counter of which a watermark was asked for.  It stays in the list. */
@@ -78,7 +79,7 @@ typedef struct SnoFeed
 	SnoPreparedList prepared;
 	dsa_pointer counters;
 
-	LWLock		writing;		/* held by who writes the row */
+	SnoTurn		writing;		/* of who reads or writes the row; protects file */
 	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
 	RelFileNumber file;			/* of the table that the row was written to */
 	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
@@ -172,7 +173,7 @@ have_feed(void)
 
 		f = dsa_get_address(sno_area, place);
 		sno_shmem_init_lock(&f->lock);
-		sno_shmem_init_lock(&f->writing);
+		sno_turn_create(&f->writing);
 		sno_space->feed = place;
 	}
 	f = dsa_get_address(sno_area, sno_space->feed);
@@ -347,14 +348,14 @@ sno_feed_knows_past(void)
 void
 sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 {
-	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
 	if (!sno_feed_knows_past())
 	{
 		(void) sno_promise_make(&feed->promise, read(arg), sno_clock_unit);
 		pg_write_barrier();
 		pg_atomic_write_u32(&feed->past_known, 1);
 	}
-	LWLockRelease(&feed->writing);
+	sno_turn_release(&feed->writing);
 }
 
 /* The unit of the highest watermark now. */
@@ -384,7 +385,7 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 {
 	uint64		until;
 
-	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
 	if (!sno_feed_is_covered(unit, file))
 	{
 		until = sno_feed_highest();
@@ -395,7 +396,7 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 		pg_write_barrier();
 		feed->file = file;
 	}
-	LWLockRelease(&feed->writing);
+	sno_turn_release(&feed->writing);
 }
 
 /* The unit of the clock when a process told that. */
@@ -620,14 +621,15 @@ void
 sno_feed_reset(void (*forget) (void *arg), void *arg)
 {
 	sno_feed_attach();
-	LWLockAcquire(&feed->writing, LW_EXCLUSIVE);
+	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
+	/* This first: `forget` may be interrupted when it has done half of its work. */
+	pg_atomic_write_u64(&feed->covered, 0);
 	forget(arg);
 	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	pg_atomic_write_u64(&feed->covered, 0);
 	sno_promise_forget(&feed->promise);
 	pg_atomic_write_u32(&feed->past_known, 1);
 	LWLockRelease(&feed->lock);
-	LWLockRelease(&feed->writing);
+	sno_turn_release(&feed->writing);
 }
 
 static void

@@ -30,7 +30,7 @@
  * Generator, backfill and lease belong to the owner, who changes them without any lock.
  * Meanwhile nobody else relies on them: others load the state word atomically, and
  * sno_generators() shows the rest as it finds it.  Those who share a partition rely on its
- * lease and ceiling, which one of them changes under the lock for renewals.  A partition
+ * lease and ceiling, which one of them changes in the turn for renewals.  A partition
  * changes hands only under the space's lock, in exclusive mode.  So the stores of one owner
  * come before the loads of the next.  While that lock is held, only a lack of memory raises
  * an error: for a block, or for this process's view of it.  If a change needs memory, it

@@ -24,7 +24,7 @@
  * What issuing an id needs is in the first cache line.  The generator, backfill and
  * lease belong to the owner.  The space's lock protects the rest.  While sessions share the
  * partition, they only add to the state word, and swap it; who changes the rest of the
- * generator, or the lease, has the space's lock for renewals.
+ * generator, or the lease, has the space's turn for renewals.
  */
 typedef struct SnoPartition
 {

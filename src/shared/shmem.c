@@ -380,7 +380,7 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
-	LWLockInitialize(&space->renewal, header->tranche);
+	sno_turn_create(&space->renewal);
 	pg_atomic_init_u64(&space->entered, 0);
 	pg_atomic_init_u32(&space->shared, 0);
 	pg_atomic_init_u64(&space->home, 0);
@@ -407,6 +407,7 @@ leave_space(int code, Datum arg)
 {
 	if (sno_space == NULL)
 		return;
+	sno_turn_end();
 	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
 	sno_space->users--;
 	LWLockRelease(&header->lock);

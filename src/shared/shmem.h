@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "core/asker.h"
 #include "core/flake.h"
+#include "shared/turn.h"
 #include "sno.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
@@ -104,7 +105,7 @@ typedef struct SnoSpace
 	pg_atomic_uint64 entered;	/* see generate/sharing.c */
 	pg_atomic_uint32 shared;	/* number + 1 of the current partition of those that
 								 * sessions share, or 0 */
-	LWLock		renewal;		/* of a lease of such a partition */
+	SnoTurn		renewal;		/* of a lease of such a partition */
 
 	LWLock		lock;			/* for partition.c and named/group.c */
 	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */

@@ -258,7 +258,8 @@ typedef struct Process
 {
 	uint32		at;				/* where its call is: a part, or 0 if in none */
 	uint8		place,
-				locked[2],		/* does it hold the feed's locks, 2 if alone? */
+				locked,			/* does it hold the feed's lock, 2 if alone? */
+				writing,		/* is it its turn to write the row? */
 				calls,			/* that it has made */
 				transaction,	/* that it runs, + 1 */
 				ticked,			/* has that told a tick? */
@@ -578,11 +579,10 @@ int			errhint(const char *format,...) { return 0; }
 void		errfinish(const char *file, int number, const char *function) { abort(); }
 
 static bool
-is_locked(int number, LWLockMode mode)
+is_locked(LWLockMode mode)
 {
 	for (int i = 0; i < PROCESSES; i++)
-		if (&w.process[i] != process &&
-			w.process[i].locked[number] > (mode == LW_EXCLUSIVE ? 0 : 1))
+		if (&w.process[i] != process && w.process[i].locked > (mode == LW_EXCLUSIVE ? 0 : 1))
 			return true;
 	return false;
 }
@@ -590,12 +590,10 @@ is_locked(int number, LWLockMode mode)
 bool
 LWLockAcquire(LWLock *lock, LWLockMode mode)
 {
-	int			number = lock == &memory.feed.writing;
-
 	do
 		stop(AT_LOCK);
-	while (is_locked(number, mode));
-	process->locked[number] = mode == LW_EXCLUSIVE ? 2 : 1;
+	while (is_locked(mode));
+	process->locked = mode == LW_EXCLUSIVE ? 2 : 1;
 	return true;
 }
 
@@ -603,13 +601,36 @@ bool
 LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
 {
 	stop(AT_LOCK);
-	if (is_locked(lock == &memory.feed.writing, mode))
+	if (is_locked(mode))
 		return false;
-	process->locked[lock == &memory.feed.writing] = mode == LW_EXCLUSIVE ? 2 : 1;
+	process->locked = mode == LW_EXCLUSIVE ? 2 : 1;
 	return true;
 }
 
-void		LWLockRelease(LWLock *lock) { process->locked[lock == &memory.feed.writing] = 0; }
+void		LWLockRelease(LWLock *lock) { process->locked = 0; }
+
+static bool
+is_written(void)
+{
+	for (int i = 0; i < PROCESSES; i++)
+		if (&w.process[i] != process && w.process[i].writing)
+			return true;
+	return false;
+}
+
+uint32		sno_wait_event[SNO_WAIT_EVENTS];
+void		sno_turn_create(SnoTurn *turn) {}
+
+void
+sno_turn_take(SnoTurn *turn, uint32 event)
+{
+	do
+		stop(AT_LOCK);
+	while (is_written());
+	process->writing = true;
+}
+
+void		sno_turn_release(SnoTurn *turn) { process->writing = false; }
 
 /* Where the counter is. */
 #define COUNTER_PLACE	(ENTRIES + 1)
@@ -1107,7 +1128,7 @@ run(int number)
 	process->at = 0;
 	process->place = 0;
 	if (stopped_at == BROKEN)
-		process->xmin = process->locked[0] = process->locked[1] = 0;
+		process->xmin = process->locked = process->writing = 0;
 	else if (stopped_at != NOWHERE)
 	{
 		put_away(&c);

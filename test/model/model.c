@@ -1040,9 +1040,9 @@ LWLockPadded *MainLWLockArray;
 void		ProcessInterrupts(void) { }
 
 bool
-LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
+sno_turn_try(SnoTurn *turn)
 {
-	if (lock == &sno_space->renewal)
+	if (turn == &sno_space->renewal)
 	{
 		for (int i = 0; i < SESSIONS; i++)
 			if (w.session[line][i].renewing)
@@ -1059,13 +1059,14 @@ LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
 
 /* Nothing stops a call that holds another lock. */
 bool		LWLockAcquire(LWLock *lock, LWLockMode mode) { return true; }
+void		LWLockRelease(LWLock *lock) {}
 
 void
-LWLockRelease(LWLock *lock)
+sno_turn_release(SnoTurn *turn)
 {
-	if (lock == &w.rest.group.lock)
+	if (turn == &w.rest.group.turn)
 		session->locked = false;
-	if (lock == &sno_space->renewal)
+	if (turn == &sno_space->renewal)
 		session->renewing = false;
 }
 
@@ -1180,7 +1181,7 @@ SnoActivity *sno_my_activity;
 uint64		sno_feed_bound;
 uint64		sno_feed_transaction;
 
-void		sno_shmem_init_lock(LWLock *lock) {}
+void		sno_turn_create(SnoTurn *turn) {}
 void		sno_shmem_note_use(int number) {}
 bool		sno_space_has_room(size_t size) { return true; }
 void		sno_space_require_room(size_t size) {}

@@ -461,7 +461,10 @@ run_slice(void)
 		}
 	}
 	else
+	{
 		world->errors++;
+		sno_turn_end();
+	}
 	PG_exception_stack = NULL;
 	session->lock = NoLock;
 	at_end_of_transaction(XACT_EVENT_COMMIT, NULL);
@@ -580,8 +583,14 @@ GetCurrentTimestamp(void)
 int
 WaitLatch(Latch *latch, int events, long timeout, uint32 wait_event)
 {
-	server->monotonic += timeout * 1000000;
-	occasion();
+	/* Without a time-out, another session ends the wait. */
+	if (timeout < 0)
+		hand_back(PAUSED);
+	else
+	{
+		server->monotonic += timeout * 1000000;
+		occasion();
+	}
 	return 0;
 }
 
@@ -589,6 +598,14 @@ void
 ResetLatch(Latch *latch)
 {
 }
+
+/* Who sleeps is continued at times, and looks again. */
+void ConditionVariableInit(ConditionVariable *cv) {}
+void ConditionVariablePrepareToSleep(ConditionVariable *cv) {}
+void ConditionVariableCancelSleep(void) {}
+void ConditionVariableBroadcast(ConditionVariable *cv) {}
+void pg_usleep(long usec) { occasion(); }
+bool ParallelContextActive(void) { return false; }
 
 /* Errors, interrupts, memory, transactions */
 
@@ -602,6 +619,7 @@ struct Latch *MyLatch;
 int			ParallelWorkerNumber = -1;
 int			min_dynamic_shared_memory;
 volatile sig_atomic_t InterruptPending;
+volatile uint32 InterruptHoldoffCount;
 sigjmp_buf *PG_exception_stack;
 ErrorContextCallback *error_context_stack;
 MemoryContext CurrentMemoryContext;
@@ -670,7 +688,7 @@ void FlushErrorState(void) {}
 void FreeErrorData(ErrorData *e) {}
 void BeginInternalSubTransaction(const char *name) {}
 void ReleaseCurrentSubTransaction(void) {}
-void RollbackAndReleaseCurrentSubTransaction(void) {}
+void RollbackAndReleaseCurrentSubTransaction(void) { sno_turn_end(); }
 void pg_re_throw(void) { siglongjmp(*PG_exception_stack, 1); }
 bool XactReadOnly;
 bool IsInParallelMode(void) { return one_in(4); }

@@ -40,24 +40,70 @@ my ($session, $other) = map { open_session($node, 'postgres') } 1 .. 2;
 sub hold
 {
 	my ($way, $query) = @_;
-	my $gdb = Gdb->lead($session->{pid}, $way);
+	my $gdb = Gdb->lead($session->{pid}, "set breakpoint pending on\n$way");
 	send_query($session, $query);
 	wait_until('the session is held, or ready', sub { $gdb->holds || !$gdb->runs || has_answered($session) });
 	die slurp_file($gdb->{log}) if !$gdb->holds;
 	return $gdb;
 }
 
+# Send a query to a session, and return when it waits, or is ready.  For whatever it waits, it
+# can be interrupted.
+sub send_and_wait
+{
+	my ($other, $query) = @_;
+	send_query($other, $query);
+	wait_until(
+		'the other session waits, or is ready',
+		sub {
+			has_answered($other)
+			  || $node->safe_psql('postgres',
+				"SELECT wait_event_type IN ('Extension', 'Lock', 'LWLock') FROM pg_stat_activity WHERE pid = $other->{pid}")
+			  eq 't';
+		});
+	return;
+}
+
+# While the session is held on a way, where its disk might be slow, others that wait for it can be
+# cancelled, time out and end.  When it goes on, so do those that are left.
+sub interrupt_others
+{
+	my ($what, $way, $query, @others) = @_;
+	my $gdb = hold($way, $query);
+	my @left;
+	foreach my $other (@others)
+	{
+		my ($late, $cancelled, $ended, $left) =
+		  map { open_session($node, 'postgres', q{sno.max_wait = '1d'}) } 1 .. 4;
+
+		like(error_of($late, "SET statement_timeout = '100ms'; $other"),
+			qr/57014: .* statement timeout/, "$what: $other times out");
+		send_and_wait($cancelled, $other);
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend($cancelled->{pid})");
+		like((receive($cancelled))[1], qr/57014: .* user request/, "$what: $other is cancelled");
+		send_and_wait($ended, $other);
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($ended->{pid})");
+		wait_until("$what: $other ends", sub { !kill 0, $ended->{pid} });
+		drop_session($ended);
+		send_and_wait($left, $other);
+		push @left, [ $left, $other ];
+		close_session($_) foreach $late, $cancelled;
+	}
+	$gdb->release;
+	is((receive($session))[1], '', "$what: the session goes on");
+	foreach (@left)
+	{
+		my ($left, $other) = @$_;
+		is((receive($left))[1], '', "$what: $other goes on");
+		close_session($left);
+	}
+	return;
+}
+
 # The session knows up to where watermarks were before the start, but hasn't promised that yet.
 # Another one resets them.
 my $gdb = hold("break *sno_record_promised\ngo\nback", 'SELECT sno_generate()');
-send_query($other, 'SELECT sno_reset_watermark()');
-wait_until(
-	'the other session waits, or is ready',
-	sub {
-		has_answered($other)
-		  || $node->safe_psql('postgres',
-			"SELECT wait_event_type FROM pg_stat_activity WHERE pid = $other->{pid}") eq 'LWLock';
-	});
+send_and_wait($other, 'SELECT sno_reset_watermark()');
 $gdb->release;
 is((receive($_))[1], '', 'a watermark is reset while a session finds what was promised') foreach $session, $other;
 is($node->safe_psql('postgres', 'SELECT sno_timestamp(sno_watermark()) <= clock_timestamp()'),
@@ -77,6 +123,61 @@ CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_layout('mine', '2020-01-01Z', 1, 48, 16, 16)});
 $gdb->release;
 is((receive($session))[0], 12, 'an id has all bytes of the layout that it was drawn for');
+close_session($session);
+
+# The session waits for its disk.  First the table of leases has no page.
+$node->safe_psql(
+	'postgres', q{
+DROP EXTENSION sno CASCADE;
+CREATE EXTENSION sno_flakes CASCADE;
+SELECT sno_create_generator('one', 1), sno_create_generator('two', 2);
+SELECT sno_flake_create_generator('count', 'serial') FROM sno_flake_create_layout('serial', NULL, 0, 63, 1, 0)});
+$session = open_session($node, 'postgres');
+interrupt_others(
+	'a watermark extends the table',
+	"break smgrextend\nbreak smgrzeroextend\ngo",
+	'SELECT sno_watermark()',
+	'SELECT sno_watermark()',
+	'SELECT sno_reset_watermark()',
+	'SELECT sno_generate()',
+	q{SELECT sno_generate(0, 'two')});
+$clock->set_offset(-86400 + 80);
+interrupt_others(
+	'a watermark is flushed',
+	"break sno_record_promise\ngo\nbreak XLogFlush\ngo",
+	'SELECT sno_watermark()',
+	'SELECT sno_watermark()',
+	'SELECT sno_reset_watermark()');
+interrupt_others(
+	'watermarks are reset',
+	"break sno_record_forget_promise\ngo\nbreak XLogFlush\ngo",
+	'SELECT sno_reset_watermark()',
+	'SELECT sno_watermark()');
+interrupt_others(
+	'a generator is opened',
+	"break sno_lease_publish\ngo\nbreak XLogFlush\ngo",
+	q{SELECT sno_generate(0, 'one')},
+	q{SELECT sno_generate(0, 'one')},
+	q{SELECT sno_snapshot_generator('one')},
+	q{SELECT sno_restore_generator('one', '{"partition": [0, 1], "sequenceMax": 65535}')});
+interrupt_others(
+	'a counter is looked at',
+	"break sno_record_recall\ngo\nbreak ReadBuffer\ngo",
+	q{SELECT sno_flake_watermark('count')},
+	q{SELECT sno_flake_watermark('count')},
+	q{SELECT sno_flake_generate('count')});
+close_session($_) foreach $session, $other;
+$node->stop;
+$clock->start_server($node);
+$session = open_session($node, 'postgres');
+interrupt_others(
+	'what was promised is read',
+	"break sno_record_promised\ngo\nbreak ReadBuffer\ngo",
+	'SELECT sno_generate()',
+	'SELECT sno_generate()',
+	'SELECT sno_watermark()',
+	'SELECT sno_reset_watermark()',
+	q{SELECT sno_generate(0, 'one')});
 
 $node->stop;
 check_log($node);

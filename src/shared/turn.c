@@ -1,0 +1,145 @@
+/*
+ * turn.c
+ *		Turns: who may write what sessions have in common.
+ *
+ * Who writes a row reads pages, may wait until another session has extended the table, and
+ * flushes WAL.  A slow disk makes all that last.  It isn't done under an LWLock, because
+ * whoever waits for one can't be interrupted, and neither can its owner.  It is done by the
+ * session whose turn it is.  Others sleep until that is over, and can be interrupted.
+ *
+ * A session has at most one turn, and no function returns to the executor with it.  After an
+ * error, the end of the transaction or subtransaction releases the turn; at the end of a
+ * session, what leaves the space does (shmem.c).  This can't fail.  If a session is killed,
+ * the server starts again, with new memory.
+ *
+ * A leader of parallel workers isn't interrupted while it has a turn.  It would pass on
+ * messages of its workers, and that lasts until the client reads them.
+ *
+ * Memory ordering: both changes of the owner are full barriers.  A session enters the list of
+ * those to be woken before it looks at the owner again, and a release clears the owner before
+ * it looks at that list.  So nobody sleeps while the turn is free.
+ *
+ * A session may take the same turn again and again: at its end, say, for each generator that it
+ * used.  Whoever is woken would always come too late.  So a session that had a turn last gives
+ * way for a moment, if others sleep.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+
+#include "shared/turn.h"
+
+/* The turn that this session has, and whether interrupts wait for its end. */
+static SnoTurn *held;
+static bool quiet;
+
+/* Turns that it had last, and that it found taken last. */
+static SnoTurn *had;
+static SnoTurn *awaited;
+
+/* How long it gives way. */
+#define MOMENT_USEC	1000
+
+/* Make a turn that nobody has. */
+void
+sno_turn_create(SnoTurn *turn)
+{
+	pg_atomic_init_u32(&turn->owner, 0);
+	pg_atomic_init_u32(&turn->sleepers, 0);
+	ConditionVariableInit(&turn->waiters);
+}
+
+/* Take a turn; false if another session has it. */
+bool
+sno_turn_try(SnoTurn *turn)
+{
+	uint32		nobody = 0;
+
+	Assert(held == NULL);
+	if (turn == had && pg_atomic_read_u32(&turn->sleepers) != 0)
+		pg_usleep(MOMENT_USEC);
+	if (!pg_atomic_compare_exchange_u32(&turn->owner, &nobody, (uint32) MyProcPid))
+	{
+		awaited = turn;
+		return false;
+	}
+	held = had = turn;
+	quiet = ParallelContextActive();
+	if (quiet)
+		HOLD_INTERRUPTS();
+	return true;
+}
+
+/*
+ * Sleep until the turn that sno_turn_try() found taken last is released, or until the latch is
+ * set; at most `msec`, unless that is negative.
+ */
+void
+sno_turn_sleep(long msec, uint32 event)
+{
+	ConditionVariablePrepareToSleep(&awaited->waiters);
+	pg_atomic_fetch_add_u32(&awaited->sleepers, 1);
+	if (pg_atomic_read_u32(&awaited->owner) != 0)
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (msec < 0 ? 0 : WL_TIMEOUT), msec, event);
+	pg_atomic_fetch_sub_u32(&awaited->sleepers, 1);
+	ConditionVariableCancelSleep();
+}
+
+/* Take a turn, and wait for it as long as that takes. */
+void
+sno_turn_take(SnoTurn *turn, uint32 event)
+{
+	while (!sno_turn_try(turn))
+	{
+		sno_turn_sleep(-1, event);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+void
+sno_turn_release(SnoTurn *turn)
+{
+	held = NULL;
+	(void) pg_atomic_exchange_u32(&turn->owner, 0);
+	/* All of them, because one that is woken may be interrupted. */
+	ConditionVariableBroadcast(&turn->waiters);
+	if (quiet)
+		RESUME_INTERRUPTS();
+	quiet = false;
+}
+
+/* Release the turn that an error or the end of the session left. */
+void
+sno_turn_end(void)
+{
+	/* Whatever held interrupts off is over. */
+	quiet = false;
+	if (held != NULL)
+		sno_turn_release(held);
+}
+
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT)
+		sno_turn_end();
+}
+
+static void
+at_subtransaction_event(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		sno_turn_end();
+}
+
+/* When the library is loaded. */
+void
+sno_turn_init(void)
+{
+	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterSubXactCallback(at_subtransaction_event, NULL);
+}
