@@ -50,7 +50,8 @@ static const char *const wait_names[SNO_WAIT_EVENTS] = {
 	[SNO_WAITS_FOR_PARTITION] = "SnoPartition",
 	[SNO_WAITS_FOR_GENERATOR] = "SnoGenerator",
 	[SNO_WAITS_FOR_FEED] = "SnoFeed",
-	[SNO_WAITS_AS_NOTIFIER] = "SnoNotifier"
+	[SNO_WAITS_AS_NOTIFIER] = "SnoNotifier",
+	[SNO_WAITS_AS_CLIENT] = "SnoRegistry"
 };
 
 /* Make journal and slots, in an area that is new. */

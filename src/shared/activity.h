@@ -65,6 +65,7 @@ typedef enum SnoWaitEvent
 	SNO_WAITS_FOR_GENERATOR,
 	SNO_WAITS_FOR_FEED,
 	SNO_WAITS_AS_NOTIFIER,
+	SNO_WAITS_AS_CLIENT,		/* of the registry */
 	SNO_WAIT_EVENTS
 } SnoWaitEvent;
 

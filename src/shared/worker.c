@@ -185,7 +185,8 @@ sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
 	{
 		if (is_wanted(w))
 			work();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, sno_wait_event("SnoRegistry"));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0,
+						 sno_wait_event[SNO_WAITS_AS_CLIENT]);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
