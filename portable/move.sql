@@ -13,7 +13,7 @@ SET LOCAL search_path = pg_catalog;
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'sno')
-        AND (SELECT count(*) FROM pg_class WHERE relname = 'sno_portable_counter' AND relkind = 'S') <> 1
+        AND to_regprocedure('sno_portable.next()') IS NULL
     THEN
         RAISE undefined_object USING
             MESSAGE = 'neither extension sno nor one sno_portable is in this database',
@@ -24,9 +24,11 @@ $$;
 
 SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
 \if :forth
-    SELECT relnamespace::regnamespace AS schema, relnamespace AS schema_oid,
+    SELECT p.pronamespace::regnamespace AS schema, p.pronamespace AS schema_oid,
         EXISTS (SELECT FROM pg_extension WHERE extname = 'sno_portable') AS packaged
-    FROM pg_class WHERE relname = 'sno_portable_counter' AND relkind = 'S' \gset
+    FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+    WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'sno_portable.next()'::regprocedure
+        AND p.proname = 'sno_generate_uuidv8' \gset
 \else
     SELECT extnamespace::regnamespace AS schema, extnamespace AS schema_oid,
         to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged

@@ -13,31 +13,62 @@
 -- ids are equal only if their counters are.  So no id comes twice, whatever the clock does,
 -- if the counter never takes a value again before it went around, which is 2^32 values.
 --
--- A sequence alone doesn't promise that: a crash or a promotion loses the end of the WAL,
--- and with it values that a session saw.  So each *life* of the server begins with a leap
--- of the counter, over more values than a crash can lose:
+-- A sequence alone doesn't promise that.  A crash loses the end of the WAL, and with it values
+-- that a session saw.  A restore or setval() sets it back.  So the counter leaps:
 --
--- 1. A life ends when the server stops, crashes or is promoted.  No session outlives it,
---    but those of a standby, which can't have issued.
--- 2. A session issues nothing before it saw its life in sno_portable_life.
--- 3. That is set only after a leap that is on disk.  So the next life finds the counter
---    there, or after it.  All that is missing are the values that were lost, and its own leap
---    is over these.
--- 4. Leaps go one after the other, because they lock sno_portable_lock.  Only their owner
---    can.  Nobody issues meanwhile, because of 2.  If somebody resets the statistics, other
---    sessions go on to issue meanwhile, but the leap is over that, too.
--- 5. Neither the counter nor sno_portable_life is undone by ROLLBACK.
+-- - by 2^24 to 2^25 values when the server starts or has crashed: fewer than 2^24 can be lost
+-- - to any place but the 2^24 values before and after it when a dump is restored, the database
+--   copied, a standby promoted, the WAL replayed to a point in time, the sequence restarted or
+--   set: nobody knows how many are lost
 --
--- PL/pgSQL has no search path but pg_catalog, and names nothing of this script.  All else is
--- bound when it is created, so the schema may be renamed, and callers may have any search path.
--- Whoever runs the script may have any, too, and others may own the schema.  So pg_catalog
--- comes first, expressions have exact types, and polymorphic functions are qualified.
+-- Each transaction looks before its first id whether it must:
+--
+-- 1. `seen` has the last value that a transaction began with, and the present start of the
+--    server, database and file of the counter.  Each transaction writes it, and finds the
+--    counter after it.  It is unlogged.  So a crash, a promotion, or any other recovery resets
+--    it, whatever the clock says, and a clean stop doesn't.  ALTER SEQUENCE RESTART, TRUNCATE
+--    RESTART IDENTITY and DROP give the counter another file.
+-- 2. `life` has the timeline, database and file for which the counter leapt last.  It tells
+--    whether what is lost is bounded.  It ends with nextval(), which leaves a log_cnt.
+--    setval() leaves none, and that is how pg_restore sets sequences.  So what pg_restore
+--    wrote is not what a leap wrote, also if the values are the same.  It sets `life`
+--    before `seen`, in the order of names.  So one of both differs after each of its steps.
+-- 3. A leap is on disk before `seen` tells of it.  So after a crash, the counter is there, or
+--    after it.  All that is missing are the values that were lost, and the next leap is over
+--    these.
+-- 4. Leaps go one after the other, because they lock `lock`.  Only its owner can.
+-- 5. Neither sequence is undone by ROLLBACK.  What ROLLBACK undoes is that the transaction
+--    has looked.
+-- 6. Within its transaction, a session looks again if the counter didn't increase.
+--
+-- What remains is a transaction that is open while setval() or a restore of the data alone sets
+-- the counter back to a value after its own last one.  All others leap.
+--
+-- All is created in a schema that this script makes, so nobody can have put anything there.
+-- The search path is pg_catalog, and what this script creates is qualified.  In the end, what
+-- users call moves to the first schema of the search path that the script began with.  The
+-- bodies of SQL functions are bound when they are created, so that schema may be renamed.
 -- Parameters have names, because pg_dump writes a wrong body if only some have.
 
 DO $$
 BEGIN
-    PERFORM pg_catalog.set_config('search_path',
-        pg_catalog.quote_ident(pg_catalog.current_schema()::pg_catalog.text) OPERATOR(pg_catalog.||) ', pg_temp', true);
+    PERFORM pg_catalog.set_config('sno_portable.target', pg_catalog.current_schema()::pg_catalog.text, true),
+        pg_catalog.set_config('sno_portable.path', pg_catalog.current_setting('search_path'), true),
+        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+END
+$$;
+
+-- Without a transaction, the settings are gone here.  Then all that follows fails, because
+-- there is no schema.
+DO $$
+BEGIN
+    IF pg_catalog.current_setting('sno_portable.target', true) OPERATOR(pg_catalog.<>) '' THEN
+        CREATE SCHEMA sno_portable;
+    ELSE
+        RAISE object_not_in_prerequisite_state USING
+            MESSAGE = 'sno_portable needs a transaction and a schema in search_path',
+            HINT = 'Run the script by "psql -1 -v ON_ERROR_STOP=1 -f".';
+    END IF;
 END
 $$;
 
@@ -45,174 +76,171 @@ $$;
 -- the counter
 --
 
-CREATE SEQUENCE sno_portable_counter AS bigint MINVALUE 0 MAXVALUE 4294967295 CYCLE;
-COMMENT ON SEQUENCE sno_portable_counter IS
+CREATE SEQUENCE sno_portable.counter AS bigint MINVALUE 0 MAXVALUE 4294967295 START WITH 0 CYCLE;
+COMMENT ON SEQUENCE sno_portable.counter IS
     'partitions and sequences of ids, which never come back';
 
-CREATE SEQUENCE sno_portable_life AS bigint MINVALUE -9223372036854775808 MAXVALUE 9223372036854775807;
-COMMENT ON SEQUENCE sno_portable_life IS
-    'life of the server for which the counter leapt';
+CREATE SEQUENCE sno_portable.life AS bigint MINVALUE 0;
+COMMENT ON SEQUENCE sno_portable.life IS
+    'timeline, database and file for which the counter leapt, by their hash';
 
-CREATE TABLE sno_portable_lock ();
-COMMENT ON TABLE sno_portable_lock IS
+CREATE UNLOGGED SEQUENCE sno_portable.seen AS bigint MINVALUE 0;
+COMMENT ON SEQUENCE sno_portable.seen IS
+    'start of the server, by its hash, and last value that a transaction began with';
+
+CREATE TABLE sno_portable.lock ();
+COMMENT ON TABLE sno_portable.lock IS
     'what a leap of the counter locks: it has no rows';
 
--- nextval() and currval(), which callers need, but not setval()
-GRANT USAGE ON SEQUENCE sno_portable_counter TO PUBLIC;
-
--- A life is what the start of the server tells, or its last crash, which resets all
--- statistics, too.  A copy of the database is another one.
-CREATE FUNCTION sno_portable_leap(counter regclass, life regclass, lock regclass) RETURNS bigint
+CREATE FUNCTION sno_portable.leap(locked boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    present CONSTANT bigint := hashtextextended(concat_ws(' ',
-        extract(epoch FROM pg_postmaster_start_time()),
-        (SELECT extract(epoch FROM b.stats_reset) FROM pg_stat_bgwriter AS b),
-        (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())), 0);
-    most    CONSTANT bigint := 16777216;    -- values that a crash can lose
-    written pg_lsn;
+    counter  CONSTANT oid := 'sno_portable.counter'::regclass;
+    file     CONSTANT text := concat_ws(' ', counter, pg_relation_filepath(counter));
+    start    CONSTANT bigint := hashtextextended(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), file), 0)
+        & 2147483647;
+    most     CONSTANT bigint := 16777216;   -- values that a crash can lose
+    -- in this order, so that what this session takes is after what it has seen
+    seen     CONSTANT bigint := pg_sequence_last_value('sno_portable.seen');
+    last     CONSTANT bigint := seen & 4294967295;
+    restored CONSTANT boolean := seen IS NOT NULL AND (SELECT l.log_cnt = 0 FROM sno_portable.life AS l);
+    goes_on  CONSTANT boolean := (seen >> 32 = start AND NOT restored) IS TRUE;
+    value    bigint := nextval(counter);
+    first    bigint;
+    size     bigint;
+    timeline text;
+    origin   bigint;
+    step     bigint;
 BEGIN
-    IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
-        -- The subtransaction is rolled back.  That unlocks, and undoes nothing else.
+    IF goes_on AND value - last BETWEEN 1 AND most THEN
+        NULL;
+    ELSIF NOT locked THEN
+        -- The subtransaction is rolled back.  That unlocks, and undoes no sequence.
         BEGIN
-            EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', lock);
-            IF pg_sequence_last_value(life) IS DISTINCT FROM present THEN
-                -- Copies of a server leap differently.
-                PERFORM setval(counter, s.seqmin + (nextval(counter) - s.seqmin + most + floor(random() * most)::bigint)
-                    % (s.seqmax - s.seqmin + 1))
-                FROM pg_sequence AS s WHERE s.seqrelid = counter;
-                IF current_setting('server_version_num')::integer >= 170000 THEN
-                    PERFORM pg_logical_emit_message(false, 'sno', '', true);
-                ELSE
-                    -- Nothing flushes WAL here but the WAL writer, and that only whole pages.
-                    written := pg_current_wal_insert_lsn();
-                    PERFORM pg_logical_emit_message(false, 'sno',
-                        repeat(' ', current_setting('wal_block_size')::integer));
-                    WHILE pg_current_wal_flush_lsn() < written LOOP
-                        PERFORM pg_sleep(0.01);
-                    END LOOP;
-                END IF;
-                PERFORM setval(life, present);
-            END IF;
+            LOCK TABLE sno_portable.lock IN EXCLUSIVE MODE;
+            value := sno_portable.leap(true);
             RAISE SQLSTATE 'SN000';
         EXCEPTION WHEN SQLSTATE 'SN000' THEN
             NULL;
         END;
+    ELSE
+        SELECT s.seqmin, s.seqmax - s.seqmin + 1 INTO STRICT first, size FROM pg_sequence AS s WHERE s.seqrelid = counter;
+        IF goes_on AND (value - last + size) % size BETWEEN 1 AND most THEN
+            NULL;   -- It went around.
+        ELSE
+            BEGIN
+                timeline := left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+            EXCEPTION WHEN OTHERS THEN
+                NULL;   -- Services may refuse it.
+            END;
+            origin := hashtextextended(concat_ws(' ', timeline, file), 0) & 72057594037927935;
+            step := most + ('x' || left(translate(gen_random_uuid()::text, '-', ''), 12))::bit(48)::bigint
+                % CASE WHEN pg_sequence_last_value('sno_portable.life') >> 6 = origin AND NOT (restored OR goes_on) THEN most
+                    ELSE size - 2 * most END;
+            PERFORM setval(counter, first + (step - first
+                + CASE WHEN goes_on AND (value - last + size) % size NOT BETWEEN 1 AND size / 2 THEN last ELSE value END) % size);
+            -- After a crash it may be 33 more, because nextval() logs values ahead.
+            PERFORM setval('sno_portable.life', origin << 6), nextval('sno_portable.life');
+            IF current_setting('server_version_num')::integer >= 170000 THEN
+                PERFORM pg_logical_emit_message(false, 'sno', '', true);
+            ELSE
+                -- That writes the initial page of the sequence to disk, and so flushes the WAL
+                -- before it.
+                CREATE UNLOGGED SEQUENCE sno_portable.flush;
+            END IF;
+            value := nextval(counter);
+        END IF;
     END IF;
-    -- ROLLBACK and DISCARD undo this.  Then the next call only looks at the life again.
-    PERFORM set_config('sno_portable.session', (pg_backend_pid()::bigint << 32 | counter::oid::bigint)::text, false);
-    RETURN nextval(counter);
+    PERFORM setval('sno_portable.seen', start << 32 | value);
+    PERFORM set_config('sno_portable.session', (pg_backend_pid()::bigint << 32 | counter::bigint)::text, true);
+    RETURN value;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION sno_portable_leap(regclass, regclass, regclass) FROM PUBLIC;
-COMMENT ON FUNCTION sno_portable_leap(regclass, regclass, regclass) IS
-    'next value of the counter, after a leap if a life of the server began';
+COMMENT ON FUNCTION sno_portable.leap(boolean) IS
+    'next value of the counter, after a leap if it may have gone back';
 
-CREATE FUNCTION sno_portable_first() RETURNS bigint
+CREATE FUNCTION sno_portable.first() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-RETURN sno_portable_leap('sno_portable_counter'::regclass, 'sno_portable_life'::regclass, 'sno_portable_lock'::regclass);
-COMMENT ON FUNCTION sno_portable_first() IS
-    'first value of the counter in a session';
+RETURN sno_portable.leap(false);
+COMMENT ON FUNCTION sno_portable.first() IS
+    'first value of the counter in a transaction';
 
-CREATE FUNCTION sno_portable_next() RETURNS bigint
+CREATE FUNCTION sno_portable.next() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN CASE
-    WHEN current_setting('sno_portable.session'::text, true)
-        = ((pg_backend_pid()::bigint << 32) | 'sno_portable_counter'::regclass::oid::bigint)::text
-    THEN nextval('sno_portable_counter'::regclass)
-    ELSE sno_portable_first() END;
-COMMENT ON FUNCTION sno_portable_next() IS
+    WHEN (current_setting('sno_portable.session'::text, true)
+            = ((pg_backend_pid()::bigint << 32) | 'sno_portable.counter'::regclass::oid::bigint)::text) IS TRUE
+        AND currval('sno_portable.counter'::regclass) < nextval('sno_portable.counter'::regclass)
+    THEN currval('sno_portable.counter'::regclass)
+    ELSE sno_portable.first() END;
+COMMENT ON FUNCTION sno_portable.next() IS
     'next value of the counter';
 
-CREATE FUNCTION sno_portable_restart(counter regclass, first_partition integer, last_partition integer) RETURNS void
+-- The restart gives the sequence another file.
+CREATE FUNCTION sno_portable.sno_reseed(first_partition integer DEFAULT NULL, last_partition integer DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    fewest      CONSTANT integer := 1024;   -- partitions: room for leaps
+    fewest      CONSTANT integer := 16384;  -- partitions: room for 32 leaps or more
     first_value bigint;
     last_value  bigint;
 BEGIN
     SELECT coalesce(first_partition::bigint << 16, s.seqmin), coalesce((last_partition::bigint << 16) + 65535, s.seqmax)
     INTO STRICT first_value, last_value
-    FROM pg_sequence AS s WHERE s.seqrelid = counter;
-    IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < fewest * 65536 - 1 THEN
+    FROM pg_sequence AS s WHERE s.seqrelid = 'sno_portable.counter'::regclass;
+    IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < fewest * 65536::bigint - 1 THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid partitions from %s to %s', first_value >> 16, last_value >> 16),
             DETAIL = format('Partitions are from 0 to 65535, and %s of them or more.', fewest);
     END IF;
-    EXECUTE format('ALTER SEQUENCE %s MINVALUE %s MAXVALUE %s START WITH %s RESTART', counter, first_value, last_value,
-        first_value + floor(random() * (last_value - first_value))::bigint);
+    EXECUTE format('ALTER SEQUENCE sno_portable.counter MINVALUE %s MAXVALUE %s START WITH %1$s RESTART', first_value, last_value);
+    PERFORM set_config('sno_portable.session', '', true);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION sno_portable_restart(regclass, integer, integer) FROM PUBLIC;
-COMMENT ON FUNCTION sno_portable_restart(regclass, integer, integer) IS
-    'let the counter go on at random, within partitions';
-
-CREATE FUNCTION sno_reseed(first_partition integer DEFAULT NULL, last_partition integer DEFAULT NULL) RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN sno_portable_restart('sno_portable_counter'::regclass, first_partition, last_partition);
-REVOKE EXECUTE ON FUNCTION sno_reseed(integer, integer) FROM PUBLIC;
-COMMENT ON FUNCTION sno_reseed(integer, integer) IS
+COMMENT ON FUNCTION sno_portable.sno_reseed(integer, integer) IS
     'let the counter go on at random, in a copy of a server that runs beside '
     'its original, or only in these partitions';
-
-DO $$
-BEGIN
-    PERFORM sno_reseed();
-END
-$$;
-
--- An extension of pg_tle tells pg_dump that the counter has values of its own.
-DO $$
-BEGIN
-    -- Each call updates the same row, so they are two commands.
-    PERFORM pg_catalog.pg_extension_config_dump('sno_portable_counter', '');
-    PERFORM pg_catalog.pg_extension_config_dump('sno_portable_life', '');
-EXCEPTION WHEN feature_not_supported THEN
-    NULL;
-END
-$$;
 
 --
 -- ids as uuids
 --
 
 -- As an integer, because the planner would guess from the pattern that no uuid matches.
-CREATE FUNCTION sno_is_uuidv8(id uuid) RETURNS boolean
+CREATE FUNCTION sno_portable.sno_is_uuidv8(id uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (id::text COLLATE "C" ~ '-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{10}$'::text)::integer <> 0;
-COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
+COMMENT ON FUNCTION sno_portable.sno_is_uuidv8(uuid) IS
     'whether the uuid is one that sno_to_uuidv8() can make';
 
 -- The head is the first 64 bits of the uuid, but its version.  The tail is bits 12-31 of the
 -- counter.
-CREATE FUNCTION sno_portable_uuid(head bigint, tail bigint) RETURNS uuid
+CREATE FUNCTION sno_portable.uuid(head bigint, tail bigint) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN encode(int8send(head | 32768::bigint)
     || int8send((-9223372036854775808)::bigint | ((tail & 1048575::bigint) << 42)), 'hex'::text)::uuid;
-COMMENT ON FUNCTION sno_portable_uuid(bigint, bigint) IS
+COMMENT ON FUNCTION sno_portable.uuid(bigint, bigint) IS
     'uuid of version 8 with these bits';
 
-CREATE FUNCTION sno_portable_head(id uuid) RETURNS bigint
+CREATE FUNCTION sno_portable.head(id uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('x'::text || substr(translate(id::text, '-'::text, ''::text), 1, 16))::bit(64)::bigint;
-COMMENT ON FUNCTION sno_portable_head(uuid) IS
+COMMENT ON FUNCTION sno_portable.head(uuid) IS
     'first 64 bits of the uuid';
 
 --
 -- ids as texts
 --
 
-CREATE DOMAIN sno AS text COLLATE "C"
+CREATE DOMAIN sno_portable.sno AS text COLLATE "C"
     CHECK (VALUE ~ '^[2-9a-x]{16}$'::text);
-COMMENT ON DOMAIN sno IS
+COMMENT ON DOMAIN sno_portable.sno IS
     'id as a text, which sorts as ids do';
 
-CREATE FUNCTION sno_from_uuidv8(id uuid) RETURNS sno
+CREATE FUNCTION sno_portable.sno_from_uuidv8(id uuid) RETURNS sno_portable.sno
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -238,10 +266,10 @@ BEGIN
     RETURN digits;
 END
 $$;
-COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
+COMMENT ON FUNCTION sno_portable.sno_from_uuidv8(uuid) IS
     'id of a uuid that sno_to_uuidv8() made';
 
-CREATE FUNCTION sno_to_uuidv8(id sno) RETURNS uuid
+CREATE FUNCTION sno_portable.sno_to_uuidv8(id sno_portable.sno) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -256,27 +284,27 @@ BEGIN
         || int8send(substring(bits FROM 65)::bit(64)::bigint), 'hex');
 END
 $$;
-COMMENT ON FUNCTION sno_to_uuidv8(sno) IS
+COMMENT ON FUNCTION sno_portable.sno_to_uuidv8(sno_portable.sno) IS
     'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id';
 
-CREATE FUNCTION sno_timestamp(id sno) RETURNS timestamptz
+CREATE FUNCTION sno_portable.sno_timestamp(id sno_portable.sno) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN '2010-01-01 00:00:00+00'::timestamptz
-    + ((sno_portable_head(sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
-COMMENT ON FUNCTION sno_timestamp(sno) IS
+    + ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
+COMMENT ON FUNCTION sno_portable.sno_timestamp(sno_portable.sno) IS
     'start of the unit of 4 ms in which the id was made';
 
-CREATE FUNCTION sno_meta(id sno) RETURNS integer
+CREATE FUNCTION sno_portable.sno_meta(id sno_portable.sno) RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN ((sno_portable_head(sno_to_uuidv8(id)) >> 16) & 255::bigint)::integer;
-COMMENT ON FUNCTION sno_meta(sno) IS
+RETURN ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 16) & 255::bigint)::integer;
+COMMENT ON FUNCTION sno_portable.sno_meta(sno_portable.sno) IS
     'metabyte of the id, the byte for the user, 0 to 255';
 
 -- The planner replaces a call by its body, so it costs what date_bin() costs.
-CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
+CREATE FUNCTION sno_portable.sno_date_bin(stride interval, id sno_portable.sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.date_bin(stride, sno_timestamp(id), origin);
-COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
+RETURN pg_catalog.date_bin(stride, sno_portable.sno_timestamp(id), origin);
+COMMENT ON FUNCTION sno_portable.sno_date_bin(interval, sno_portable.sno, timestamptz) IS
     'start of the bin that holds sno_timestamp() of the id, as date_bin() '
     'gives it';
 
@@ -284,7 +312,7 @@ COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
 -- time bounds
 --
 
-CREATE FUNCTION sno_portable_meta(meta integer) RETURNS bigint
+CREATE FUNCTION sno_portable.meta(meta integer) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -297,62 +325,62 @@ BEGIN
     RETURN meta::bigint << 16;
 END
 $$;
-COMMENT ON FUNCTION sno_portable_meta(integer) IS
-    'metabyte in its place in sno_portable_head()';
+COMMENT ON FUNCTION sno_portable.meta(integer) IS
+    'metabyte in its place in sno_portable.head()';
 
-CREATE FUNCTION sno_portable_units(at timestamptz) RETURNS numeric
+CREATE FUNCTION sno_portable.units(at timestamptz) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (extract(epoch FROM at) - 1262304000::numeric) * 250::numeric;
-COMMENT ON FUNCTION sno_portable_units(timestamptz) IS
+COMMENT ON FUNCTION sno_portable.units(timestamptz) IS
     'units of 4 ms since 2010-01-01 UTC';
 
-CREATE FUNCTION sno_portable_id(unit bigint, meta bigint, highest boolean) RETURNS uuid
+CREATE FUNCTION sno_portable.id(unit bigint, meta bigint, highest boolean) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN sno_portable_uuid((unit << 25) | meta | CASE WHEN highest THEN 16781311::bigint ELSE 0::bigint END,
+RETURN sno_portable.uuid((unit << 25) | meta | CASE WHEN highest THEN 16781311::bigint ELSE 0::bigint END,
     CASE WHEN highest THEN 1048575::bigint ELSE 0::bigint END);
-COMMENT ON FUNCTION sno_portable_id(bigint, bigint, boolean) IS
+COMMENT ON FUNCTION sno_portable.id(bigint, bigint, boolean) IS
     'lowest or highest id of a unit and a metabyte';
 
 -- Before 2010 both edges are the lowest id, after the last unit both are the highest.
-CREATE FUNCTION sno_portable_edge(units numeric, meta bigint, highest boolean) RETURNS uuid
+CREATE FUNCTION sno_portable.edge(units numeric, meta bigint, highest boolean) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN units < 0::numeric THEN sno_portable_id(0::bigint, coalesce(meta, 0::bigint), false)
-    WHEN units >= 549755813888::numeric THEN sno_portable_id(549755813887::bigint, coalesce(meta, 16711680::bigint), true)
-    ELSE sno_portable_id(floor(units)::bigint,
+    WHEN units < 0::numeric THEN sno_portable.id(0::bigint, coalesce(meta, 0::bigint), false)
+    WHEN units >= 549755813888::numeric THEN sno_portable.id(549755813887::bigint, coalesce(meta, 16711680::bigint), true)
+    ELSE sno_portable.id(floor(units)::bigint,
         coalesce(meta, CASE WHEN highest THEN 16711680::bigint ELSE 0::bigint END), highest)
     END;
-COMMENT ON FUNCTION sno_portable_edge(numeric, bigint, boolean) IS
+COMMENT ON FUNCTION sno_portable.edge(numeric, bigint, boolean) IS
     'lowest or highest id of the unit that holds the time, with a metabyte or any';
 
-CREATE FUNCTION sno_min(at timestamptz) RETURNS sno
+CREATE FUNCTION sno_portable.sno_min(at timestamptz) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), NULL::bigint, false));
-COMMENT ON FUNCTION sno_min(timestamptz) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), NULL::bigint, false));
+COMMENT ON FUNCTION sno_portable.sno_min(timestamptz) IS
     'lowest id of the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_max(at timestamptz) RETURNS sno
+CREATE FUNCTION sno_portable.sno_max(at timestamptz) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), NULL::bigint, true));
-COMMENT ON FUNCTION sno_max(timestamptz) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), NULL::bigint, true));
+COMMENT ON FUNCTION sno_portable.sno_max(timestamptz) IS
     'highest id of the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_min(at timestamptz, meta integer) RETURNS sno
+CREATE FUNCTION sno_portable.sno_min(at timestamptz, meta integer) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), sno_portable_meta(meta), false));
-COMMENT ON FUNCTION sno_min(timestamptz, integer) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), sno_portable.meta(meta), false));
+COMMENT ON FUNCTION sno_portable.sno_min(timestamptz, integer) IS
     'lowest id with that metabyte in the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_max(at timestamptz, meta integer) RETURNS sno
+CREATE FUNCTION sno_portable.sno_max(at timestamptz, meta integer) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_edge(sno_portable_units(at), sno_portable_meta(meta), true));
-COMMENT ON FUNCTION sno_max(timestamptz, integer) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), sno_portable.meta(meta), true));
+COMMENT ON FUNCTION sno_portable.sno_max(timestamptz, integer) IS
     'highest id with that metabyte in the unit of 4 ms that holds the time';
 
 -- An id's time is the start of its unit.  So a range of time is an interval of units
 -- [first, past), and that is an interval of ids.  If it is empty, so is what is between
 -- the highest id of all and the lowest.
-CREATE FUNCTION sno_portable_bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
+CREATE FUNCTION sno_portable.bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -369,42 +397,42 @@ BEGIN
     RETURN CASE WHEN highest THEN -1 ELSE 549755813888 END;
 END
 $$;
-COMMENT ON FUNCTION sno_portable_bound(tstzrange, numeric, numeric, boolean) IS
+COMMENT ON FUNCTION sno_portable.bound(tstzrange, numeric, numeric, boolean) IS
     'first or last unit that starts in the range, whose bounds are these units';
 
-CREATE FUNCTION sno_portable_range_min(during tstzrange) RETURNS uuid
+CREATE FUNCTION sno_portable.range_min(during tstzrange) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable_edge(
-    sno_portable_bound(during, sno_portable_units(pg_catalog.lower(during)), sno_portable_units(pg_catalog.upper(during)), false),
+RETURN sno_portable.edge(
+    sno_portable.bound(during, sno_portable.units(pg_catalog.lower(during)), sno_portable.units(pg_catalog.upper(during)), false),
     NULL::bigint, false);
-COMMENT ON FUNCTION sno_portable_range_min(tstzrange) IS
+COMMENT ON FUNCTION sno_portable.range_min(tstzrange) IS
     'sno_range_min(), as a uuid';
 
-CREATE FUNCTION sno_portable_range_max(during tstzrange) RETURNS uuid
+CREATE FUNCTION sno_portable.range_max(during tstzrange) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable_edge(
-    sno_portable_bound(during, sno_portable_units(pg_catalog.lower(during)), sno_portable_units(pg_catalog.upper(during)), true),
+RETURN sno_portable.edge(
+    sno_portable.bound(during, sno_portable.units(pg_catalog.lower(during)), sno_portable.units(pg_catalog.upper(during)), true),
     NULL::bigint, true);
-COMMENT ON FUNCTION sno_portable_range_max(tstzrange) IS
+COMMENT ON FUNCTION sno_portable.range_max(tstzrange) IS
     'sno_range_max(), as a uuid';
 
-CREATE FUNCTION sno_range_min(during tstzrange) RETURNS sno
+CREATE FUNCTION sno_portable.sno_range_min(during tstzrange) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_range_min(during));
-COMMENT ON FUNCTION sno_range_min(tstzrange) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.range_min(during));
+COMMENT ON FUNCTION sno_portable.sno_range_min(tstzrange) IS
     'lowest id whose sno_timestamp() is in the range';
 
-CREATE FUNCTION sno_range_max(during tstzrange) RETURNS sno
+CREATE FUNCTION sno_portable.sno_range_max(during tstzrange) RETURNS sno_portable.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_from_uuidv8(sno_portable_range_max(during));
-COMMENT ON FUNCTION sno_range_max(tstzrange) IS
+RETURN sno_portable.sno_from_uuidv8(sno_portable.range_max(during));
+COMMENT ON FUNCTION sno_portable.sno_range_max(tstzrange) IS
     'highest id whose sno_timestamp() is in the range';
 
 -- The planner replaces a call by its body, and so sees bounds.
-CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
+CREATE FUNCTION sno_portable.sno_during(id uuid, during tstzrange) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN id >= sno_portable_range_min(during) AND id <= sno_portable_range_max(during) AND sno_is_uuidv8(id);
-COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
+RETURN id >= sno_portable.range_min(during) AND id <= sno_portable.range_max(during) AND sno_portable.sno_is_uuidv8(id);
+COMMENT ON FUNCTION sno_portable.sno_during(uuid, tstzrange) IS
     'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
     'in the range';
 
@@ -412,7 +440,7 @@ COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
 -- new ids
 --
 
-CREATE FUNCTION sno_portable_refuse_clock() RETURNS boolean
+CREATE FUNCTION sno_portable.refuse_clock() RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -423,32 +451,32 @@ BEGIN
         HINT = 'Set the system clock right.';
 END
 $$;
-COMMENT ON FUNCTION sno_portable_refuse_clock() IS
+COMMENT ON FUNCTION sno_portable.refuse_clock() IS
     'error of a clock that no id can tell';
 
-CREATE DOMAIN sno_portable_unit AS bigint
-    CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno_portable_refuse_clock());
-COMMENT ON DOMAIN sno_portable_unit IS
+CREATE DOMAIN sno_portable.unit AS bigint
+    CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno_portable.refuse_clock());
+COMMENT ON DOMAIN sno_portable.unit IS
     'unit of 4 ms since 2010-01-01 UTC, of the clock';
 
 -- The planner replaces the call by its body, which needs no PL/pgSQL.  Arguments are
 -- evaluated from left to right: the metabyte, the counter, and the same value once more.
-CREATE FUNCTION sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
+CREATE FUNCTION sno_portable.sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN sno_portable_uuid(
+RETURN sno_portable.uuid(
     (floor(extract(epoch FROM clock_timestamp() - '2010-01-01 00:00:00+00'::timestamptz) * 250::numeric)
-        ::bigint::sno_portable_unit::bigint << 25)
-        | sno_portable_meta(meta) | (sno_portable_next() >> 20),
-    currval('sno_portable_counter'::regclass));
-COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
+        ::bigint::sno_portable.unit::bigint << 25)
+        | sno_portable.meta(meta) | (sno_portable.next() >> 20),
+    currval('sno_portable.counter'::regclass));
+COMMENT ON FUNCTION sno_portable.sno_generate_uuidv8(integer) IS
     'new id, as a uuid of version 8 (RFC 9562)';
 
-CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
+CREATE FUNCTION sno_portable.sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno_portable.sno
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT sno_from_uuidv8(sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
+    SELECT sno_portable.sno_from_uuidv8(sno_portable.sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
 END;
-COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
+COMMENT ON FUNCTION sno_portable.sno_generate_many(bigint, integer) IS
     'the given number of new ids, as sno_generate_uuidv8() makes them';
 
 --
@@ -457,13 +485,13 @@ COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
 
 -- The same as the extension's, but for the type of the key.  `home` tells the schema of
 -- these functions.
-CREATE PROCEDURE sno_maintain_time_partitions(
+CREATE PROCEDURE sno_portable.sno_maintain_time_partitions(
     parent regclass,
     step   interval,
     ahead  interval DEFAULT NULL,
     keep   interval DEFAULT NULL,
     at     timestamptz DEFAULT pg_catalog.now(),
-    home   regprocedure DEFAULT 'sno_min(timestamptz)'::regprocedure)
+    home   regprocedure DEFAULT 'sno_portable.sno_min(timestamptz)'::regprocedure)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $procedure$
@@ -625,5 +653,45 @@ BEGIN
     PERFORM set_config('lock_timeout', timeout, true);
 END
 $procedure$;
-COMMENT ON PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
+COMMENT ON PROCEDURE sno_portable.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
     'create the time partitions of a table, and detach old ones';
+
+--
+-- rights, whatever the default privileges are, and the schema of what users call
+--
+
+DO $$
+DECLARE
+    target CONSTANT text := current_setting('sno_portable.target');
+    kind   text;
+    moved  text;
+    other  text;
+BEGIN
+    FOR other IN
+        SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
+        FROM (SELECT n.nspacl, n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'sno_portable'
+            UNION ALL SELECT c.relacl, c.relowner FROM pg_class AS c WHERE c.relnamespace = 'sno_portable'::regnamespace
+            UNION ALL SELECT p.proacl, p.proowner FROM pg_proc AS p WHERE p.pronamespace = 'sno_portable'::regnamespace
+        ) AS o (acl, owner), aclexplode(o.acl) AS a
+        WHERE a.grantee <> o.owner
+    LOOP
+        EXECUTE format('REVOKE ALL ON SCHEMA sno_portable FROM %s', other);
+        FOREACH kind IN ARRAY '{TABLES,SEQUENCES,ROUTINES}'::text[] LOOP
+            EXECUTE format('REVOKE ALL ON ALL %s IN SCHEMA sno_portable FROM %s', kind, other);
+        END LOOP;
+    END LOOP;
+    GRANT EXECUTE ON ALL ROUTINES IN SCHEMA sno_portable TO PUBLIC;
+    REVOKE EXECUTE ON FUNCTION sno_portable.leap(boolean), sno_portable.sno_reseed(integer, integer) FROM PUBLIC;
+    -- nextval() and currval(), which callers need, but not setval()
+    GRANT USAGE ON SEQUENCE sno_portable.counter TO PUBLIC;
+
+    EXECUTE format('ALTER DOMAIN sno_portable.sno SET SCHEMA %I', target);
+    FOR moved IN
+        SELECT p.oid::regprocedure FROM pg_proc AS p
+        WHERE p.pronamespace = 'sno_portable'::regnamespace AND p.proname LIKE 'sno\_%'
+    LOOP
+        EXECUTE format('ALTER ROUTINE %s SET SCHEMA %I', moved, target);
+    END LOOP;
+    PERFORM set_config('search_path', current_setting('sno_portable.path'), true);
+END
+$$;

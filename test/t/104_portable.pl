@@ -1,8 +1,8 @@
 
 # sno_portable, the functions of doc/uuid.md without a library: installed by an owner who has
-# no right but to a schema, compared with the extension, moved to it and back, dumped, and
-# called through a pooler.  When a life of the server begins, the counter leaps.  The commands
-# of doc/managed.md are run here.
+# no right but to create schemas, compared with the extension, moved to it and back, dumped, and
+# called through a pooler.  Where the counter may have gone back, it leaps.  The commands of
+# doc/managed.md are run here.
 
 use strict;
 use warnings;
@@ -23,14 +23,14 @@ $node->init(allows_streaming => 1);
 $node->append_conf('postgresql.conf', "fsync = on\nrestart_after_crash = on\nautovacuum = off\nshared_buffers = 128MB\n");
 $torture->start_server($node);
 
-# Run a script of the folder by psql as a user, in a schema, and return its errors.
+# Run a script of the folder by psql as a user, with these options, and return its errors.
 sub run_script
 {
-	my ($user, $script, $dbname, $schema) = @_;
-	$schema //= 'app';
+	my ($user, $script, $dbname, @options) = @_;
+	@options = ('-1', '-v', 'ON_ERROR_STOP=1') if !@options;
 	my (undef, $err) = run_command(
-		[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f', "$folder/$script",
-			$node->connstr($dbname // 'postgres') . " user=$user options=-csearch_path=$schema" ]);
+		[   'psql', '-Xq', @options, '-o', '/dev/null', '-f', "$folder/$script",
+			$node->connstr($dbname // 'postgres') . " user=$user options=-csearch_path=app" ]);
 	return $err;
 }
 
@@ -50,9 +50,20 @@ sub answer
 
 $node->safe_psql('postgres',
 	'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE owner LOGIN; CREATE ROLE clerk LOGIN;
-	CREATE SCHEMA app AUTHORIZATION owner; GRANT USAGE ON SCHEMA app TO clerk');
+	GRANT CREATE ON DATABASE postgres TO owner; CREATE SCHEMA app AUTHORIZATION owner; GRANT USAGE ON SCHEMA app TO clerk;
+	SET ROLE owner; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO clerk; ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO clerk;
+	ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO clerk; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO clerk;
+	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC');
+my $routines = q{SELECT string_agg(n.nspname || '.' || p.proname, ' ') FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+	WHERE n.nspname = 'sno_portable' OR n.nspname = 'app' AND p.proname};
+foreach my $options ([ '-v', 'ON_ERROR_STOP=0' ], [ '-v', 'ON_ERROR_STOP=1' ])
+{
+	like(run_script('owner', 'sno_portable--1.0.sql', 'postgres', @$options), qr/needs a transaction and a schema/, "not installed by @$options");
+	is($node->safe_psql('postgres', "$routines LIKE 'sno%'"), '', 'nothing is created');
+}
 is(run_script('owner', 'sno_portable--1.0.sql'), '', 'an owner of a schema installs it');
 like(run_script('owner', 'sno_portable--1.0.sql'), qr/already exists/, 'once');
+is($node->safe_psql('postgres', "$routines LIKE 'sno_portable%'") =~ s/sno_portable\.\w+\s*//gr, '', 'its own functions are in a schema of their own');
 $node->safe_psql('postgres',
 	'SET ROLE owner; CREATE TABLE app.document (id uuid PRIMARY KEY DEFAULT app.sno_generate_uuidv8(7), name text);
 	GRANT SELECT, INSERT ON app.document TO clerk');
@@ -87,10 +98,9 @@ foreach my $case (
 	$next = $out;
 }
 foreach my $case (
-	[ "SELECT setval('sno_portable_counter', 1)", '42501' ],
-	[ "SELECT setval('sno_portable_life', 1)",    '42501' ],
-	[ "SELECT sno_portable_leap('sno_portable_counter', 'sno_portable_life', 'sno_portable_lock')", '42501' ],
-	[ 'BEGIN; LOCK TABLE sno_portable_lock', '42501' ],
+	(map { [ "SELECT setval(c.oid, 1) FROM pg_class AS c WHERE c.relname = '$_'", '42501' ] } 'counter', 'life', 'seen'),
+	[ 'SELECT sno_portable.leap(true)',                     '42501' ],
+	[ 'BEGIN; LOCK TABLE sno_portable.lock',                '42501' ],
 	[ 'SELECT sno_reseed()',                                '42501' ],
 	[ 'SELECT sno_generate_uuidv8(256)',                    '22003' ],
 	[ 'SELECT sno_generate_uuidv8(-1)',                     '22003' ],
@@ -100,7 +110,7 @@ foreach my $case (
 {
 	like(answer('clerk', $case->[0]), qr/ERROR:  $case->[1]:/, "refused: $case->[0]");
 }
-foreach my $case ([ '0, 1022' ], [ '-1, 5000' ], [ '5000, 65536' ], [ '5000, 4000' ])
+foreach my $case ([ '0, 16382' ], [ '-1, 20000' ], [ '5000, 65536' ], [ '5000, 4000' ])
 {
 	like(answer('owner', "SELECT sno_reseed($case->[0])"), qr/ERROR:  22023:/, "refused: sno_reseed($case->[0])");
 }
@@ -202,22 +212,39 @@ my $partitions = join "\n", map { qq{
   "'1 month', '10 years', at => '2079-07-31 12:00+00'", "'1 month 1 day'", "NULL", "'1 day', '-1 day'", "'1 day', at => '2009-01-01'";
 is(answer('owner', $partitions), answer('owner', $partitions, 'native'), 'so are partitions');
 my ($ours, $theirs) = map {
-	slurp_file($_) =~ /(CREATE PROCEDURE sno_maintain_time_partitions.*?\$procedure\$;)/s;
-	$1 =~ s/,\n    home .*(?=\)\n)//r =~ s/\n    SELECT \S+space, o.*?(?=\n    EXECUTE 'SELECT ' \|\| to_bound INTO highest)//sr
+	slurp_file($_) =~ /(CREATE PROCEDURE (?:sno_portable\.)?sno_maintain_time_partitions.*?\$procedure\$;)/s;
+	$1 =~ s/sno_portable\.(?=sno_maintain)//r =~ s/,\n    home .*(?=\)\n)//r =~ s/\n    SELECT \S+space, o.*?(?=\n    EXECUTE 'SELECT ' \|\| to_bound INTO highest)//sr
 } "$folder/sno_portable--1.0.sql", "$folder/../sql/sno--1.0.sql";
 cmp_ok(length $theirs, '>', 5000, 'the procedure is found');
 is($ours, $theirs, 'it is that of the extension');
 
 #
-# Lives: the counter leaps by 2^24 to 2^25
+# A start or a crash: the counter leaps by 2^24 to 2^25
 #
 
 sub leaps
 {
-	my ($what, $dbname) = @_;
-	my ($now) = map { @$_ } values_of('', 1, $dbname);
+	my ($what) = @_;
+	my ($now) = map { @$_ } values_of('', 1);
 	my $leap = ($now - $next) % 2**32;
 	ok($leap >= 2**24 && $leap <= 2**25 + 100, "$what, it leaps") or diag("from $next to $now");
+	$next = $now;
+	return;
+}
+
+# It may leap to anywhere but to the values in use, and to another place each time.
+my @landed;
+
+sub leaps_far
+{
+	my ($what, $dbname) = @_;
+	my $margin = 50_000;
+	my ($now) = map { @$_ } values_of('', 1, $dbname);
+	my $leap = ($now - $next) % 2**32;
+	ok($leap > $margin && $leap < 2**32 - $margin, "$what, it leaps") or diag("from $next to $now");
+	my @again = grep { ($now - $_) % 2**32 < 1000 || ($_ - $now) % 2**32 < 1000 } @landed;
+	ok(!@again, 'to another place each time') or diag("to $now, near @again");
+	push @landed, $now;
 	$next = $now if !defined $dbname;
 	return;
 }
@@ -240,8 +267,8 @@ leaps('after kill -9 of a session');
 ($next) = map { @$_ } values_of('', 1);
 
 # A leap is on disk before an id follows it, and leaps go one after the other.
-sub life { return $node->safe_psql('postgres', 'SELECT last_value FROM app.sno_portable_life'); }
-my $before = life();
+sub seen { return $node->safe_psql('postgres', 'SELECT last_value >> 32 FROM sno_portable.seen'); }
+my $before = seen();
 $node->stop;
 $torture->start_server($node);
 my ($observer, @sessions) = map { open_session($node, 'postgres') } 1 .. 3;
@@ -250,30 +277,121 @@ $torture->stall_flushes(1);
 send_query($_, 'SELECT app.sno_generate_uuidv8()') foreach @sessions;
 wait_until('one session waits for the disk, the other for that one', sub {
 	$observer->query_safe("SELECT string_agg(wait_event, ' ' ORDER BY wait_event = 'relation') FROM pg_stat_activity WHERE pid IN ($pids)")
-	  =~ /^(PgSleep|WalSync|WALSync|WALWrite) relation$/;
+	  =~ /^(WALSync|WALWrite) relation$/i;
 });
-is($observer->query_safe('SELECT last_value FROM app.sno_portable_life'), $before, 'meanwhile, the life has not begun');
+is($observer->query_safe('SELECT last_value >> 32 FROM sno_portable.seen'), $before, 'meanwhile, no other session issues');
+$torture->set_clock(-86400);    # The first id doesn't wait for the clock.
 $torture->stall_flushes(0);
 my @made = map { (receive($_))[0] } @sessions;
-isnt(life(), $before, 'then it has');
+isnt(seen(), $before, 'then they do');
+$torture->set_clock(0);
 my @values = sort { $a <=> $b } map { $node->safe_psql('postgres', "SELECT $counter FROM (SELECT '$_'::uuid AS id) AS s") } @made;
 is($values[1], $values[0] + 1, 'the counter leapt once');
 close_session($_) foreach $observer, @sessions;
 $next = $values[1];
 
-# Another installation has a counter of its own, which the same session lets leap, too.
-$node->safe_psql('postgres', 'CREATE SCHEMA app2 AUTHORIZATION owner');
-is(run_script('owner', 'sno_portable--1.0.sql', 'postgres', 'app2'), '', 'another schema has it, too');
-$node->safe_psql('postgres', 'SELECT app.sno_generate_uuidv8(), app2.sno_generate_uuidv8()');
-is($node->safe_psql('postgres', 'SELECT last_value FROM app2.sno_portable_life'), life(), 'both lives have begun');
-like(run_script('postgres', 'move.sql'), qr/neither extension sno nor one sno_portable/, 'two of them are not moved');
-is(run_script('owner', 'drop.sql', 'postgres', 'app2'), '', 'one of them is dropped');
+#
+# The counter goes back: it leaps over all that was in use, in new sessions and old ones
+#
+
+# Back up a schema, or the database without one, make more ids, and run a command on the backup.
+my $backup = $node->basedir . '/archive';
+
+sub back_up
+{
+	my (@options) = @_;
+	$node->command_ok([ 'pg_dump', '-Fc', @options, '-f', $backup, $node->connstr('postgres') ], "pg_dump @options");
+	values_of('', 1) foreach 1 .. 3;
+	$next = (values_of('', 20_000))[-1][0];
+	return;
+}
+
+sub restore
+{
+	my (@options) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my (undef, $err) = run_command([ 'pg_restore', @options, '-d', $node->connstr('postgres'), $backup ]);
+	note($err);
+	return;
+}
+
+sub as_owner_do
+{
+	my ($command) = @_;
+	return $node->safe_psql('postgres', "SET ROLE owner; $command");
+}
+
+my $steady = open_session($node, 'postgres', 'search_path = app');
+my $steady_makes = "INSERT INTO document DEFAULT VALUES RETURNING $counter";
+
+foreach my $unlogged ([], ['--no-unlogged-table-data'])
+{
+	foreach (1, 2)
+	{
+		back_up(@$unlogged) if $_ == 1;
+		restore('--clean', '--if-exists');
+		leaps_far("after pg_restore --clean @$unlogged, time $_");
+	}
+}
+foreach (1, 2)
+{
+	back_up('-n', 'sno_portable', '-n', 'app') if $_ == 1;
+	restore('--data-only');
+	leaps_far("after pg_restore --data-only, time $_");
+}
+back_up('--no-unlogged-table-data');
+restore('--data-only', '-n', 'sno_portable');
+leaps_far('after that of the dump of a standby');
+back_up('-n', 'app');
+$node->safe_psql('postgres', 'DROP SCHEMA app CASCADE');
+restore();
+is((values_of('', 1))[0][0] - $next, 1, 'the counter goes on if only the schema of the functions is restored');
+
+# An old session, and a transaction
+back_up('-n', 'sno_portable');
+$steady->query_safe($steady_makes);
+$steady->query_safe('BEGIN');
+my $held = $steady->query_safe($steady_makes);
+restore('--data-only');
+my $after = $steady->query_safe($steady_makes);
+cmp_ok(($after - $held) % 2**32, '>', 50_000, 'a transaction leaps while the data is restored');
+$steady->query_safe('COMMIT');
+back_up('-n', 'sno_portable');
+restore('--data-only');
+$after = $steady->query_safe($steady_makes);
+cmp_ok(($after - $next) % 2**32, '>', 50_000, 'so does an old session');
+
+# By hand
+($next) = map { @$_ } values_of('', 1) foreach 1 .. 3;
+as_owner_do("SELECT setval('sno_portable.counter', last_value - 2) FROM sno_portable.counter");
+leaps_far('after setval()');
+foreach my $move ('ALTER SEQUENCE sno_portable.counter RESTART',
+	'ALTER SEQUENCE sno_portable.counter RESTART WITH 1000000',
+	'CREATE TABLE sno_portable.own (n bigint); ALTER SEQUENCE sno_portable.counter OWNED BY sno_portable.own.n;
+		TRUNCATE sno_portable.own RESTART IDENTITY; ALTER SEQUENCE sno_portable.counter OWNED BY NONE; DROP TABLE sno_portable.own',
+	'SELECT app.sno_reseed()')
+{
+	foreach (1, 2)
+	{
+		as_owner_do($move);
+		leaps_far("after $move, time $_");
+	}
+}
+
+# What a role can seed doesn't tell where it leaps to.
+my $seeded = as_owner_do('SELECT setseed(0.5); SELECT app.sno_reseed(); SET search_path = app; ' . $steady_makes);
+isnt(as_owner_do('SELECT setseed(0.5); SELECT app.sno_reseed(); SET search_path = app; ' . $steady_makes), $seeded, 'setseed() has no effect');
+close_session($steady);
 
 # Copies of the database
+like(run_script('owner', 'sno_portable--1.0.sql'), qr/already exists/, 'a database has one counter');
 $node->command_ok([ 'pg_dump', '-f', $node->basedir . '/dump', $node->connstr('postgres') ], 'it is dumped');
 $node->command_ok(
 	[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f', $node->basedir . '/dump', $node->connstr('copied') ], 'and restored');
-leaps('in a restored dump', 'copied');
+leaps_far('in a restored dump', 'copied');
+$node->safe_psql('template1', 'CREATE DATABASE twin TEMPLATE postgres');
+leaps_far('in a copy of the database', 'twin');
+($next) = map { @$_ } values_of('', 1);
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $node->stop;
@@ -284,19 +402,20 @@ $torture->start_server($standby);
 leaps('after another restart');
 $node->wait_for_catchup($standby);
 my (undef, undef, $refusal) = $standby->psql('postgres', 'SELECT app.sno_generate_uuidv8()');
-like($refusal, qr/cannot execute LOCK TABLE during recovery/, 'a standby makes no id');
+like($refusal, qr/ERROR:  (cannot execute nextval\(\) in a read-only transaction|cannot access temporary or unlogged relations)/, 'a standby makes no id');
 $node->stop;
 $standby->promote;
 $node = $standby;
-leaps('after a promotion');
+leaps_far('after a promotion');
 
 # Partitions of its own
-$node->safe_psql('postgres', 'SET ROLE owner; SELECT app.sno_reseed(1000, 2023)');
+as_owner_do('SELECT app.sno_reseed(1000, 17383)');
 my @own = map { @$_ } values_of('', 10);
-is(scalar(grep { $_ >= 1000 << 16 && $_ < 2024 << 16 } @own), 10, 'ids are of the partitions that are set');
-$node->safe_psql('postgres', "SELECT setval('app.sno_portable_counter', " . ((2024 << 16) - 1) . ')');
+is(scalar(grep { $_ >= 1000 << 16 && $_ < 17384 << 16 } @own), 10, 'ids are of the partitions that are set');
+my $end = (17384 << 16) - 1;
+as_owner_do("SELECT setval('sno_portable.counter', $end), setval('sno_portable.seen', last_value >> 32 << 32 | $end) FROM sno_portable.seen");
 @own = map { @$_ } values_of('', 1);
-is($own[0], 1000 << 16, 'the counter goes around in them');
+is($own[0] >> 1, 1000 << 15, 'the counter goes around in them');
 
 #
 # Moved to the extension and back, nothing but defaults changes
@@ -323,9 +442,12 @@ is(run_script('postgres', 'move.sql'), '', 'it moves back');
 is(state(), $state, 'the table stays as it is');
 is(scalar(values_of('')), 3, 'the default makes ids');
 is($node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM app.document'), 't', 'no id came twice');
-like(run_script('postgres', 'drop.sql'), qr/depend/, 'the default keeps the functions from being dropped');
+my $all_of_it = "$routines LIKE 'sno%'";
+$state = $node->safe_psql('postgres', $all_of_it);
+like(run_script('postgres', 'drop.sql', 'postgres', '-v', 'ON_ERROR_STOP=0'), qr/depend/, 'the default keeps the functions from being dropped');
+is($node->safe_psql('postgres', $all_of_it), $state, 'all of them');
 $node->safe_psql('postgres', 'DROP TABLE app.document');
-is(run_script('postgres', 'drop.sql'), '', 'without it they are dropped');
+is(run_script('postgres', 'drop.sql', 'postgres', '-v', 'ON_ERROR_STOP=1'), '', 'without it they are dropped');
 like(run_script('postgres', 'move.sql'), qr/neither extension sno nor one sno_portable/, 'nothing is left to move');
 is($node->safe_psql('postgres', "SELECT pg_describe_object(classid, objid, 0) FROM pg_depend WHERE refobjid = 'app'::regnamespace"), '', 'nothing is left');
 

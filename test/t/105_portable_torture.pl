@@ -5,6 +5,9 @@
 #
 # By default, what they note has no time and no metabyte: no value of the counter may come
 # twice, before it went around.  With TORTURE_MINUTES it does that, and ids are noted.
+#
+# After a restore or a promotion, the counter goes on anywhere.  These faults are the first,
+# while few values are in use.  All sessions seed random() alike.
 
 use strict;
 use warnings;
@@ -34,10 +37,10 @@ max_wal_size = 2GB
 });
 $torture->start_server($server);
 
-# Its owner has no other right than to have a schema.  The clients make ids as 10 bytes.
+# Its owner has no other right than to have a schema, and to create one.  The clients make ids as 10 bytes.
 my $head = $ENV{TORTURE_MINUTES} ? 'substr(id, 1, 6)' : "'\\x000000000000'::bytea";
 $server->safe_psql('postgres',
-	'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE owner LOGIN; CREATE SCHEMA app AUTHORIZATION owner; GRANT USAGE ON SCHEMA app TO PUBLIC;
+	'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner; CREATE SCHEMA app AUTHORIZATION owner; GRANT USAGE ON SCHEMA app TO PUBLIC;
 	ALTER DATABASE postgres SET search_path = app');
 $server->command_ok(
 	[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f',
@@ -50,6 +53,7 @@ $server->safe_psql(
 	DECLARE
 		id CONSTANT bytea := uuid_send(sno_generate_uuidv8(meta));
 	BEGIN
+		PERFORM setseed(0.5);
 		RETURN $head || substr(int8send(((get_byte(id, 6) & 15)::bigint << 28) | (get_byte(id, 7) << 20)
 			| ((get_byte(id, 8) & 63) << 14) | (get_byte(id, 9) << 6) | (get_byte(id, 10) >> 2)), 5);
 	END \$\$;
@@ -68,9 +72,62 @@ sub relive
 	};
 }
 
-# Promote a standby that lacks the end of the WAL, and set its clock back to before that.
+# Restore what was dumped, without the rows of the clients, into the same database, and set the
+# clock back to before that.  Sessions go on meanwhile, or there are none.
+sub restore
+{
+	my ($without, @options) = @_;
+	return sub {
+		my $file = "$torture->{dir}/archive";
+		system_or_bail('pg_dump', '-Fc', '-T', 't', '-T', 's', '-f', $file, $server->connstr('postgres'));
+		my $from = time;
+		$torture->wait_for_ids(1000);
+		if ($without)
+		{
+			$torture->lead_clients;
+			$server->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE application_name = 'client'});
+		}
+		note((run_command([ 'pg_restore', @options, '-d', $server->connstr('postgres'), $file ]))[1]);
+		$torture->set_clock($from - time);
+		$torture->lead_clients($server);
+		$torture->get_on;
+		$torture->set_clock(0);
+	};
+}
+
+# Set the counter back while sessions go on.
+sub set_back
+{
+	my ($torture) = @_;
+	my $value = $server->safe_psql('postgres', 'SELECT last_value FROM sno_portable.counter');
+	$torture->wait_for_ids(1000);
+	$server->safe_psql('postgres', "SELECT setval('sno_portable.counter', $value)");
+	return;
+}
+
+# Set the clock back while the first id of a life waits for the disk.
+sub wait_in_the_past
+{
+	my ($torture) = @_;
+	$torture->lead_clients;
+	$server->stop;
+	$torture->start_server($server);
+	$torture->stall_flushes(1);
+	$torture->lead_clients($server);
+	wait_until('a session waits', sub {
+		$server->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client' AND wait_event ~* '^(PgSleep|WALSync|WALWrite)$'}) > 0; });
+	$torture->set_clock(-3600);
+	$torture->stall_flushes(0);
+	$torture->get_on;
+	$torture->set_clock(0);
+	return;
+}
+
+# Promote a standby that lacks the end of the WAL, with a start of the primary or without, and
+# set its clock back to before that.
 sub promote
 {
+	my ($torture, $started) = @_;
 	my $name    = 'successor' . ++$torture->{promoted};
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 	$server->backup($name);
@@ -79,6 +136,7 @@ sub promote
 	$server->wait_for_catchup($standby);
 	$standby->stop;
 	my $from = time;
+	relive(sub { $_[0]->stop('fast') })->() if $started;
 	$torture->wait_for_ids(1000);
 
 	$torture->lead_clients;
@@ -118,6 +176,12 @@ my @crashes = (
 
 # Each crash strikes once more with the clock set back to before it.
 my @plan = (
+	'restored into the same database'            => restore(1, '--clean', '--if-exists'),
+	'the same again'                             => restore(1, '--clean', '--if-exists'),
+	'only the data restored'                     => restore(0, '--data-only'),
+	'setval() to an earlier value'               => \&set_back,
+	'promoted without a start of the primary'    => sub { promote($torture, 1) },
+	'clock back while the first id waits'        => \&wait_in_the_past,
 	@crashes,
 	'sessions stopped at any step' => sub {
 		$torture->stop_sessions(100, $torture->sessions);

@@ -47,16 +47,14 @@ ask('CREATE SCHEMA app; CREATE EXTENSION sno_portable SCHEMA app;
 my $extension = q{SELECT extname, extowner::regrole FROM pg_extension WHERE extname LIKE 'sno%'};
 is(ask($extension), 'sno_portable|owner', 'the owner of the database creates it');
 
-# A copy, in a database that has pg_tle already, goes on after a leap.
+# A copy, in a database that has pg_tle already, goes on elsewhere.
 my $dump = $node->basedir . '/dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-f', $dump, $node->connstr('app') ], 'a dump');
 my (undef, $err) = run_command([ 'psql', '-XqU', 'owner', '-o', '/dev/null', '-f', $dump, $node->connstr('copy') ]);
 is(join("\n", $err =~ /ERROR:  (.*)/g), qq{schema "pgtle" already exists\nmust be owner of extension pg_tle}, 'restored');
-my $values = 'SELECT c.last_value, l.last_value FROM "App".sno_portable_counter AS c, "App".sno_portable_life AS l';
-my ($counter) = split /\|/, ask($values);
-is(ask($values, 'copy'), ask($values), 'the copy has the counter and its life');
-my ($copied) = split /\|/, ask("INSERT INTO \"App\".document DEFAULT VALUES; $values", 'copy');
-cmp_ok(($copied - $counter) % 2**32, '>', 2**24, 'the counter of the copy leaps');
+my $counter = 'SELECT last_value FROM sno_portable.counter';
+ask('INSERT INTO "App".document DEFAULT VALUES', 'copy');
+cmp_ok(abs(ask($counter, 'copy') - ask($counter)), '>', 10_000, 'its counter begins elsewhere');
 
 run_script('move.sql');
 is(ask($extension), 'sno|owner', 'moved to sno');
