@@ -563,6 +563,14 @@ BEGIN
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
     END IF;
+    IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user)
+        AND NOT (SELECT r.rolsuper FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner WHERE c.oid = parent)
+    THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('a superuser must not maintain table %s of another role', parent),
+            DETAIL = 'What its owner wrote, such as a constraint, would run with the rights of a superuser.',
+            HINT = 'Connect as the owner of the table.';
+    END IF;
 
     -- Calls go one after the other.  Readers and writers go on.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);

@@ -218,6 +218,17 @@ my ($ours, $theirs) = map {
 cmp_ok(length $theirs, '>', 5000, 'the procedure is found');
 is($ours, $theirs, 'it is that of the extension');
 
+# Functions of a table's owner don't run as a superuser.
+$node->safe_psql('postgres',
+	'GRANT CREATE ON SCHEMA app TO clerk; SET ROLE clerk;
+	CREATE TABLE app.theirs (id uuid PRIMARY KEY) PARTITION BY RANGE (id)');
+my $call = "CALL app.sno_maintain_time_partitions('app.theirs', '1 month')";
+like(answer('postgres', $call), qr/ERROR:  42501: a superuser must not maintain table app.theirs of another role/,
+	'a superuser who is not the owner maintains no partitions');
+like(answer('owner', $call), qr/ERROR:  42501: must be owner of table app.theirs/, 'nor does another role');
+is(answer('postgres', "SET ROLE clerk; $call"), '', 'a superuser does after SET ROLE');
+$node->safe_psql('postgres', 'DROP TABLE app.theirs; REVOKE CREATE ON SCHEMA app FROM clerk');
+
 #
 # A start or a crash: the counter leaps by 2^24 to 2^25
 #
