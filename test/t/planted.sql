@@ -53,7 +53,7 @@ BEGIN
 END $$;
 
 -- Functions by the names of those that are known: an argument is of another type, or all
--- are, or it is variadic.  What the extensions create themselves can't be planted.
+-- are, or it is variadic, or there is none.  What the extensions create themselves can't be planted.
 DO $$
 DECLARE
     f record;
@@ -61,8 +61,9 @@ BEGIN
     FOR f IN
         SELECT DISTINCT ON (name, replace(array_to_string(other, ', '), 'VARIADIC ', ''))
             name, array_to_string(other, ', ') AS arguments, is_set, result
-        FROM known, type, generate_series(-1, cardinality(arguments)) AS place,
+        FROM known, type, generate_series(-2, cardinality(arguments)) AS place,
             LATERAL (SELECT CASE
+                WHEN place = -2 THEN '{}'
                 WHEN place = -1 THEN ARRAY['VARIADIC ' || type || '[]']
                 ELSE ARRAY(
                     SELECT CASE WHEN place IN (0, n) THEN type::text ELSE argument END
