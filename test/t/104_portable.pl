@@ -10,6 +10,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use FakeClock;
+use POSIX qw(strftime);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -275,6 +277,22 @@ kill 'KILL', $victim->{pid};
 drop_session($victim);
 wait_until('the server is back', sub { (query_if_up($node, $checkpointer) // '') =~ /^(\d+)$/ && $1 != $former });
 leaps('after kill -9 of a session');
+
+# Two starts at the same time
+SKIP:
+{
+	my $clock = FakeClock->new;
+	skip 'faketime is not installed', 2 unless defined $clock;
+	$clock->stop_at(strftime('%Y-%m-%d %H:%M:%S', gmtime));
+	foreach (1, 2)
+	{
+		$node->stop('immediate');
+		$clock->start_server($node);
+		leaps('after a crash while the clock stands still');
+	}
+	$node->stop;
+	$torture->start_server($node);
+}
 ($next) = map { @$_ } values_of('', 1);
 
 # A leap is on disk before an id follows it, and leaps go one after the other.
