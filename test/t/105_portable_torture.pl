@@ -115,7 +115,7 @@ sub wait_in_the_past
 	$torture->stall_flushes(1);
 	$torture->lead_clients($server);
 	wait_until('a session waits', sub {
-		$server->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client' AND wait_event ~* '^(PgSleep|WALSync|WALWrite)$'}) > 0; });
+		$server->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client' AND wait_event ~* '^WAL(Sync|Write)$'}) > 0; });
 	$torture->set_clock(-3600);
 	$torture->stall_flushes(0);
 	$torture->get_on;
