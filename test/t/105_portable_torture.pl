@@ -112,12 +112,15 @@ sub wait_in_the_past
 	$torture->lead_clients;
 	$server->stop;
 	$torture->start_server($server);
+	my $observer = open_session($server, 'postgres');
+	my $waiting  = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client' AND wait_event ~* '^WAL(Sync|Write)$'};
+	$observer->query_safe($waiting);    # It writes no WAL after that.
 	$torture->stall_flushes(1);
 	$torture->lead_clients($server);
-	wait_until('a session waits', sub {
-		$server->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'client' AND wait_event ~* '^WAL(Sync|Write)$'}) > 0; });
+	wait_until('a session waits', sub { $observer->query_safe($waiting) > 0 });
 	$torture->set_clock(-3600);
 	$torture->stall_flushes(0);
+	close_session($observer);
 	$torture->get_on;
 	$torture->set_clock(0);
 	return;
