@@ -264,7 +264,13 @@ in_a_trap('by_psql', $use_registry);
 check_clean('by_psql', 'psql -f');
 
 # So is sno_portable, and its functions are used.
+# There, functions without arguments don't collide with those of the extension.
 plant('portable');
+as_owner('portable', join '', map { qq{
+	DROP FUNCTION IF EXISTS planted.$_();
+	CREATE FUNCTION planted.$_() RETURNS text LANGUAGE plpgsql AS
+		'BEGIN RAISE WARNING ''planted code runs as %'', current_user; RETURN NULL; END';}
+  } sort keys %{ { map { $_ => 1 } slurp_file($portable) =~ /CREATE FUNCTION \S*?(sno_[a-z]\w*)\(/g } });
 run_script('portable', $portable, 'planted,pg_catalog');
 in_a_trap(
 	'portable', q{
