@@ -21,7 +21,7 @@ SELECT e.extname, pg_describe_object(d.classid, d.objid, 0) AS object,
 FROM pg_extension AS e
 JOIN pg_depend AS d ON (d.refclassid, d.refobjid, d.deptype) = ('pg_extension'::regclass, e.oid, 'e')
 JOIN (SELECT 'pg_proc'::regclass, oid, 'f'::"char", proowner, proacl FROM pg_proc
-      UNION ALL SELECT 'pg_type'::regclass, oid, 'T', typowner, typacl FROM pg_type
+      UNION ALL SELECT 'pg_type'::regclass, oid, 'T', typowner, typacl FROM pg_type WHERE typelem = 0 AND typrelid = 0
       UNION ALL SELECT 'pg_class'::regclass, oid, 'r', relowner, relacl FROM pg_class
       UNION ALL SELECT 'pg_namespace'::regclass, oid, 'n', nspowner, nspacl FROM pg_namespace) AS o (class, oid, type, owner, acl)
     ON (d.classid, d.objid) = (o.class, o.oid)
