@@ -41,6 +41,7 @@ type Generator struct {
 
 // An attempt to take a loan or a block.
 type attempt struct {
+	asked  time.Time
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -203,7 +204,7 @@ func (g *Generator) outOfIDs(now time.Time, reason Reason, cause error) error {
 // that hangs doesn't keep others from being tried.
 func (g *Generator) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &attempt{cancel: cancel, done: make(chan struct{})}
+	a := &attempt{asked: g.now(), cancel: cancel, done: make(chan struct{})}
 	g.attempt = a
 	fired, stop := g.timer(queryLimit)
 	go func() {
@@ -242,7 +243,7 @@ func (g *Generator) finish(a *attempt, rows [][]string, err error) {
 		err = g.remember(rows)
 	}
 	if err == nil {
-		err = g.stock.add(rows, now)
+		err = g.stock.add(rows, a.asked, now)
 	}
 	if err == nil {
 		g.stats.Taken++

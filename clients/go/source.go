@@ -136,8 +136,8 @@ func (s Source) stock() stock {
 
 // A stock is what a source gave, as far as it is of use.  A Generator's mutex guards it.
 type stock interface {
-	// add takes what a query returned, at this time.
-	add(rows [][]string, now time.Time) error
+	// add takes what a query returned that was asked for at a time, and has it now.
+	add(rows [][]string, asked, now time.Time) error
 	// next makes an id.
 	next(unit int64, meta byte) (ID, Outcome)
 	// after is the unit that LoanWait waits for: not this one, but the next.
@@ -181,12 +181,16 @@ func (l *heldLoan) serves(unit int64) bool {
 
 type loanStock struct{ present, spare *heldLoan }
 
-func (s *loanStock) add(rows [][]string, now time.Time) error {
+func (s *loanStock) add(rows [][]string, asked, now time.Time) error {
 	loan, err := readLoan(rows)
 	if err != nil {
 		return err
 	}
 	at := unitOf(now)
+	if unitOf(asked) <= loan.until && loan.until < at {
+		return fmt.Errorf("a new loan, until %v, came too late: it was asked for at %v, and now it is %v",
+			stamp(timeOf(loan.until)), stamp(asked), stamp(now))
+	}
 	if !loan.serves(at) {
 		return errClock{fmt.Errorf("the clock, at %v, is not within a new loan, which is from %v until %v",
 			stamp(now), stamp(timeOf(loan.floor+1)), stamp(timeOf(loan.until)))}
@@ -265,7 +269,7 @@ type blockStock struct {
 	meta  byte
 }
 
-func (s *blockStock) add(rows [][]string, _ time.Time) error {
+func (s *blockStock) add(rows [][]string, _, _ time.Time) error {
 	ids := s.ids
 	for _, row := range rows {
 		if len(row) != 1 {

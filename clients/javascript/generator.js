@@ -262,6 +262,7 @@ class Generator {
   }
 
   async #take(attempt) {
+    const asked = now()
     const stock = await this.#source.take()
     if (attempt !== this.#attempt) return
     clearTimeout(attempt.timer)
@@ -273,6 +274,10 @@ class Generator {
     }
     const unit = now()
     if (!stock.permits(unit)) {
+      if (asked <= stock.until && unit > stock.until) {
+        throw new Error(`a new loan, until ${dateOf(stock.until).toISOString()}, came too late: ` +
+          `it was asked for at ${dateOf(asked).toISOString()}, and now it is ${dateOf(unit).toISOString()}`)
+      }
       throw new ClockError(`the clock, at ${dateOf(unit).toISOString()}, is not within a new loan, ` +
         `from ${dateOf(stock.floor + 1).toISOString()} until ${dateOf(stock.until).toISOString()}`)
     }

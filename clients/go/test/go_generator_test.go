@@ -26,11 +26,11 @@ var ctx = context.Background()
 const unit = 4 * time.Millisecond
 
 // A test gives up after this time.
-const patience = 10 * time.Second
+const longest = 3 * time.Minute
 
 // until waits until something is so.
 func until(so func() bool, what string) {
-	for end := time.Now().Add(patience); !so(); time.Sleep(50 * time.Microsecond) {
+	for end := time.Now().Add(longest); !so(); time.Sleep(50 * time.Microsecond) {
 		if time.Now().After(end) {
 			panic("still not so: " + what)
 		}
@@ -411,6 +411,14 @@ func clocks() {
 	_, err = late()
 	refused(err, sno.ReasonClock, time.Time{}, "is not within a new loan", "the clock is after a loan")
 	s.pass(2 * time.Second)
+	slow := s.call(0)
+	<-s.asked
+	rows := row(1, s.now().Add(-unit), s.now().Add(10*unit))
+	s.pass(11 * unit)
+	s.answers <- answer{rows, nil}
+	_, err = slow()
+	refused(err, sno.ReasonOver, time.Time{}, "came too late: it was asked for at ", "a loan is over when it comes")
+	s.pass(4 * time.Second)
 	notReady := s.ready(ctx)
 	s.give(row(1, s.now().Add(time.Hour), s.now().Add(2*time.Hour)), nil)
 	refused(notReady(), sno.ReasonClock, time.Time{}, "is not within a new loan", "the clock is behind a loan: not ready")
@@ -779,8 +787,19 @@ func all(ids []sno.ID, so func(sno.ID) bool) bool {
 	return true
 }
 
+// brief is how long a loan lasts: so many ms, or longer if the machine is so busy that others
+// came too late.
+func brief(ms int64, ids *sno.Generator) time.Duration {
+	late := ids.Stats().Failed
+	if late > 20 {
+		late = 20
+	}
+	return time.Duration(ms<<late) * time.Millisecond
+}
+
 func goroutines() {
 	var partitions, atOnce, tooMany int32
+	var ids *sno.Generator
 	ids, err := sno.NewGenerator(sno.Loans(func(context.Context, string) ([][]string, error) {
 		if atomic.AddInt32(&atOnce, 1) > 1 {
 			atomic.AddInt32(&tooMany, 1)
@@ -788,8 +807,8 @@ func goroutines() {
 		defer atomic.AddInt32(&atOnce, -1)
 		now := time.Now()
 		runtime.Gosched()
-		return slice(int(atomic.AddInt32(&partitions, 1)), now.Add(-unit), now.Add(200*time.Millisecond), 999), nil
-	}))
+		return slice(int(atomic.AddInt32(&partitions, 1)), now.Add(-unit), now.Add(brief(200, ids)), 999), nil
+	}), sno.WithWait(longest))
 	must(err)
 	manyIDs(ids, 12500, func() bool { return atomic.LoadInt32(&partitions) > 2 })
 	same(atomic.LoadInt32(&tooMany), int32(0), "8 goroutines: all ids differ, one loan at a time")
@@ -843,9 +862,9 @@ func server() {
 	db, err := sql.Open("postgres", "")
 	must(err)
 	l := &lender{query: sno.DB(db)}
-	ids, err := sno.NewGenerator(sno.Loans(l.run))
+	ids, err := sno.NewGenerator(sno.Loans(l.run), sno.WithWait(longest))
 	must(err)
-	must(ids.Ready(ctx, sno.Until(time.Now().Add(59*time.Minute))))
+	must(ids.Ready(ctx, sno.Until(time.Now().Add(50*time.Minute))))
 	before := time.Now().Add(-unit)
 	made := manyIDs(ids, 12500, func() bool { return true })
 	id := made[0]
@@ -853,14 +872,17 @@ func server() {
 	ids.Close()
 
 	// Loans of 100 ms, and sequences for 16,000 ids a second.
-	l = &lender{query: sno.DB(db)}
-	ids, err = sno.NewGenerator(sno.Loans(l.run, sno.WithDuration(100*time.Millisecond), sno.WithSequences(64)))
+	l = &lender{query: func(ctx context.Context, statement string) ([][]string, error) {
+		longer := fmt.Sprintf("'%d ", brief(100, ids).Milliseconds())
+		return sno.DB(db)(ctx, strings.Replace(statement, "'100 ", longer, 1))
+	}}
+	ids, err = sno.NewGenerator(sno.Loans(l.run, sno.WithDuration(100*time.Millisecond), sno.WithSequences(64)), sno.WithWait(longest))
 	must(err)
 	made = manyIDs(ids, 1000, func() bool { return l.taken() > 16 })
 	ids.Close()
 	ok(all(made, l.lent), fmt.Sprintf("%d ids of %d slices", len(made), l.taken()), l.loans)
 
-	ids, err = sno.NewGenerator(sno.Blocks(sno.DB(db), sno.WithMeta(200)))
+	ids, err = sno.NewGenerator(sno.Blocks(sno.DB(db), sno.WithMeta(200)), sno.WithWait(longest))
 	must(err)
 	made = manyIDs(ids, 500, func() bool { return true })
 	ok(all(made, func(id sno.ID) bool { return id.Meta() == 200 }) && ids.Stats().Taken >= 8, fmt.Sprintf("%d ids of blocks", len(made)))
@@ -874,13 +896,13 @@ func server() {
 	must(err)
 	service, err := sql.Open("postgres", "options='-c role=go_service'")
 	must(err)
-	ids, err = sno.NewGenerator(sno.Loans(sno.DB(service)))
+	ids, err = sno.NewGenerator(sno.Loans(sno.DB(service)), sno.WithWait(longest))
 	must(err)
 	_, err = ids.Next(0)
 	refused(err, sno.ReasonOver, time.Time{}, "permission denied for function sno_borrow_partition", "a role without the right")
 	var cause *pq.Error
 	ok(errors.As(err, &cause) && cause.Code == "42501", "the cause is the driver's error", err)
-	ids, err = sno.NewGenerator(sno.Loans(sno.DB(service), sno.WithCall("service_loan()")))
+	ids, err = sno.NewGenerator(sno.Loans(sno.DB(service), sno.WithCall("service_loan()")), sno.WithWait(longest))
 	must(err)
 	id, err = ids.Next(9)
 	ok(err == nil && id.Meta() == 9, "a function for the role", err)

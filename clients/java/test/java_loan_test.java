@@ -322,7 +322,10 @@ class Main {
             time.pass(11);
             return late;
         };
-        outOfIds(CLOCK, null, "an attempt that takes longer than the loan lasts");
+        Instant asked = time.now();
+        outOfIds(OVER, null, "an attempt that takes longer than the loan lasts");
+        Tap.same(ids.stats().reason(), "a new loan, until " + time.now().minusMillis(4) + ", came too late: it was asked for at "
+            + asked + ", and now it is " + time.now(), "its reason");
     }
 
     static void clock() throws Exception {

@@ -232,10 +232,12 @@ run(async () => {
     })(database.query)
     const ids = generator()
     const ready = ids.ready()
-    const end = fails({ reason: 'clock' }, ready, 'ready() raises')
+    const end = fails({ reason: 'over', message: 'out of ids: nothing was taken yet; the next attempt failed: a new loan, ' +
+      'until 2030-01-01T00:00:00.100Z, came too late: it was asked for at 2030-01-01T00:00:00.000Z, ' +
+      'and now it is 2030-01-01T00:00:00.104Z' }, ready, 'ready() raises')
     await world.pass(104)
     await end
-    equal([reasonOf(ids), ids.stats().failed], ['clock', 1])
+    equal([reasonOf(ids), ids.stats().failed], ['over', 1])
   })
 
   await test('a clock that is set back: the other side, and then the next loan', async ({ database, generator }) => {
@@ -557,7 +559,10 @@ run(async () => {
   Object.assign(database, { duration: 200, floor: 0 })
   require('v8').setFlagsFromString('--expose-gc')
   const collect = require('vm').runInNewContext('gc')
-  await (async () => open(loans(database.query, { duration: 200 })))()
+  await (async function begin() {
+    // The machine may be so busy that the loan came too late.
+    await open(loans(database.query, { duration: 200 })).catch(begin)
+  })()
   for (let calls = -1; database.calls > calls;) {
     calls = database.calls
     await new Promise((resolve) => { setTimeout(resolve, 300) })

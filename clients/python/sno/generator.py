@@ -161,6 +161,7 @@ class _State:
         self.supply: Union[Loan, Block] = Block((), 0)
         self.spare: Union[Loan, Block, None] = None
         self.attempt: Optional[Thread] = None
+        self.asked = 0  # the unit in which the last attempt began
         self.pause = 0.0  # after the last attempt, if it failed
         self.retry_at = 0.0
         self.failure: Optional[BaseException] = None
@@ -278,7 +279,7 @@ class Generator:
                     state.changed.wait((_NANOSECONDS - now % _NANOSECONDS) / 1e9)
                     continue
                 if fresh:
-                    _fail(state, _WrongClock(unit, state.supply))
+                    _fail(state, _unusable(state, unit, state.supply))
                     fresh = False
                 if state.spare is not None:
                     state.supply, state.spare = state.spare, None
@@ -335,6 +336,7 @@ class Generator:
 
     def _attempt(self, state: _State) -> None:
         supply = failure = None
+        state.asked = time_ns() // _NANOSECONDS - _UNIX
         try:
             supply = self._source()
             self._admit(state, supply)
@@ -366,23 +368,35 @@ class Generator:
                 return
             behind = supply.floor - unit
             if not 0 <= behind <= _BEHIND_MAX or monotonic() >= deadline:
-                raise _WrongClock(unit, supply)
+                raise _unusable(state, unit, supply)
             with state.lock:
                 if self._closed:
                     return
                 state.changed.wait((behind + 1) * _SECONDS)
 
 
-class _WrongClock(Exception):
-    def __init__(self, unit: int, loan: Union[Loan, Block]):
-        super().__init__(unit, loan)
+class _Unusable(Exception):
+    """A fresh loan is of no use."""
 
     def __str__(self) -> str:
-        unit, loan = self.args
-        return (
-            f"the clock, at {time_of(unit)}, is not within the new loan, "
-            f"from {time_of(loan.floor + 1)} until {time_of(loan.until)}"
+        return str(self.args[0])
+
+
+class _WrongClock(_Unusable):
+    pass
+
+
+def _unusable(state: _State, unit: int, loan: Any) -> _Unusable:
+    """Why a fresh loan is of no use: if it was in time when it was asked for, it came too late."""
+    if state.asked <= loan.until < unit:
+        return _Unusable(
+            f"a new loan, until {time_of(loan.until)}, came too late: "
+            f"it was asked for at {time_of(state.asked)}, and now it is {time_of(unit)}"
         )
+    return _WrongClock(
+        f"the clock, at {time_of(unit)}, is not within the new loan, "
+        f"from {time_of(loan.floor + 1)} until {time_of(loan.until)}"
+    )
 
 
 def _is_under_way(state: _State) -> bool:
@@ -411,15 +425,17 @@ def _end(supply: Union[Loan, Block]) -> Optional[datetime]:
 
 
 def _text(error: BaseException) -> str:
-    return str(error) if isinstance(error, _WrongClock) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, _Unusable) else f"{type(error).__name__}: {error}"
 
 
 def _refuse(state: _State, supply: Union[Loan, Block]) -> None:
     """A new loan that isn't enough: the next one wouldn't be either."""
     unit = time_ns() // _NANOSECONDS - _UNIX
+    if not isinstance(supply, Loan):
+        return  # other threads may have used up the block
     if supply.refuses(unit):
-        _fail(state, _WrongClock(unit, supply))
-    elif isinstance(supply, Loan):
+        _fail(state, _unusable(state, unit, supply))
+    else:
         raise ValueError(f"a new loan is until {time_of(supply.until)} only")
 
 

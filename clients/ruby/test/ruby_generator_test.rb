@@ -13,13 +13,14 @@ NOON = 148_146_200 * HOUR / 1000 # a unit
 
 # What the clocks show, and what the database lends next.
 class World
-  attr_accessor :ms, :seconds, :floor, :length, :sequences, :meta, :error, :asked, :partition, :gate
+  attr_accessor :ms, :seconds, :floor, :length, :slow, :sequences, :meta, :error, :asked, :partition, :gate
 
   def initialize
     @ms = (NOON + EPOCH) * UNIT
     @seconds = 1000.0
     @floor = -1
     @length = HOUR
+    @slow = 0
     @sequences = [0, 65_535]
     @asked = []
     @partition = 0
@@ -45,7 +46,7 @@ class World
     first, last = @sequences
     snapshot = { partition: [@partition >> 8, @partition & 255], wallHi: unit + @floor, wallSafe: unit + @floor,
                  sequenceMin: first, sequenceMax: last, sequence: last }
-    [[JSON.generate(snapshot), (unit + @length).to_s]]
+    [[JSON.generate(snapshot), (unit + @length).to_s]].tap { later(@slow) }
   end
 end
 
@@ -69,7 +70,7 @@ end
 
 # What becomes true because of a thread.
 def eventually
-  Timeout.timeout(20) { Thread.pass until yield }
+  Timeout.timeout(180) { Thread.pass until yield }
 end
 
 # Let the attempts end that were begun.
@@ -185,23 +186,29 @@ world.floor = -10
 world.length = -1
 same([out_of_ids { ids.next }, world.asked.size], [[:clock, nil], 2], "a clock that is after the end")
 world.seconds += 2
+world.floor = -1
+world.length = 10
+world.slow = 11
+same([out_of_ids { ids.next }, ids.stats[:reason][/came too late: it was asked for at/]],
+     [[:over, nil], "came too late: it was asked for at"], "a source that is slower than its loans last")
+world.seconds += 4
+world.slow = 0
 world.length = 0
-same(place(ids.next)[2], 3, "a loan of this unit only")
+same(place(ids.next)[2], 4, "a loan of this unit only")
 settled(ids)
 world.later(1)
 world.length = HOUR
-same([place(ids.next)[2], ids.stats[:failed]], [5, 2], "its spare, which is over, is no failure")
+same([place(ids.next)[2], ids.stats[:failed]], [6, 3], "its spare, which is over, is no failure")
 world.later(100)
 ids.next
 world.later(-50)
-same(place(ids.next).take(3), [51, true, 5], "set back: the other side")
+same(place(ids.next).take(3), [62, true, 6], "set back: the other side")
 world.later(-20)
-world.floor = -1
-same(place(ids.next).take(3), [31, false, 6], "set back again: the next loan")
+same(place(ids.next).take(3), [42, false, 7], "set back again: the next loan")
 world.later(10 * HOUR)
 ids.next
 world.later(-20 * HOUR)
-same(place(ids.next)[2], 8, "set back by hours")
+same(place(ids.next)[2], 9, "set back by hours")
 
 # Exhausted units.
 world = World.new
@@ -265,7 +272,7 @@ short << 1
 eventually { world.asked.size == 3 }
 world.length = HOUR
 short << 1
-same(waiter.join(20)&.value, 3, "an attempt under way, and another one, because its loan was too short")
+same(waiter.join(180)&.value, 3, "an attempt under way, and another one, because its loan was too short")
 ids = timed(World.new.tap { |w| w.gate = Queue.new }, wait: 0)
 same(out_of_ids { ids.ready }, [:over, nil], "ready doesn't wait for longer than it may")
 ids.close
@@ -295,7 +302,7 @@ ids = timed(world, wait: 1000)
 waiter = Thread.new { out_of_ids { ids.next } }
 eventually { world.asked.size == 3 && waiter.stop? }
 ids.close
-same(waiter.join(20)&.value, [:closed, nil], "who waits is told")
+same(waiter.join(180)&.value, [:closed, nil], "who waits is told")
 
 # A source that is slow: real clocks.
 gate = Queue.new
@@ -312,7 +319,7 @@ eventually { ids.stats[:taken] == 1 }
 same([ids.next.partition, ids.stats[:taken]], [258, 1], "what it gives later is used")
 gate << (answer = loan[-2, -1])
 ids = Sno::Generator.new(Sno::Loans.new { gate.pop })
-same(out_of_ids { ids.next }, [:clock, nil], "a source that is slower than its loans last")
+same(out_of_ids { ids.next }, [:clock, nil], "a loan that was over when it was asked for")
 
 # Answers that are no loan.
 def accepted(answers)

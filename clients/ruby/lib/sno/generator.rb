@@ -198,21 +198,25 @@ class Sno
 
     def start
       @attempt = Thread.new do
+        asked = Units.at_ms(milliseconds)
         taken = @source.take
       rescue Exception => error # it ends the attempt, whatever it is
       ensure
-        @mutex.synchronize { settle(taken, error) if @attempt == Thread.current && @process == Forks.count }
+        @mutex.synchronize { settle(taken, error, asked) if @attempt == Thread.current && @process == Forks.count }
       end
     rescue ThreadError => error
       settle(nil, error)
     end
 
-    def settle(taken, error)
+    def settle(taken, error, asked = nil)
       @attempt = nil
       now = milliseconds
       unit = Units.at_ms(now)
       if !taken
         failed(Failure.new(:over, error ? error.message.strip : "the thread was killed", error))
+      elsif taken.until && asked <= taken.until && unit > taken.until
+        failed(Failure.new(:over, "a new loan, until #{Units.time(taken.until)}, came too late: it was asked for at " \
+                                  "#{Units.time(asked)}, and now it is #{Units.time(unit)}"))
       elsif !taken.soon?(unit)
         failed(Failure.new(:clock, "the clock, at #{Units.time(unit)}, is not within a new loan, " \
                                    "after #{Units.time(taken.floor)} until #{Units.time(taken.until)}"))

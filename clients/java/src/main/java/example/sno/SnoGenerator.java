@@ -185,13 +185,14 @@ public final class SnoGenerator implements AutoCloseable {
         try {
             attempt.start();
         } catch (Throwable noThread) {
-            end(Supply.NONE, noThread);
+            end(Supply.NONE, noThread, 0);
         }
     }
 
     private void take() {
         Supply next = Supply.NONE;
         Throwable caught = null;
+        long asked = time.unit();
         try {
             next = source.take(time);
         } catch (Throwable raised) {
@@ -199,14 +200,14 @@ public final class SnoGenerator implements AutoCloseable {
         }
         lock.lock();
         try {
-            end(next, caught);
+            end(next, caught, asked);
         } finally {
             lock.unlock();
         }
     }
 
-    /** The attempt gave the next one, or an error. */
-    private void end(Supply next, Throwable caught) {
+    /** The attempt gave the next one, which it asked for in that unit, or an error. */
+    private void end(Supply next, Throwable caught, long asked) {
         long unit = time.unit();
         attempt = null;
         change.signalAll();
@@ -224,8 +225,12 @@ public final class SnoGenerator implements AutoCloseable {
         failedAt = time.nanos();
         pause = pause == 0 ? FIRST_PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
         error = caught;
-        reason = caught == null ? OutOfIdsException.Reason.CLOCK : OutOfIdsException.Reason.OVER;
-        failure = caught != null ? caught.toString() : "the clock shows " + Sno.time(unit) + ", but " + next;
+        boolean late = asked <= next.reach() && next.reach() < unit;
+        reason = caught == null && !late ? OutOfIdsException.Reason.CLOCK : OutOfIdsException.Reason.OVER;
+        failure = caught != null ? caught.toString()
+            : late ? "a new loan, until " + next.until() + ", came too late: it was asked for at " + Sno.time(asked)
+                + ", and now it is " + Sno.time(unit)
+            : "the clock shows " + Sno.time(unit) + ", but " + next;
     }
 
     private void checkOpen() {
