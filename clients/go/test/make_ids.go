@@ -6,7 +6,7 @@
 //	made PID TEXT           an id of a block
 //
 // MAKE_IDS_DURATION is how many ms a loan lasts, and MAKE_IDS_SEQUENCES how many sequences
-// it has.  MAKE_IDS_CLOCK is a file that begins with the ns by which the clock is ahead,
+// it has.  If the machine is so busy that a loan comes too late, later ones are longer.  MAKE_IDS_CLOCK is a file that begins with the ns by which the clock is ahead,
 // because Go reads the clock without libc.  To run it beside other programs, as run_go builds it:
 //
 //	CLIENTS=$PWD/clients; export CLIENTS; cd "$(mktemp -d)"
@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,7 @@ func main() {
 		ids, err := sno.NewGenerator(source)
 		must(err)
 		ids.SetClock(clock, timer)
+		var late int32
 		until := time.Now().Add(time.Second)
 		var group sync.WaitGroup
 		for i := 0; i < 4; i++ {
@@ -113,6 +115,9 @@ func main() {
 						id, err := ids.Next(0)
 						if errors.As(err, new(*sno.OutOfIDsError)) {
 							atomic.AddInt64(&out, 1)
+							if strings.Contains(err.Error(), "came too late") {
+								atomic.StoreInt32(&late, 1)
+							}
 							break
 						}
 						must(err)
@@ -126,6 +131,9 @@ func main() {
 		}
 		group.Wait()
 		ids.Close()
+		if late == 1 && duration < 24*time.Hour {
+			duration *= 2
+		}
 		*taken += int64(ids.Stats().Taken)
 	}
 	fmt.Printf("%d ids, %d loans, %d blocks, out of ids %d times\n", issued, loans, blocks, out)

@@ -3,7 +3,8 @@
 // Makes ids in 4 threads, and appends to FILE what it took and made: "loan PID PARTITION
 // FLOOR FIRST LAST UNTIL" before the first id of the loan, "id PID ID" for its ids, and
 // "made PID ID" for those of blocks.  Loans are of MAKE_IDS_DURATION ms and
-// MAKE_IDS_SEQUENCES sequences.  Every 10th generator takes blocks.
+// MAKE_IDS_SEQUENCES sequences, and longer if the machine is so busy that one came too late.
+// Every 10th generator takes blocks.
 
 import example.sno.Blocks;
 import example.sno.Loans;
@@ -27,6 +28,7 @@ class Main {
     static final AtomicLong made = new AtomicLong();
     static final AtomicLong outOfIds = new AtomicLong();
 
+    static volatile boolean late = false;
     static FileOutputStream file;
 
     static void append(CharSequence lines) throws IOException {
@@ -66,6 +68,7 @@ class Main {
                 } catch (OutOfIdsException error) {
                     lines.setLength(lines.lastIndexOf("\n") + 1);
                     outOfIds.incrementAndGet();
+                    late |= error.getMessage().contains("came too late");
                 }
                 append(lines);
                 TimeUnit.MILLISECONDS.sleep(50);
@@ -77,14 +80,18 @@ class Main {
 
     public static void main(String[] arguments) throws Exception {
         file = new FileOutputStream(arguments[0], true);
-        Source loans = Loans.from(Main::borrow).duration(Duration.ofMillis(option("MAKE_IDS_DURATION", 100)))
-            .sequences(option("MAKE_IDS_SEQUENCES", 64));
+        Loans loans = Loans.from(Main::borrow).sequences(option("MAKE_IDS_SEQUENCES", 64));
+        Duration duration = Duration.ofMillis(option("MAKE_IDS_DURATION", 100));
         Source blocks = Blocks.from(QUERY).count(200);
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Long.parseLong(arguments[1]));
         for (int number = 1; System.nanoTime() - end < 0; number++) {
+            if (late && duration.compareTo(Duration.ofDays(1)) < 0) {
+                duration = duration.multipliedBy(2);
+            }
+            late = false;
             boolean fromBlocks = number % 10 == 0;
             long change = Math.min(end, System.nanoTime() + TimeUnit.SECONDS.toNanos(1));
-            try (SnoGenerator ids = SnoGenerator.of(fromBlocks ? blocks : loans)) {
+            try (SnoGenerator ids = SnoGenerator.of(fromBlocks ? blocks : loans.duration(duration))) {
                 Thread[] threads = new Thread[4];
                 for (int i = 0; i < threads.length; i++) {
                     threads[i] = new Thread(() -> make(ids, fromBlocks ? "made" : "id", change));

@@ -8,7 +8,8 @@
 //   made PID TEXT    an id of a block
 //
 // MAKE_IDS_DURATION is that of a loan in ms, by default 100, MAKE_IDS_SEQUENCES how many
-// sequences it has, by default 64.
+// sequences it has, by default 64.  If the machine is so busy that a loan comes too late, later
+// ones are longer.
 
 'use strict'
 
@@ -20,7 +21,7 @@ const { OutOfIdsError, blocks, loans, Generator } = require('postgresql-sno/gene
 const WORKERS = 2
 const BATCH = 60    // each 50 ms, so three threads make fewer than 4000 a second
 const BATCHES = 30    // of a generator
-const duration = Number(process.env.MAKE_IDS_DURATION ?? 100)
+let duration = Number(process.env.MAKE_IDS_DURATION ?? 100)
 const sequences = Number(process.env.MAKE_IDS_SEQUENCES ?? 64)
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
 
@@ -46,12 +47,14 @@ async function main({ file, seconds }) {
     const [kind, source] = n % 10 === 0
       ? ['made', blocks(query, { count: 200 })] : ['id', loans(borrow, { duration, sequences })]
     const ids = new Generator(source)
+    const longer = Math.min(2 * duration, 1e8)
     for (let batch = 0; batch < BATCHES && performance.now() < end; batch++) {
       const lines = []
       try {
         while (lines.length < BATCH) lines.push(`${kind} ${process.pid} ${ids.next()}`)
       } catch (error) {
         if (!(error instanceof OutOfIdsError)) throw error
+        if (error.message.includes('came too late')) duration = longer
         outOfIds++
       }
       write(lines)

@@ -9,7 +9,7 @@
 #	made PID TEXT		an id of a block
 #
 # MAKE_IDS_DURATION is how many milliseconds a loan lasts, MAKE_IDS_SEQUENCES how many
-# sequences it has.
+# sequences it has.  If the machine is so busy that a loan comes too late, later ones are longer.
 
 import os
 import sys
@@ -21,7 +21,7 @@ import psycopg
 
 from sno.generator import Generator, OutOfIds, blocks, loans
 
-DURATION = timedelta(milliseconds=int(os.environ.get("MAKE_IDS_DURATION", 100)))
+DURATION = int(os.environ.get("MAKE_IDS_DURATION", 100))
 SEQUENCES = int(os.environ.get("MAKE_IDS_SEQUENCES", 64))
 THREADS = 4
 BATCH = 50
@@ -44,13 +44,20 @@ def query(sql):
         return connection.execute(sql).fetchall()
 
 
-borrow = loans(query, DURATION, SEQUENCES)
+late = 0  # how often the duration is doubled
 
 
-def source():
-    loan = borrow()
-    write(f"loan {os.getpid()} {loan.partition} {loan.floor} {loan.first} {loan.last} {loan.until}")
-    return loan
+def noted(borrow):
+    def source():
+        loan = borrow()
+        write(f"loan {os.getpid()} {loan.partition} {loan.floor} {loan.first} {loan.last} {loan.until}")
+        return loan
+
+    return source
+
+
+def borrowing():
+    return Generator(noted(loans(query, timedelta(milliseconds=DURATION << late), SEQUENCES)))
 
 
 def generators():
@@ -58,13 +65,15 @@ def generators():
     number = 0
     while True:
         number += 1
-        yield ("id", Generator(source)) if number % 10 else ("made", Generator(blocks(query, 200)))
+        yield ("id", borrowing()) if number % 10 else ("made", Generator(blocks(query, 200)))
 
 
 def make(holder):
+    global late
     number = 0
     while time.monotonic() < end:
         what, ids = holder[0]
+        seen = late
         lines = []
         pause = PAUSE
         while len(lines) < BATCH:
@@ -72,6 +81,8 @@ def make(holder):
                 number += 1
                 lines.append(f"{what} {os.getpid()} {ids.next(number % 256 if what == 'id' else 0)}")
             except OutOfIds as error:
+                if "came too late" in str(error) and seen == late < 20:
+                    late += 1
                 refused[error.reason] = refused.get(error.reason, 0) + 1
                 pause = 0.01
                 break

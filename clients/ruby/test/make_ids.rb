@@ -6,7 +6,8 @@
 # time is over.  Writes all loans and ids to the end of FILE, the loans before their ids.
 # Every tenth generator takes blocks.  It may be killed at any time.
 #
-# MAKE_IDS_DURATION, in ms, and MAKE_IDS_SEQUENCES are those of the loans.
+# MAKE_IDS_DURATION, in ms, and MAKE_IDS_SEQUENCES are those of the loans.  If the machine is so
+# busy that a loan comes too late, later ones are longer.
 
 $LOAD_PATH.unshift("#{__dir__}/../lib")
 require "pg"
@@ -15,6 +16,7 @@ require "sno/generator"
 FILE = File.open(ARGV[0], File::WRONLY | File::APPEND | File::CREAT)
 ENDS = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Float(ARGV[1])
 DURATION = Integer(ENV.fetch("MAKE_IDS_DURATION", 100)) / 1000r
+$late = 0 # how often that is doubled
 SEQUENCES = Integer(ENV.fetch("MAKE_IDS_SEQUENCES", 64))
 THREADS = 4
 BATCH = 100 # ids that a thread makes, and then writes
@@ -43,17 +45,19 @@ QUERY = ->(sql) { PG.connect { |connection| connection.exec(sql).values } }
 def generator(number)
   return [Sno::Generator.new(Sno::Blocks.new(count: 200, &QUERY)), "made"] if (number % 10).zero?
 
-  [Sno::Generator.new(Noted.new(duration: DURATION, sequences: SEQUENCES, &QUERY)), "id"]
+  [Sno::Generator.new(Noted.new(duration: DURATION * 2**$late, sequences: SEQUENCES, &QUERY)), "id"]
 end
 
 # Ids of a generator until it's time for the next one.  How many, and how often there was none.
 def make(ids, kind, ends)
   made = missed = 0
+  seen = $late
   while (start = now) < ends
     batch = []
     begin
       batch << "#{kind} #{Process.pid} #{ids.next(kind == "id" ? batch.size : 0)}" while batch.size < BATCH
-    rescue Sno::OutOfIds
+    rescue Sno::OutOfIds => error
+      $late += 1 if error.message.include?("came too late") && seen == $late && $late < 20
       missed += 1
       sleep(0.01)
     end
