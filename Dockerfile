@@ -9,8 +9,8 @@ ARG PG_MAJOR=18
 
 # The official image sets PG_MAJOR for what runs in it.
 FROM postgres:${PG_MAJOR} AS build
-RUN apt-get update && \
-    apt-get install -y --no-install-recommends \
+RUN apt-get -o DPkg::Lock::Timeout=600 update && \
+    apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends \
         gcc libc6-dev libpq-dev libssl-dev make "postgresql-server-dev-$PG_MAJOR" && \
     rm -rf /var/lib/apt/lists/*
 COPY . /sno

@@ -55,9 +55,22 @@ need() {
     [ ${#missing[@]} -gt 0 ] || return 0
 
     say "installing ${missing[*]}"
-    quietly "$work/apt.log" as_root apt-get -q update
+    update_lists
     quietly "$work/apt.log" as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get -q -y --no-install-recommends install "${missing[@]}"
+        apt-get -o DPkg::Lock::Timeout=600 -q -y --no-install-recommends install "${missing[@]}"
+}
+
+# A machine that has just started may update its packages by itself.  The option lets apt wait for
+# the lock of the packages, but not for that of the lists.
+update_lists() {
+    local try
+    for try in {1..600}; do
+        as_root apt-get -o DPkg::Lock::Timeout=600 -q update >"$work/apt.log" 2>&1 </dev/null && return
+        grep -q '/lists/lock' "$work/apt.log" || break
+        sleep 1
+    done
+    tail -n 40 "$work/apt.log" >&2
+    return 1
 }
 
 # at_exit COMMAND: clean up with it, in whatever way the script ends.  If nobody
@@ -125,7 +138,7 @@ start_server() {
 # memory until they see that it is gone.
 restart_server() {
     local try
-    for ((try = 0; try < 100; try++)); do
+    for ((try = 0; try < 900; try++)); do
         start_server "$1" 2>/dev/null && return
         sleep 0.2
     done
