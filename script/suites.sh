@@ -264,7 +264,7 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
-# Only the caller may make newer Debians.
+# Only the caller may make another Debian.
 suite_evidence() { CHROOTS=${CHROOTS:-$work/chroots} count_tap "$top/script/evidence" small; }
 
 suite_fuzz() {

@@ -1,13 +1,15 @@
 #!/usr/bin/perl
 #
-# litmus.pl [small | show TEST | table]
+# litmus.pl [small | judge | show TEST | table]
 #
 # Makes litmus tests from tests.txt and from the sources, asks herd7 for its verdicts, and
 # compares them with those that tests.txt has.  The first lines of tests.txt tell its format.
+# judged.txt has digests of the tests of which herd7 said what is wanted.
 
 use strict;
 use warnings;
 
+use Digest::SHA qw(sha1_hex);
 use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 
@@ -348,11 +350,47 @@ if ($what eq 'table')
 	}
 	exit;
 }
-die "unknown argument \"$what\"\n" if $what ne '' && $what ne 'small';
+die "unknown argument \"$what\"\n" if $what !~ /^(?:small|judge)?$/;
+
+# A digest of all that herd7 is asked about a test, with the verdicts that are wanted
+sub digest
+{
+	my ($test) = @_;
+	my @asked = ({ change => {}, verdicts => [] }, @{ $test->{mutants} });
+	return sha1_hex(join "\n", map {
+		my $asked = $_;
+		(map { $_->{make}->($test, threads($test, $asked->{change})) }
+			  grep { !$test->{only} || $_->{name} ne 'C11' } @models), "@{$asked->{verdicts}}"
+	} @asked);
+}
+
+my $judged  = "$here/judged.txt";
+my $digests = join '', map { "$_->{name}\t" . digest($_) . "\n" } @tests;
+
+# The digests that were written when herd7 judged
+sub judged
+{
+	open my $in, '<', $judged or die "$judged: $!\n";
+	local $/;
+	return <$in>;
+}
+
 if ($what eq 'small')
 {
-	@models = $models[0];
-	@tests = grep { !$_->{only} } @tests;
+	my %known = map { /(.*)\t(.*)/ } split /\n/, judged();
+	my $wrong = 0;
+
+	print '1..', scalar(@tests), "\n";
+	foreach my $i (0 .. $#tests)
+	{
+		my $test = $tests[$i];
+		my $ok   = ($known{ $test->{name} } // '') eq digest($test);
+
+		$wrong++ unless $ok;
+		print $ok ? 'ok' : 'not ok', ' ', $i + 1, " - $test->{name}: the sources are as herd7 judged them\n";
+	}
+	print "# If herd7 finds nothing wrong, \"script/evidence litmus judge\" makes judged.txt again.\n" if $wrong;
+	exit($wrong > 0);
 }
 
 # What herd7 is asked for: each test, and each of its mutants
@@ -415,6 +453,17 @@ foreach my $i (0 .. $#asked)
 	print "# $a->{says}\n" if $a->{says};
 	print $ok ? 'ok' : 'not ok', ' ', $i + 1, " - $a->{name}: @{$a->{got}}\n";
 	print "#   wanted: @wanted\n" unless $ok;
+}
+if ($what eq 'judge' && !$wrong)
+{
+	open my $out, '>', $judged or die "$judged: $!\n";
+	print $out $digests;
+	close $out or die "$judged: $!\n";
+}
+elsif (judged() ne $digests)
+{
+	$wrong++;
+	print "# judged.txt is of other tests: see \"judge\"\n";
 }
 printf "# %d tests, %d mutants, %d wrong\n", scalar(@tests), @asked - @tests, $wrong;
 exit($wrong > 0);
