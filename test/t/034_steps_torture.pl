@@ -19,7 +19,7 @@ use Time::HiRes qw(usleep);
 use Torture;
 
 my @steps   = qw(reserve write flush publish issue);
-my $torture = Torture->new(max_wait => '10s');
+my $torture = Torture->new(max_wait => '1min');
 plan skip_all => 'takes minutes: see script/torture' if !$torture->{minutes};
 
 my $kind    = qw(own shared named) [ $torture->{seed} % 3 ];
@@ -72,7 +72,10 @@ sub plan_at
 {
 	my ($step) = @_;
 	my @plan = (
-		'kill -9 of the session'    => happens($step, sub { kill 'KILL', $_[0]; }),
+		'kill -9 of the session'    => sub {
+			my $pid = $torture->hold($step);
+			crash_and_recover($server, sub { $torture->kill_held($pid) });
+		},
 		'kill -9 of the postmaster' => crash($step, 0),
 		'kill -9 of the postmaster, clock back by 1 s' => crash($step, -1),
 		'terminated' => happens($step, sub { $torture->sql("SELECT pg_terminate_backend($_[0])"); }),

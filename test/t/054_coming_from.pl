@@ -318,7 +318,6 @@ WHEN (NEW.target = 'message'::regclass AND NEW.block > 150) EXECUTE FUNCTION wai
 	$stop->($node->safe_psql('postgres', $waits));
 	$fill->finish;
 	isnt($fill->result(0), 0, "$db: the procedure was stopped");
-	wait_until('the server is back', sub { defined query_if_up($node, 'SELECT') });
 	drop_session($gate);
 	$node->safe_psql($db, 'DROP FUNCTION wait_at_gate CASCADE');
 	is($node->safe_psql($db, "SELECT block FROM move WHERE target = 'message'::regclass"),
@@ -327,7 +326,7 @@ WHEN (NEW.target = 'message'::regclass AND NEW.block > 150) EXECUTE FUNCTION wai
 }
 
 my %stops = (
-	serial   => [ 'kill -9', sub { kill 'KILL', $_[0] } ],
+	serial   => [ 'kill -9', sub { my ($pid) = @_; crash_and_recover($node, sub { kill 'KILL', $pid }) } ],
 	identity => [ 'cancel', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") } ],
 	uuid => [ 'termination', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") } ],
 	ulid => [ 'immediate shutdown', sub { $node->stop('immediate'); $node->start } ]);

@@ -540,10 +540,7 @@ subtest 'a session is killed' => sub {
 	my $id = begin_insert($writer);
 	reconnect(
 		sub {
-			kill 'KILL', $writer->{pid};
-			wait_until(
-				'the server is back',
-				sub { defined query_if_up($node, 'SELECT') });
+			crash_and_recover($node, sub { kill 'KILL', $writer->{pid} });
 		});
 	is_free($reader, $id, 'a session was killed');
 	is(holders($reader), 0, 'a session was killed: nobody holds it back');

@@ -213,9 +213,7 @@ sub crash_and_return
 	my ($crash, $session) = @_;
 	if ($crash =~ /session/)
 	{
-		kill 'KILL', $session->{pid};
-		wait_until('the server is up again',
-			sub { defined query_if_up($node, 'SELECT') });
+		crash_and_recover($node, sub { kill 'KILL', $session->{pid} });
 	}
 	elsif ($crash =~ /postmaster/)
 	{

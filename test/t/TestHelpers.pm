@@ -13,8 +13,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+# pg_ctl, too, waits as long as a busy machine may take.
+$ENV{PGCTLTIMEOUT} //= $PostgreSQL::Test::Utils::timeout_default;
+
 our @EXPORT = qw(decode_id partitions_of unit_of ids_of
-  wait_until kill_postmaster start_again query_if_up crashes check_log configure
+  wait_until kill_postmaster start_again query_if_up crash_and_recover crashes check_log configure
   restore_dump open_session close_session drop_session send_query has_answered
   receive error_of take_errors skip_without_seal);
 
@@ -114,6 +117,23 @@ sub query_if_up
 		'<', '/dev/null', '>', \$out, '2>', \$err) ? $out : undef;
 }
 
+# Let a sub kill sessions of a server, which must crash, and wait until it is up again.  Before
+# the postmaster knows of the crash, the server still answers: so wait for another life.
+sub crash_and_recover
+{
+	my ($node, $kill) = @_;
+	my $life = q{SELECT pid, backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'};
+	my $former = $node->safe_psql('postgres', $life);
+	$kill->();
+	wait_until(
+		$node->name . ' is back',
+		sub {
+			my $now = query_if_up($node, $life) // '';
+			return $now =~ /\|/ && $now ne $former;
+		});
+	return;
+}
+
 # The ways in which a server crashes under clients, each as [name, sub that
 # makes it crash, sub that brings it up again].
 sub crashes
@@ -122,15 +142,11 @@ sub crashes
 	return (
 		[   'kill -9 of a backend',
 			sub {
-				kill 'KILL',
-				  $node->safe_psql('postgres',
-					"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1"
-				  );
+				my $pid = $node->safe_psql('postgres',
+					"SELECT pid FROM pg_stat_activity WHERE application_name = 'client' LIMIT 1");
+				crash_and_recover($node, sub { kill 'KILL', $pid });
 			},
-			sub {
-				wait_until($node->name . ' is back',
-					sub { defined query_if_up($node, 'SELECT') });
-			}
+			sub { }
 		],
 		[   'immediate shutdown',
 			sub { $node->stop('immediate') },

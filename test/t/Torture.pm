@@ -481,7 +481,8 @@ sub victim
 sub kill_session
 {
 	my ($self) = @_;
-	kill 'KILL', $self->victim;
+	my $pid = $self->victim;
+	crash_and_recover($self->{node}, sub { kill 'KILL', $pid });
 	return;
 }
 
@@ -495,16 +496,16 @@ my %way_to = (
 	issue   => "break *sno_generator_enter_unit\nbreak *sno_generator_share_unit\ngo\n");
 
 # Hold the session of a client at a step, and return its process.  A session may end, or
-# not come there within some seconds: then another one is tried.
+# not come there for some time: then another one is tried, for longer.
 sub hold
 {
 	my ($self, $step) = @_;
 
-	for (1 .. 50)
+	foreach my $try (1 .. 50)
 	{
 		my $pid   = $self->victim;
 		my $gdb   = $self->{gdb} = Gdb->lead($pid, $way_to{$step});
-		my $until = time + 3;
+		my $until = time + 3 * $try;
 		usleep(10_000) while !$gdb->holds && $gdb->runs && time < $until;
 		return $pid if $gdb->holds;
 		$gdb->give_up;
