@@ -326,6 +326,7 @@ $$;
 SELECT sno_flake_create_generator('ahead', 'snowflake', 600);
 SELECT id_at(date_trunc('milliseconds', clock_timestamp()) + interval '200 ms', 'snowflake', 1) AS after \gset
 SELECT sno_flake_advance('ahead', :after);
+SET sno.max_wait = '1 min';
 SELECT count(*), min(id) > :after AS later, (parts(bits(min(id)), 'snowflake')).at > (parts(bits(:after), 'snowflake')).at AS later_time
 FROM (SELECT next('ahead') AS id FROM generate_series(1, 100)) AS s;
 SELECT sno_flake_advance('ahead', :after), sno_flake_advance('ahead', 0);

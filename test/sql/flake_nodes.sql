@@ -139,9 +139,9 @@ SELECT node('one5') AS node \gset
 SELECT sno_flake_drop_generator('one5');
 SELECT node('one9') = :node AS the_free_one;
 SELECT count(DISTINCT sno_flake_generate(name)) FROM sno_catalog.sno_flake_generator, generate_series(1, 100) WHERE layout = 'json1';
--- Those that no session uses are not in the way.
+-- Those that no session uses are not in the way, when the session before has ended.
 \c -
-SET sno.max_wait = 10;
+SET sno.max_wait = '1 min';
 SELECT sno_flake_create_generator('one5', 'json1'), node('one5') BETWEEN 0 AND 7 AS in_layout;
 -- Nodes where this database issued are taken first.
 SELECT sno_flake_create_layout('again', '2020-01-01Z', 1, 41, 10, 12);

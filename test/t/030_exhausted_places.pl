@@ -179,6 +179,7 @@ foreach my $resource ('memory contexts', 'heap')
 	for (my $at = 1;; $at = next_place($at))
 	{
 		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		$session->set_query_timer_restart;
 		$session->{pid} = $session->query_safe('SELECT pg_backend_pid()');
 		arm($session->{pid}, $resources{$resource}, $at);
 		send_query($session, 'SELECT sno_zero()');

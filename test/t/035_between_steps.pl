@@ -24,6 +24,7 @@ plan skip_all => 'the kernel lets gdb lead only its own children' if -e $scope &
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+$node->append_conf('postgresql.conf', 'sno.lease_duration = 1d');
 $clock->start_server($node);
 $node->safe_psql(
 	'postgres', q{
@@ -109,12 +110,12 @@ is((receive($_))[1], '', 'a watermark is reset while a session finds what was pr
 is($node->safe_psql('postgres', 'SELECT sno_timestamp(sno_watermark()) <= clock_timestamp()'),
 	't', 'the reset stays');
 
-# The session knows its generator, and renews the lease of that early.  Its layout goes
+# The session knows its generator, and renews the lease of that early: half of a day is over.  Its layout goes
 # meanwhile, and another one gets the name.
 my $long = q{SELECT length(sno_flake_generate_bytea('own'))};
 is($session->query_safe($long), 12, 'an id of 12 bytes');
 $other->query_safe(q{SELECT sno_flake_create_generator('second', 'mine', 2)});
-$clock->set_offset(-86400 + 40);
+$clock->set_offset(-86400 + 14 * 3600);
 $gdb = hold("break *sno_named_renew_early\ngo", $long);
 $other->query_safe(
 	q{

@@ -86,7 +86,7 @@ sub load
 		$node, 'postgres',
 		generator => $name,
 		table     => 't',
-		max_wait  => 10_000);
+		max_wait  => 3_600_000);
 	$notes->wait_for_notes($clients);
 	$down->();
 	my ($noted, $errors) = $notes->collect($clients);

@@ -231,7 +231,7 @@ close_session($session);
 my $clients = $notes->start_clients(
 	$node, 'postgres',
 	generator => 'dumped',
-	max_wait  => 10_000);
+	max_wait  => 3_600_000);
 $notes->wait_for_notes($clients);
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/dump.sql';
 $node->command_ok(

@@ -45,7 +45,7 @@ sub share
 {
 	my ($name, $seconds) = @_;
 	my @sessions =
-	  map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1 .. 8;
+	  map { open_session($node, 'postgres', "sno.max_wait = '1h'") } 1 .. 8;
 	my @counts;
 
 	$_->query_safe('CREATE TEMP TABLE made (id sno)') foreach @sessions;
@@ -87,7 +87,7 @@ cmp_ok(
 $notes->check_unique('sharing a small range');
 
 # Many generators of one partition, in one statement
-my $session = open_session($node, 'postgres', 'sno.max_wait = 10000');
+my $session = open_session($node, 'postgres', "sno.max_wait = '1h'");
 $notes->add(
 	$session,
 	$session->query_safe(
@@ -116,7 +116,7 @@ SELECT count(DISTINCT id) FROM workers}),
 
 # Generators that are created and dropped, with bounds that overlap.  Few of
 # them are kept in memory, but what they issued stays known.
-my $churn = open_session($node, 'postgres', 'sno.max_wait = 10000');
+my $churn = open_session($node, 'postgres', "sno.max_wait = '1h'");
 foreach my $round (0 .. 2)
 {
 	foreach my $n (0 .. 29)
@@ -132,7 +132,7 @@ close_session($churn);
 $notes->check_unique('generators that are created and dropped');
 
 # Two sessions: each owns the partition of the generator that the other one uses
-my @pair = map { open_session($node, 'postgres', 'sno.max_wait = 10000') } 1,
+my @pair = map { open_session($node, 'postgres', "sno.max_wait = '1h'") } 1,
   2;
 my @owned =
   map { decode_id($_->query_safe('SELECT sno_generate()'))->{partition} }
@@ -155,8 +155,8 @@ $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',
 	"CREATE EXTENSION sno; SELECT sno_create_generator('mine', 3001, 5, 100)"
 );
-my $here      = open_session($node, 'postgres', 'sno.max_wait = 10000');
-my $there     = open_session($node, 'other',    'sno.max_wait = 10000');
+my $here      = open_session($node, 'postgres', "sno.max_wait = '1h'");
+my $there     = open_session($node, 'other',    "sno.max_wait = '1h'");
 my $elsewhere = NotedIds->new;
 for (1 .. 20)
 {

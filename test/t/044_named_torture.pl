@@ -15,7 +15,7 @@ use TestHelpers;
 use Torture;
 
 # After two crashes within a lease, clients wait until it is over.
-my $torture = Torture->new(max_wait => '10s');
+my $torture = Torture->new(max_wait => '1min');
 my $server  = $torture->make_server('');
 $server->safe_psql(
 	'postgres', q{

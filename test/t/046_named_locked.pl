@@ -21,7 +21,7 @@ $node->safe_psql('postgres',
 	q{CREATE EXTENSION sno; SELECT sno_create_generator('g', 1)});
 
 # If a call ignored sno.max_wait, it would meet the statement_timeout.
-my @hasty   = ('sno.max_wait = 100', "statement_timeout = '30s'");
+my @hasty   = ('sno.max_wait = 100', "statement_timeout = '10min'");
 my @patient = ("sno.max_wait = '1d'");
 
 my $holder = open_session($node, 'postgres');
@@ -81,7 +81,7 @@ DETAIL:  Another session holds, or waits for, a lock on it that conflicts with A
 
 is( $node->safe_psql(
 		'postgres',
-		q{SET statement_timeout = '30s'; SELECT count(*) FROM sno_generators()}
+		q{SET statement_timeout = '10min'; SELECT count(*) FROM sno_generators()}
 	),
 	0,
 	'sno_generators() does not wait, and shows no definitions');

@@ -66,7 +66,7 @@ $node->poll_query_until(
 
 # The waits of the loud session don't last as long as this.
 my ($result, $stdout, $stderr) = $node->psql('postgres',
-	q{SET sno.max_wait = '20s'; SELECT count(sno_flake_generate('slow')) FROM generate_series(1, 5)});
+	q{SET sno.max_wait = '3min'; SELECT count(sno_flake_generate('slow')) FROM generate_series(1, 5)});
 is($stderr, '', 'no error');
 is($stdout, '5', 'another session gets ids');
 is( $node->safe_psql(

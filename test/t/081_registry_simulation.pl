@@ -63,7 +63,7 @@ foreach my $n (0 .. 3)
 {
 	$node->safe_psql('postgres',   "CREATE DATABASE registry$n");
 	$node->safe_psql("registry$n", 'CREATE EXTENSION sno_registry');
-	push @sessions, $node->background_psql("registry$n");
+	push @sessions, open_session($node, "registry$n");
 }
 
 # All that a run of the simulation has
@@ -624,6 +624,6 @@ foreach
 	note($_) foreach @twice;
 }
 
-$_->quit foreach @sessions;
+close_session($_) foreach @sessions;
 $node->stop;
 done_testing();

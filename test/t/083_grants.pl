@@ -44,10 +44,19 @@ sub generates
 # The error of a call that makes an id, with a short wait.
 sub refusal
 {
-	my ($node, $dbname) = @_;
+	my ($node, $dbname, @params) = @_;
 	my ($code, $out, $err) = $node->psql($dbname // 'postgres',
-		"SET sno.max_wait = '100ms'; SELECT sno_generate();");
+		"SET sno.max_wait = '100ms'; SELECT sno_generate();", @params);
 	return $err;
+}
+
+# Check that it comes.  At first, the attempt to ask the registry may not have ended.
+sub refuses
+{
+	my ($what, $expected, @call) = @_;
+	wait_until($what, sub { refusal(@call) =~ $expected });
+	pass($what);
+	return;
 }
 
 sub new_server
@@ -166,10 +175,10 @@ is(generates('after a crash of the postmaster', $a),
 	$block_a, 'it goes on from the file');
 
 $a->safe_psql('postgres', 'CREATE DATABASE late TEMPLATE postgres');
-like(
-	refusal($a, 'late'),
+refuses(
+	'a new database has to wait for the registry',
 	qr/ERROR:  the registry granted no partition for a sno within 100 ms\nDETAIL:  The last attempt to ask it failed: could not connect to the registry: .*\nHINT:  See item "registry" of sno_check/s,
-	'a new database has to wait for the registry');
+	$a, 'late');
 is($a->safe_psql('late', q{SELECT string_agg(item, ' ' ORDER BY item) FROM sno_check() WHERE NOT ok}),
 	'ids registry workers', 'sno_check() finds that it has no partition');
 like(
@@ -179,14 +188,10 @@ like(
 	qr/^f\|.*The last attempt, at .*, failed: could not connect/,
 	'sno_check() tells');
 $a->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
-my ($code, $out, $err) = $a->psql(
-	'late',
-	"SET sno.max_wait = '100ms'; SELECT sno_generate();",
-	extra_params => [ '-U', 'nobody' ]);
-like(
-	$err,
+refuses(
+	'not everybody sees the reason',
 	qr/DETAIL:  The last attempt to ask it failed. The server log has the reason./,
-	'not everybody sees the reason');
+	$a, 'late', extra_params => [ '-U', 'nobody' ]);
 
 # Copies, while the registry is down: a base backup, and the folder copied
 sub copy_of
@@ -337,10 +342,10 @@ my $file = $a->data_dir . '/sno.grants';
 	my $new = $a->data_dir . '/sno.grants.new';
 	mkdir $new or die;
 	$a->safe_psql('postgres', 'CREATE DATABASE unwritten TEMPLATE postgres');
-	like(
-		refusal($a, 'unwritten'),
+	refuses(
+		'nothing is asked that is not on disk',
 		qr/DETAIL:  The last attempt to ask it failed: could not create file "sno.grants.new": Is a directory/,
-		'nothing is asked that is not on disk');
+		$a, 'unwritten');
 	rmdir $new or die;
 	wait_until(
 		'the file can be written',
@@ -361,10 +366,10 @@ my $file = $a->data_dir . '/sno.grants';
 		my ($dbname) = @_;
 		$a->safe_psql('postgres', "CREATE DATABASE $dbname TEMPLATE postgres");
 		$lock->query_safe('BEGIN; SELECT FROM sno_registry.settings FOR UPDATE');
-		refusal($a, $dbname);
 		wait_until(
 			'a request is sent',
 			sub {
+				refusal($a, $dbname);
 				$registry->query(
 					q{SELECT count(*) FROM pg_stat_activity WHERE usename = 'asker' AND wait_event_type = 'Lock'}
 				) == 1;
@@ -450,10 +455,10 @@ foreach my $value ('', 'another')
 	my $busy = open_session($registry->node, 'postgres');
 	$busy->query_safe('BEGIN; SELECT FROM sno_registry.lock()');
 	$a->safe_psql('postgres', 'CREATE DATABASE former TEMPLATE postgres');
-	refusal($a, 'former');
 	wait_until(
 		'the registry is asked',
 		sub {
+			refusal($a, 'former');
 			$registry->query(
 				q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sno' AND wait_event_type = 'Lock'}
 			) == 1;

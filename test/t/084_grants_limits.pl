@@ -15,7 +15,6 @@ use PostgreSQL::Test::Utils;
 use Registry;
 use Test::More;
 use TestHelpers;
-use Time::HiRes qw(time);
 
 my $clock = FakeClock->new;
 plan skip_all => 'libfaketime is not installed' if !defined $clock;
@@ -83,10 +82,14 @@ like(
 	error('SELECT sno_generate()', 'ahead'),
 	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  What it granted this database is over, or begins later than the clock of this server says/,
 	'no id after that, if the clock is a day ahead of the registry');
-like(
-	$node->safe_psql('ahead', q{SELECT detail FROM sno_check() WHERE item = 'registry' AND NOT ok}),
-	qr/Its clock was ahead by -93\d\d\d\.\d\d\d s/,
-	'sno_check() tells how far');
+wait_until(
+	'sno_check() tells how far',
+	sub {
+		error('SELECT sno_generate()', 'ahead');
+		$node->safe_psql('ahead', q{SELECT detail FROM sno_check() WHERE item = 'registry' AND NOT ok}) =~
+		  /Its clock was ahead by -9[34]\d\d\d\.\d\d\d s/;
+	});
+pass('sno_check() tells how far');
 $registry_clock->set_offset(0);
 wait_until('the clocks are right',
 	sub { ($node->psql('ahead', 'SELECT sno_generate()'))[0] == 0 });
@@ -108,11 +111,9 @@ pass('ids are made when the clocks are right');
 		'the registry has answered',
 		sub {
 			$error = error_of($session, 'SELECT sno_generate()');
-			$error !~ /It has not answered yet/;
+			$error =~ /DETAIL:  The last attempt to ask it failed: It has no more partitions to grant, or this database has its share\./;
 		});
-	like($error,
-		qr/ERROR:  53400: the registry granted no partition .*DETAIL:  The last attempt to ask it failed: It has no more partitions to grant, or this database has its share\./s,
-		'the registry has none left');
+	like($error, qr/ERROR:  53400: the registry granted no partition /, 'the registry has none left');
 	$registry->query(
 		'UPDATE sno_registry.block SET ceiling = 0, holder = NULL WHERE holder = 1');
 	wait_until(
@@ -206,16 +207,18 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 
 # Grants are renewed when half of them is over, while ids are made.
 {
-	my $b = PostgreSQL::Test::Cluster->new('renewing');
+	my $b       = PostgreSQL::Test::Cluster->new('renewing');
+	my $b_clock = FakeClock->new;
 	$b->init;
 	$b->append_conf('postgresql.conf',
-		$registry->settings('sno.grant_duration = 30s', 'sno.lease_duration = 1s'));
-	$b->start;
+		$registry->settings('sno.grant_duration = 2h', 'sno.lease_duration = 1s'));
+	$b_clock->start_server($b);
 	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
 	my $session = open_session($b, 'postgres');
 	my $until   = sub { $session->query_safe('SELECT until FROM sno_grants()') };
 	$session->query_safe('SELECT sno_generate()');
 	my $first = $until->();
+	$b_clock->set_offset(65 * 60);
 	wait_until(
 		'the grant is renewed',
 		sub {
@@ -269,9 +272,9 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 		"sno.registry = 'host=127.0.0.1 port=$port user=asker dbname=postgres'");
 	$node->stop('immediate');
 	$clock->start_server($node);
-	$node->safe_psql('postgres', "SET sno.max_wait = '10s'; SELECT sno_generate()");
+	$node->safe_psql('postgres', "SET sno.max_wait = '3min'; SELECT sno_generate()");
 	wait_until('the registry client waits', sub { clients_of($node) == 1 });
-	ok( $node->safe_psql('ahead', "SET sno.max_wait = '10s'; SELECT sno_generate()"),
+	ok( $node->safe_psql('ahead', "SET sno.max_wait = '3min'; SELECT sno_generate()"),
 		'a database goes on while the registry client waits for another one');
 }
 

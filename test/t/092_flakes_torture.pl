@@ -19,7 +19,7 @@ use Torture;
 my $enough = 100_000;
 
 # After two crashes within a lease, clients wait until it is over.
-my $torture = Torture->new(max_wait => '10s', lull => 400_000);
+my $torture = Torture->new(max_wait => '1min', lull => 400_000);
 my $server  = $torture->make_server('');
 
 # A generator of each layout.  Where one node issues fewer than 100,000 ids a second, it

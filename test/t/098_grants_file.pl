@@ -32,12 +32,21 @@ sub block_of
 	return int(decode_id($node->safe_psql($dbname, 'SELECT sno_generate()'))->{partition} / 16);
 }
 
-# The error of a call that makes an id, with a short wait, in a session or a new one
+# The error of a call that makes an id, with a short wait
 my $short = "sno.max_wait = '100ms'";
 sub refusal
 {
-	my ($dbname) = @_;
-	return ($node->psql($dbname, "SET $short; SELECT sno_generate()"))[2];
+	my ($dbname, @params) = @_;
+	return ($node->psql($dbname, "\\set VERBOSITY verbose\nSET $short; SELECT sno_generate()", @params))[2];
+}
+
+# Check that it comes.  At first, the attempt to ask the registry may not have ended.
+sub refuses
+{
+	my ($what, $expected, @call) = @_;
+	wait_until($what, sub { refusal(@call) =~ $expected });
+	pass($what);
+	return;
 }
 
 # A copy of the machine goes on with all grants that holders have.
@@ -76,20 +85,20 @@ wait_until(
 		use_up();
 		return error_of($session, 'SELECT sno_generate()') ne '';
 	});
-like(
-	error_of($session, 'SELECT sno_generate()'),
+refuses(
+	'a server that cannot write the file ends what was granted',
 	qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  The last attempt to ask it failed: could not create file "sno.grants.new": Is a directory/s,
-	'a server that cannot write the file ends what was granted');
-like(refusal('other'), qr/could not create file/, 'in all databases');
+	'postgres');
+refuses('in all databases', qr/could not create file/, 'other');
 $node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
-like(
-	($node->psql('postgres', "SET $short; SELECT sno_generate()", extra_params => [ '-U', 'nobody' ]))[2],
+refuses(
+	'not everybody sees the reason',
 	qr/DETAIL:  The last attempt to ask it failed. The server log has the reason./,
-	'not everybody sees the reason');
+	'postgres', extra_params => [ '-U', 'nobody' ]);
 close_session($session);
 $node->stop('immediate');
 $node->start;
-like(refusal($_), qr/could not create file/, "$_: nor does it go on after a restart")
+refuses("$_: nor does it go on after a restart", qr/could not create file/, $_)
   foreach 'postgres', 'other';
 
 rmdir $obstacle or die;
@@ -127,7 +136,7 @@ $registry->node->stop;
 $node->stop('immediate');
 rmdir $obstacle or die;
 $node->start;
-like(refusal('postgres'), qr/could not connect to the registry/, 'a restart does not bring it back');
+refuses('a restart does not bring it back', qr/could not connect to the registry/, 'postgres');
 $registry->node->start;
 wait_until('it goes on', sub { refusal('postgres') eq '' });
 isnt(block_of('postgres'), $block, 'it goes on as another holder');

@@ -162,7 +162,7 @@ HINT:  Create the generator without a node, or with one that the registry leaves
 	$b->stop;
 	$b->append_conf('postgresql.conf', $registry->settings);
 	$b->start;
-	like( refusal($b, q{SET sno.max_wait = '20s'; SELECT sno_flake_generate('old')}),
+	like( refusal($b, q{SET sno.max_wait = '3min'; SELECT sno_flake_generate('old')}),
 		qr/^ERROR:  55000: nodes from 9 to 9 of generator "old" are among those that the registry grants/,
 		'with it, those of its range may not');
 	like($b->safe_psql('postgres', q{SELECT detail FROM sno_check() WHERE item = 'generators' AND NOT ok}),
@@ -276,7 +276,7 @@ SELECT int8range(node_first, node_last, '[]') FROM sno_generators() WHERE name =
 	my $held = open_session($server, 'postgres');
 	$held->query_safe(q{SELECT sno_flake_generate('g')});
 	$server->safe_psql('postgres', "SELECT sno_flake_advance('g', $ahead)");
-	cmp_ok($held->query_safe(q{SET sno.max_wait = '20s'; SELECT sno_flake_generate('g')}),
+	cmp_ok($held->query_safe(q{SET sno.max_wait = '3min'; SELECT sno_flake_generate('g')}),
 		'>', $ahead, 'ids are above that of an older generator');
 	close_session($held);
 	cmp_ok(node_of($server, 'postgres', 'g'), '>=', 0, 'others issue, too');

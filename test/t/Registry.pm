@@ -37,7 +37,7 @@ sub settings
 	my ($self, @more) = @_;
 	my $conninfo = $self->{node}->connstr('postgres') . ' user=asker';
 	$conninfo =~ s/'/''/g;
-	return join "\n", "sno.registry = '$conninfo'", 'sno.max_wait = 20s', @more, '';
+	return join "\n", "sno.registry = '$conninfo'", 'sno.max_wait = 3min', @more, '';
 }
 
 # Run a query in the registry.
