@@ -336,7 +336,8 @@ suite_sanitize() {
         LD_PRELOAD="$(clang -print-file-name="libclang_rt.asan-$(uname -m).so"):$work/sanitized/no_bindtextdomain.so"
         ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0)
     (build_sanitized) && create_server "$server" || return
-    as_user tee -a "$server/data/postgresql.conf" <<<"dynamic_library_path = '$work/sanitized:\$libdir'"
+    as_user tee -a "$server/data/postgresql.conf" <<<"autovacuum = off
+dynamic_library_path = '$work/sanitized:\$libdir'"
 
     # pg_ctl doesn't work with this runtime.
     as_user "${sanitized[@]}" "$pg_bin/postgres" -D "$server/data" &
