@@ -105,10 +105,3 @@ $torture->check_errors(map { ("$_: cancelled" => qr/^57014$/) } @steps);
 $torture->check_logs;
 $server->stop;
 done_testing();
-
-# However the test ends
-END
-{
-	local $?;
-	Torture::poke("$torture->{dir}/control", 0, pack('Q', 1));
-}

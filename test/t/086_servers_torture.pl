@@ -639,6 +639,4 @@ END
 {
 	local $?;
 	block_all($_) foreach 0, 1;
-	Torture::poke("$torture->{dir}/control", 0, pack('Q', 1))
-	  if -e "$torture->{dir}/control";
 }
