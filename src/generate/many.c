@@ -86,14 +86,15 @@ share_run(const Run *run, uint64 *word)
 
 /*
  * One more id of the run.  False if the clock may have moved on, if the session has gone
- * on to another unit or partition, or if the sequence is exhausted.
+ * on to another unit or partition, or if the sequence is exhausted.  Between two ids the
+ * session may have left the partition, and others may still share it (S5).
  */
 static inline bool
 go_on_run(Run *run, int64 tick)
 {
 	uint64		word;
 
-	if (tick != run->tick || run->p == NULL)
+	if (tick != run->tick || !sno_owned_has(run->p))
 		return false;
 	if (!sno_partition_owned(run->p))
 	{

@@ -12,6 +12,13 @@
 /* By purpose; NULL if it has none. */
 extern SnoPartition *sno_owned[SNO_PURPOSES];
 
+/* Has this session not left p, a partition that it had for ids by the clock, or NULL? */
+static inline bool
+sno_owned_has(const SnoPartition *p)
+{
+	return p != NULL && p == sno_owned[SNO_FOR_CLOCK];
+}
+
 extern void sno_session_begin(void);
 extern void sno_session_begin_own(void);
 extern uint32 sno_owned_sequence(void);

@@ -282,6 +282,58 @@ subtest 'many at once' => sub {
 	close_session($_) foreach $one, $two;
 };
 
+# What a session remembers of a partition that it has left is not used any more, while another
+# one still shares it, also in the same unit.
+subtest 'whoever has left it goes on elsewhere' => sub {
+	$node->safe_psql('postgres', q{SELECT sno_create_generator('elsewhere')});
+	my $named = q{SELECT sno_generate(1, 'elsewhere')};
+	my %ways = (
+		'a step of the clock' => sub {
+			my ($one) = @_;
+			my $before = $second;
+			later();
+			$one->query_safe("SET sno.sharing = 'never'");
+			generate($one);
+			set_clock($before);
+		},
+		'out of the range' => sub {
+			my ($one, $shared) = @_;
+			my $range = $shared == 0 ? 1 : 0;
+			$one->query_safe("SET sno.partitions = '$range-$range'");
+			generate($one, $named);
+		},
+		'a named generator has it' => sub {
+			my ($one, $shared) = @_;
+			my ($name, $other) = ("taken$shared", session());
+			error_of($other, "SELECT sno_create_generator('$name', $shared); SELECT sno_generate(1, '$name')");
+			generate($one, $named);
+			close_session($other);
+		},
+		'sno_reseed()' => sub { $node->safe_psql('postgres', 'SELECT sno_reseed()') },
+		'a loan'       => sub { $_[0]->query_safe(q{SELECT count(*) FROM sno_borrow_partition('1 hour')}) },
+		'the unit is exhausted' =>
+		  sub { generate($_[0], 'SELECT sno_generate() FROM generate_series(1, 70000)') });
+	foreach my $way (sort keys %ways)
+	{
+		my ($one, $two) = (session(), session());
+		later();
+		my $shared = share($one, $two);
+		$one->query_safe('BEGIN; DECLARE run CURSOR FOR SELECT sno_generate_many(1000)');
+		is(partition($one, 'FETCH 1 FROM run'), $shared, 'a run of ids begins in a shared partition');
+		is(partition($one, 'FETCH 1 FROM run'), $shared, 'and goes on there');
+		$ways{$way}->($one, $shared);
+		foreach my $query ('FETCH 1 FROM run', ids_of(1), 'SELECT sno_generate_many(2)', 'FETCH 2 FROM run')
+		{
+			my $partition = partition($one, $query);
+			is( $one->query_safe('SELECT partition FROM sno_generators() WHERE pid = pg_backend_pid()'),
+				$partition, "$way: $query makes ids where the session is");
+		}
+		$one->query_safe('COMMIT');
+		close_session($_) foreach $one, $two;
+		later(20);
+	}
+};
+
 is($twice, 0, keys(%seen) . ' ids, none twice');
 $node->stop;
 check_log($node);
