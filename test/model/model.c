@@ -25,7 +25,8 @@
  *
  * Sessions may share a partition.  Whether a session wants to is the search's choice at each
  * call.  A call stops before each addition to the word of a shared partition, and each swap;
- * and in these scopes, before it stores the word of its own one.
+ * and in these scopes, before it stores the word of its own one.  A call may make many ids: it
+ * remembers its partition, and between two ids the session may do all that it does else.
  *
  * Ids of given times come from calls like a session generator's.  Each round is a call,
  * of any unit, because there might have been an error between two.  The random bits that
@@ -215,6 +216,7 @@ static SnoObstacle choose_nodes(Relation rel, SnoGroup *group, const char *name,
 static SnoObstacle limit_nodes(SnoNamedState *s, uint64 now);
 static bool are_in_force(const SnoNamedState *s);
 static bool may_stay_in(const SnoNamedState *s, const SnoDefinition *d);
+static bool owned_has(const SnoPartition *p);
 static bool shards_overlap(const SnoShard *a, const SnoShard *b);
 extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
 							   uint64_t *issued);
@@ -277,6 +279,9 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #include "generate/generate.h"
 #include "../../src/generate/owned.c"
 #include "../../src/generate/session.c"
+#define sno_owned_has owned_has
+#include "../../src/generate/many.c"
+#undef sno_owned_has
 #undef sno_generator_step
 #undef sno_generator_share
 #undef sno_partition_exchange
@@ -407,6 +412,7 @@ typedef struct Scope
 				disjoint,		/* the servers' partitions are */
 				apart,			/* the other generator has just the node `longer` */
 				shares,			/* sessions may share a partition */
+				runs,			/* and make many ids in one call, with others in between */
 				plain,			/* no errors, no early renewals of session generators; */
 								/* closed rows get lost in a crash */
 				reseeds,		/* sno_reseed() is called, once */
@@ -441,7 +447,7 @@ typedef enum ScopeNumber
 {
 	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
-	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED,
+	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED, SHARED_RUN,
 	GIVEN, GIVEN_TWO, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
 	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
@@ -475,6 +481,8 @@ static const Scope scopes[] = {
 	.restores = true},
 	[SHARED_NAMED] = {"sharing, and a named generator", 2, 0, {2}, NAMED(0, 0),.sequences = 2,
 	.shares = true,.plain = true},
+	[SHARED_RUN] = {"sharing, and many ids of one call", 2, 1, {2}, OWN(2, 2),.shares = true,.runs = true,
+	.plain = true,.steady = true},
 
 	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
 	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
@@ -584,6 +592,7 @@ static const Scope scopes[] = {
 	M(OWNED_WHILE_SHARED, "a session owns a partition again that others share", SHARED_ONE, false) \
 	M(ABANDONED_WHILE_SHARED, "a shared partition is put at rest while others share it", SHARED_RESTORED, false) \
 	M(STORED_WHILE_SHARED, "a session changes a shared partition as if it were its own", SHARED_ONE, true) \
+	M(RUN_GOES_ON, "many ids of one call come from a shared partition that the session has left", SHARED_RUN, true) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
 	M(OTHERS_GIVEN_IGNORED, "a successor doesn't look at rows of given times", GIVEN_PROMOTION, true) \
 	M(LEASED_GIVEN, "a partition that was leased is taken for given times", GIVEN, true) \
@@ -705,7 +714,9 @@ typedef struct Session
 				late;			/* was the table truncated since its call began? */
 	uint8		clock;			/* what it read, where times are checked */
 	SnoPartition *own,
-			   *given;			/* for given times */
+			   *given,			/* for given times */
+			   *run;			/* of a call that makes many ids, */
+	uint64		run_time;		/* unit and tick-tock */
 	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
 	SnoUse		use;
 } Session;
@@ -777,6 +788,7 @@ typedef enum Event
 	ISSUE_SLOWLY,
 	ISSUE_SHARING,
 	ISSUE_RENEWING,
+	ISSUE_RUN,
 	ISSUE_GIVEN,				/* the last one that concerns only what a session owns */
 	ISSUE_NAMED,
 	ISSUE_NAMED_SLOWLY,
@@ -812,7 +824,7 @@ enum
 };
 
 static const char *const events[] = {
-	"generate", "generate, slowly", "generate, share", "generate, renew early", "generate of a time", "generate named",
+	"generate", "generate, slowly", "generate, share", "generate, renew early", "generate many", "generate of a time", "generate named",
 	"generate named, slowly", "restore", "end", "go on", "renew early", "error",
 	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
 	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored",
@@ -829,6 +841,7 @@ static int	line;
 static Session *session;
 static SnoSpace space[LINES];
 static SnoUse	use;
+static Run	run_of_ids;
 
 /* Of the call that runs. */
 static Event call;
@@ -1539,6 +1552,24 @@ start_backfilled(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
 		sno_generator_start(g, floor, min, max);
 }
 
+/* The kernel's clock doesn't tick: a call that makes many ids goes on as long as it may. */
+#define TICK	1
+
+static bool
+owned_has(const SnoPartition *p)
+{
+	return mutant == RUN_GOES_ON ? p != NULL : sno_owned_has(p);
+}
+
+static void
+issue_of_run(void)
+{
+	if (!go_on_run(&run_of_ids, TICK))
+		begin_run(&run_of_ids, TICK, 0);
+	issued_word = run_of_ids.time << 24 | sno_unpack(&run_of_ids.id).sequence;
+	issued = true;
+}
+
 static SnoLeaseTask
 lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit, uint32 file)
 {
@@ -2128,6 +2159,7 @@ enter(int l, int s)
 	sno_owned[SNO_FOR_CLOCK] = session->own;
 	sno_owned[SNO_FOR_BACKFILL] = session->given;
 	drawn_holder = 0;
+	run_of_ids = (Run) {.p = session->run,.time = session->run_time,.tick = TICK};
 	use = session->use;
 	use.in = &sno_definitions;
 	use.name[0] = (char) (scope->names == 2 ? 'a' + session->definition : 0);
@@ -2144,6 +2176,8 @@ leave(void)
 	w.line[line].group = sno_space->groups[0];
 	session->own = sno_owned[SNO_FOR_CLOCK];
 	session->given = sno_owned[SNO_FOR_BACKFILL];
+	session->run = run_of_ids.p;
+	session->run_time = run_of_ids.time;
 	session->use = use;
 }
 
@@ -2219,6 +2253,9 @@ serve(void)
 			case ISSUE_SHARING:
 				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
 				issued = true;
+				break;
+			case ISSUE_RUN:
+				issue_of_run();
 				break;
 			case ISSUE_GIVEN:
 				issued_word = sno_session_next(SNO_FOR_BACKFILL, read_clock());
@@ -2350,18 +2387,25 @@ own_ceiling(int number, bool durable)
 	return ceiling;
 }
 
+/* The partition in which a session issued an id. */
+static const SnoPartition *
+issued_in(void)
+{
+	return call == ISSUE_GIVEN ? session->given : call == ISSUE_RUN ? session->run : session->own;
+}
+
 /* A session issued an id in a partition that it owns: may it? */
 static void
 check_own_id(void)
 {
-	const SnoPartition *p = session->own;
+	const SnoPartition *p = issued_in();
 	uint64		now = scope->shares ? SNO_WORD_UNIT(issued_word) : clock_readings[0];
 
 	if (scope->shares ? now < was_at : SNO_WORD_UNIT(issued_word) != now)
 		amiss("an id isn't of its time");
 	if (call == ISSUE_GIVEN)
 	{
-		if (own_ceiling(sno_partition_number(session->given), true) != SNO_UNIT_MAX)
+		if (own_ceiling(sno_partition_number(p), true) != SNO_UNIT_MAX)
 			amiss("a row of given times isn't to the end of the epoch");
 		return;
 	}
@@ -2392,6 +2436,8 @@ may_begin(void)
 			return scope->shares;
 		case ISSUE_RENEWING:
 			return scope->sequences > 0 && !scope->plain && session->own != NULL;
+		case ISSUE_RUN:
+			return scope->runs && session->own != NULL;
 		case ISSUE_GIVEN:
 			return scope->draws > 0;
 		case ISSUE_NAMED:
@@ -3254,7 +3300,7 @@ visit_all(Step step)
 		issue_count++;
 		if (is_own_call())
 		{
-			number = sno_partition_number(call == ISSUE_GIVEN ? session->given : session->own);
+			number = sno_partition_number(issued_in());
 			check_own_id();
 		}
 		issued_flake = id_of(session->use.definition.nodes, issued_word);
