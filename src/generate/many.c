@@ -20,12 +20,16 @@
 #include "shared/clock.h"
 #include "type/fields.h"
 
+/* The kernel's clock never shows this. */
+#define NO_TICK		PG_INT64_MIN
+
 /* A run of ids that differ in their sequences only, and the latest one. */
 typedef struct Run
 {
-	SnoPartition *p;			/* NULL before the first id */
+	SnoPartition *p;
 	uint64		time;			/* unit and tick-tock */
-	int64		tick;			/* of the kernel, when the clock was read */
+	int64		tick;			/* of the kernel, when the clock was read; NO_TICK before the
+								 * first id */
 	Sno			id;
 } Run;
 
@@ -46,12 +50,15 @@ begin_call(FunctionCallInfo fcinfo)
 {
 	uint64		count = sno_many_count(PG_GETARG_INT64(0));
 	FuncCallContext *call;
+	Run		   *run;
 
 	(void) sno_fields_check("metabyte", PG_GETARG_INT32(1), SNO_META_MAX);
 
 	call = SRF_FIRSTCALL_INIT();
 	call->max_calls = count;
-	call->user_fctx = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Run));
+	run = MemoryContextAllocZero(call->multi_call_memory_ctx, sizeof(Run));
+	run->tick = NO_TICK;
+	call->user_fctx = run;
 	return call;
 }
 

@@ -66,7 +66,7 @@ sno_owned_sequence(void)
 {
 	const SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
 
-	return p == NULL || p->users > 0 ? 0 :
+	return p == NULL || sno_partition_users(p) > 0 ? 0 :
 		SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 

@@ -12,11 +12,11 @@
 /* By purpose; NULL if it has none. */
 extern SnoPartition *sno_owned[SNO_PURPOSES];
 
-/* Has this session not left p, a partition that it had for ids by the clock, or NULL? */
+/* Has this session not left p, a partition that it had for ids by the clock? */
 static inline bool
 sno_owned_has(const SnoPartition *p)
 {
-	return p != NULL && p == sno_owned[SNO_FOR_CLOCK];
+	return p == sno_owned[SNO_FOR_CLOCK];
 }
 
 extern void sno_session_begin(void);

@@ -141,7 +141,7 @@ copy_partition(const SnoActivity *a, SnoPartition *copy)
 static uint32
 session_sequence(const SnoPartition *p)
 {
-	return p == NULL || p->users > 0 ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
+	return p == NULL || sno_partition_users(p) > 0 ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
 }
 
 /* May the caller see the generators of all databases? */

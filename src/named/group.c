@@ -14,9 +14,10 @@
  *
  * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *
- * Locking: the lists of groups change under the space's lock.  All else of a group is changed
- * by the session whose turn it is (shared/turn.c), because that may write to disk meanwhile.
- * To lock a group is to take its turn.
+ * Locking: the lists of groups, and that of states, only grow, by compare-and-swap of their
+ * first element.  All else of a group is changed by the session whose turn it is
+ * (shared/turn.c), because that may write to disk meanwhile.  To lock a group is to take its
+ * turn.
  */
 #include "postgres.h"
 
@@ -28,7 +29,7 @@
 
 StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c cannot follow a list of groups");
 
-static dsa_pointer *
+static dsa_pointer_atomic *
 list_of(const SnoSubject *subject)
 {
 	uint32		number = sno_subject_has_partition(subject) ? (uint32) subject->partition :
@@ -62,45 +63,47 @@ make_group(const SnoDefinition *d)
 	return group;
 }
 
+/* The group of the state that a definition means, in a list; NULL if there is none. */
 static SnoGroup *
-find_in_list(const SnoDefinition *d)
+find_in_list(dsa_pointer first, const SnoDefinition *d)
 {
-	SnoGroup   *group = sno_group_at(*list_of(&d->subject));
+	SnoGroup   *group = sno_group_at(first);
 
 	while (group != NULL && !sno_subjects_meet(&group->subject, &d->subject))
 		group = sno_group_at(group->next);
 	return group;
 }
 
-/* The group of the state that a definition means, NULL if there is none. */
+/* The same, in its list of the space. */
 SnoGroup *
 sno_group_find(const SnoDefinition *d)
 {
-	SnoGroup   *group;
+	dsa_pointer first = dsa_pointer_atomic_read(list_of(&d->subject));
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	group = find_in_list(d);
-	LWLockRelease(&sno_space->lock);
-	return group;
+	pg_read_barrier();
+	return find_in_list(first, d);
 }
 
 /* The same, which is made if there is none. */
 SnoGroup *
 sno_group_have(const SnoDefinition *d)
 {
-	SnoGroup   *group;
+	SnoGroup   *group = sno_group_find(d);
+	SnoGroup   *made;
 
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	group = find_in_list(d);
+	if (group != NULL)
+		return group;
+	made = make_group(d);
+	if (sno_subject_has_partition(&d->subject))
+		sno_partition_set_named(d->subject.partition);
+	made->next = dsa_pointer_atomic_read(list_of(&d->subject));
+	do
+		group = find_in_list(made->next, d);
+	while (group == NULL && !dsa_pointer_atomic_compare_exchange(list_of(&d->subject), &made->next, made->place));
 	if (group == NULL)
-	{
-		group = make_group(d);
-		if (sno_subject_has_partition(&d->subject))
-			sno_partition_set_named(d->subject.partition);
-		group->next = *list_of(&d->subject);
-		*list_of(&d->subject) = group->place;
-	}
-	LWLockRelease(&sno_space->lock);
+		return made;
+	/* Another session was first. */
+	sno_space_free(made->place, sizeof(SnoGroup));
 	return group;
 }
 
@@ -139,11 +142,9 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 static void
 list_state(SnoNamedState *s, dsa_pointer place)
 {
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	s->listed = sno_space->states;
-	pg_write_barrier();
-	sno_space->states = place;
-	LWLockRelease(&sno_space->lock);
+	s->listed = dsa_pointer_atomic_read(&sno_space->states);
+	while (!dsa_pointer_atomic_compare_exchange(&sno_space->states, &s->listed, place))
+		 /* s->listed is what it is now */ ;
 }
 
 /* Keep what a state issued among what the group has forgotten. */

@@ -24,13 +24,13 @@
  * again.  So a promise outlives the server.  The row is written a second ahead of the
  * clock.
  *
- * Locking: issuers, promise and ticks are atomic.  The feed's lock protects the list, and
- * the notes of counters.  Who tells a tick doesn't wait for it.  Readers hold the lock while
- * they look at issuers and list, shared unless they make a note.  So they see a transaction
- * that moves from its issuer to the list, and no promise is forgotten meanwhile.  Nothing under
- * the lock takes long: what PostgreSQL may have to read from disk is found out before it is
- * taken, or after it is released.  The row is read and written by the session whose turn it is
- * (turn.c).
+ * Locking: a feed is found by an atomic pointer.  Its issuers, promise and ticks are atomic.
+ * Its lock protects the list, the notes of counters, and what it knows of the past.  Who
+ * tells a tick doesn't wait for it.  Readers hold the lock while they look at issuers and
+ * list, shared unless they make a note.  So they see a transaction that moves from its
+ * issuer to the list, and no promise is forgotten meanwhile.  Nothing under the lock takes
+ * long: what PostgreSQL may have to read from disk is found out before it is taken, or after
+ * it is released.  The row is written by the session whose turn it is (turn.c).
  */
 #include "postgres.h"
 
@@ -84,9 +84,9 @@ typedef struct SnoFeed
 	RelFileNumber file;			/* of the table that the row was written to */
 	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
 
-	/* Of the space, when a session attached last. */
+	/* Of the space, when a session attached last; the life is set when all is as it should be. */
 	uint32		former;
-	uint32		life;
+	pg_atomic_uint32 life;
 
 	Issuers		issuers[FLEXIBLE_ARRAY_MEMBER]; /* by the number of the process */
 } SnoFeed;
@@ -135,17 +135,19 @@ clear_feed(SnoFeed *f)
 
 /*
  * The space may have gone to another database, or to one whose table hasn't the row that was
- * written, though what was promised stays so.  Then no session has attached since.  The
- * space's lock is held.
+ * written, though what was promised stays so.  Then no session has attached since: the first
+ * one that does, does this.
  */
 static void
 follow_space(SnoFeed *f)
 {
-	bool		gone = f->former != sno_space->former;
+	bool		gone;
 
+	LWLockAcquire(&f->lock, LW_EXCLUSIVE);
+	gone = f->former != sno_space->former;
 	if (gone)
 		clear_feed(f);
-	if (gone || f->life != sno_space->life)
+	if (pg_atomic_read_u32(&f->life) != sno_space->life)
 	{
 		int			counters = clear_counters(f);
 
@@ -156,29 +158,45 @@ follow_space(SnoFeed *f)
 			pg_atomic_fetch_sub_u64(&sno_space->allocated, counters * sizeof(Counter));
 	}
 	f->former = sno_space->former;
-	f->life = sno_space->life;
+	pg_write_barrier();
+	pg_atomic_write_u32(&f->life, sno_space->life);
+	LWLockRelease(&f->lock);
 }
 
-/* The feed of the space that this session has entered, made if there is none. */
+/* Make a feed for the space, unless another session is first. */
+static void
+make_feed(void)
+{
+	dsa_pointer none = InvalidDsaPointer;
+	dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuers) +
+									  ProcGlobal->allProcCount * sizeof(Issuers));
+	SnoFeed    *f = dsa_get_address(sno_area, place);
+
+	sno_shmem_init_lock(&f->lock);
+	sno_turn_create(&f->writing);
+	f->former = sno_space->former;
+	pg_atomic_init_u32(&f->life, sno_space->life);
+	if (!dsa_pointer_atomic_compare_exchange(&sno_space->feed, &none, place))
+		dsa_free(sno_area, place);
+}
+
+/*
+ * The feed of the space that this session has entered, made if there is none.  A session that
+ * stands still must not keep others from attaching, so this waits for no lock, but for who
+ * attaches first in a life of the space.
+ */
 static SnoFeed *
 have_feed(void)
 {
 	SnoFeed    *f;
 
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	if (!DsaPointerIsValid(sno_space->feed))
-	{
-		dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuers) +
-										  ProcGlobal->allProcCount * sizeof(Issuers));
-
-		f = dsa_get_address(sno_area, place);
-		sno_shmem_init_lock(&f->lock);
-		sno_turn_create(&f->writing);
-		sno_space->feed = place;
-	}
-	f = dsa_get_address(sno_area, sno_space->feed);
-	follow_space(f);
-	LWLockRelease(&sno_space->lock);
+	if (!DsaPointerIsValid(dsa_pointer_atomic_read(&sno_space->feed)))
+		make_feed();
+	f = dsa_get_address(sno_area, dsa_pointer_atomic_read(&sno_space->feed));
+	pg_read_barrier();
+	if (pg_atomic_read_u32(&f->life) != sno_space->life)
+		follow_space(f);
+	pg_read_barrier();
 	return f;
 }
 
@@ -343,19 +361,22 @@ sno_feed_knows_past(void)
 
 /*
  * Before the server started, no watermark was above the unit that `read` finds in the row
- * on disk.  So ids go on there, if the clock was set back since.
+ * on disk.  So ids go on there, if the clock was set back since.  Any number of sessions may
+ * read the row.  What was read before a reset is not promised after it, which knows the past.
  */
 void
 sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 {
-	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
+	uint64		unit = read(arg);
+
+	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
 	if (!sno_feed_knows_past())
 	{
-		(void) sno_promise_make(&feed->promise, read(arg), sno_clock_unit);
+		(void) sno_promise_make(&feed->promise, unit, sno_clock_unit);
 		pg_write_barrier();
 		pg_atomic_write_u32(&feed->past_known, 1);
 	}
-	sno_turn_release(&feed->writing);
+	LWLockRelease(&feed->lock);
 }
 
 /* The unit of the highest watermark now. */

@@ -16,8 +16,8 @@
  * among them (named/choose.c).  For partitions, and for each layout that a database has asked
  * for, the space has one SnoGranted.
  *
- * Locking: the space's lock protects all of an SnoGranted, and the list of them.  Holder and
- * `asked` may be read without it.
+ * Locking: the space's lock protects all of an SnoGranted, and the list of them, which only
+ * grows.  List, holder and `asked` may be read without it.
  */
 #include "postgres.h"
 
@@ -94,7 +94,8 @@ sno_grant_check_setting_again(void)
 static SnoGranted *
 granted_after(SnoSpace *space, const SnoGranted *granted)
 {
-	dsa_pointer place = granted == &space->granted ? space->granted_layouts : granted->next;
+	dsa_pointer place = granted == &space->granted ? dsa_pointer_atomic_read(&space->granted_layouts) :
+		granted->next;
 
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
@@ -131,8 +132,10 @@ check_count(void)
 SnoGranted *
 sno_granted_of(const SnoLayout *layout)
 {
-	SnoGranted *granted;
+	SnoGranted *granted = find_granted(sno_space, layout);
 
+	if (granted != NULL)
+		return granted;
 	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
 	granted = find_granted(sno_space, layout);
 	if (granted == NULL)
@@ -145,8 +148,9 @@ sno_granted_of(const SnoLayout *layout)
 		sno_granted_init(granted);
 		granted->place = place;
 		granted->layout = *layout;
-		granted->next = sno_space->granted_layouts;
-		sno_space->granted_layouts = place;
+		granted->next = dsa_pointer_atomic_read(&sno_space->granted_layouts);
+		pg_write_barrier();
+		dsa_pointer_atomic_write(&sno_space->granted_layouts, place);
 	}
 	LWLockRelease(&sno_space->lock);
 	return granted;

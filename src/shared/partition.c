@@ -14,27 +14,30 @@
  *
  * Sessions that issue in the same units share one partition, the current one, so that
  * their ids are dense (generate/sharing.c).  There may be other shared ones, which their
- * sessions leave when they enter another unit.  Sessions come and go under the lock.  What
- * they do in between is in core/generator.h, S1 to S4.  It rests on this rule of
- * src/README.md:
+ * sessions leave when they enter another unit.  What they do in between is in
+ * core/generator.h, S1 to S4.  It rests on this rule of src/README.md:
  *
  *	- S5: only the last session that leaves a shared partition parks it, puts it at rest,
  *	  or owns it again.  So no addition or swap comes late.
  *
+ * So users are counted atomically, and nobody joins a partition that has none.
+ *
  * If a partition was parked in a former life of the space, it is taken with its state.
  * But its lease may not be on disk any more, so the lease is cleared.
  *
- * Locking: the space's lock protects the lists, which partition is current, and the owner,
- * users, next, life and named of each partition.  Without the lock, a session may look
- * whether a partition that it has was revoked, or now belongs to named generators.
- * Generator, backfill and lease belong to the owner, who changes them without any lock.
- * Meanwhile nobody else relies on them: others load the state word atomically, and
- * sno_generators() shows the rest as it finds it.  Those who share a partition rely on its
- * lease and ceiling, which one of them changes in the turn for renewals.  A partition
- * changes hands only under the space's lock, in exclusive mode.  So the stores of one owner
- * come before the loads of the next.  While that lock is held, only a lack of memory raises
- * an error: for a block, or for this process's view of it.  If a change needs memory, it
- * gets the memory before it begins.
+ * Locking: a partition changes hands by its owner, which is exchanged atomically, with full
+ * barriers.  So the stores of one owner come before the loads of the next.  Whoever claims
+ * a partition looks at it again then, because it may have had another owner since it was
+ * chosen.  Who claims it, and who makes it one of named generators, first does so and then
+ * looks whether the other one did: so one of them sees the other.  Generator, backfill and
+ * lease belong to the owner, who changes them without any lock.  Meanwhile nobody else
+ * relies on them: others load the state word atomically, and sno_generators() shows the
+ * rest as it finds it.  Those who share a partition rely on its lease and ceiling, which one
+ * of them changes in the turn for renewals.
+ *
+ * The space's lock protects the lists of parked partitions.  A session that stands still
+ * while it has that must not keep others from issuing.  So who doesn't get it soon does
+ * without it: it parks nothing, and takes nothing that is parked.
  */
 #include "postgres.h"
 
@@ -42,6 +45,9 @@
 #include "common/pg_prng.h"
 
 #include "shared/partition.h"
+
+/* How long to wait for the space's lock. */
+#define LOCK_MSEC			20
 
 SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
 const char *sno_partition_refused;
@@ -77,15 +83,23 @@ block_of(const SnoSpace *space, int number)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
+/* Does a partition belong to named generators? */
+static bool
+is_named(const SnoSpace *space, int number)
+{
+	pg_atomic_uint32 *bits = unconstify(pg_atomic_uint32 *, &space->named[number / 32]);
+
+	return pg_atomic_read_u32(bits) >> number % 32 & 1;
+}
+
 /* A partition whose block isn't made. */
 static const SnoPartition *
 without_block(const SnoSpace *space, int number)
 {
 	static const SnoPartition untouched,
 				for_named = {.named = true};
-	pg_atomic_uint32 *bits = unconstify(pg_atomic_uint32 *, &space->named[number / 32]);
 
-	return pg_atomic_read_u32(bits) >> number % 32 & 1 ? &for_named : &untouched;
+	return is_named(space, number) ? &for_named : &untouched;
 }
 
 /* The block of a partition of this session's space, NULL if there is none. */
@@ -117,22 +131,28 @@ sno_partition_in(const SnoSpace *space, int number)
 	return block == NULL ? without_block(space, number) : &block[number % SNO_BLOCK];
 }
 
+/* Make a block, unless another session is first. */
 static void
 make_block(int index)
 {
+	dsa_pointer none = InvalidDsaPointer;
 	dsa_pointer place = sno_space_allocate(SNO_BLOCK * sizeof(SnoPartition));
 	SnoPartition *block = dsa_get_address(sno_area, place);
 
 	for (int i = 0; i < SNO_BLOCK; i++)
-	{
 		block[i].number = index * SNO_BLOCK + i;
-		block[i].named = without_block(sno_space, block[i].number)->named;
+	if (!dsa_pointer_atomic_compare_exchange(&sno_space->blocks[index], &none, place))
+	{
+		sno_space_free(place, SNO_BLOCK * sizeof(SnoPartition));
+		return;
 	}
-	pg_write_barrier();
-	dsa_pointer_atomic_write(&sno_space->blocks[index], place);
+	/* One that becomes named meanwhile is marked here, or by who makes it so, or claims it. */
+	for (int i = 0; i < SNO_BLOCK; i++)
+		if (is_named(sno_space, block[i].number))
+			block[i].named = true;
 }
 
-/* A partition, to be changed.  The lock is held; see the banner for errors. */
+/* A partition, to be changed.  Raises an error if its block can't be made, or can't be seen. */
 static SnoPartition *
 partition_to_change(int number)
 {
@@ -197,42 +217,86 @@ sno_partition_is_usable(const SnoPartition *p)
 		!p->named && sno_grant_is_in_force(p->holder);
 }
 
-/* These are called with the lock held. */
+/*
+ * Take the space's lock.  False if another session has it, and keeps it: it may stand still.
+ */
+static bool
+lock_lists(void)
+{
+	for (int i = 0; !LWLockConditionalAcquire(&sno_space->lock, LW_EXCLUSIVE); i++)
+	{
+		if (i == LOCK_MSEC)
+			return false;
+		pg_usleep(1000);
+	}
+	return true;
+}
+
+/* Nobody owns the partition any more. */
+static void
+release(SnoPartition *p)
+{
+	(void) pg_atomic_exchange_u32(&p->owner, 0);
+}
+
+/* Own a partition that nobody owns, and that isn't of named generators.  False if it isn't so. */
+static bool
+claim(SnoPartition *p)
+{
+	uint32		nobody = 0;
+
+	if (!pg_atomic_compare_exchange_u32(&p->owner, &nobody, MyProcPid))
+		return false;
+	pg_memory_barrier();
+	if (!is_named(sno_space, sno_partition_number(p)))
+		return true;
+	p->named = true;
+	release(p);
+	return false;
+}
 
 /* No session begins to share a partition any more. */
 static void
 end_joining(const SnoPartition *p)
 {
-	if (sno_partition_is_current(p))
-		pg_atomic_write_u32(&sno_space->shared, 0);
+	uint32		current = p->number + 1;
+
+	(void) pg_atomic_compare_exchange_u32(&sno_space->shared, &current, 0);
 }
 
 /* This session leaves a partition.  False if others still share it (S5). */
 static bool
 leave_shared(SnoPartition *p)
 {
-	if (p->users > 0 && --p->users > 0)
+	if (sno_partition_users(p) > 0 && pg_atomic_fetch_sub_u32(&p->users, 1) > 1)
 		return false;
 	end_joining(p);
 	return true;
 }
 
-static void
-give_back(SnoPartition *p)
+/* Give a partition back, with its state.  It is at rest if it can't be parked now. */
+void
+sno_partition_park(SnoPartition *p)
 {
 	int32	   *first = &sno_space->parked[p->purpose];
 
 	if (!leave_shared(p))
 		return;
+	if (!lock_lists())
+	{
+		release(p);
+		return;
+	}
 	if (sno_partition_owner(p) != SNO_OWNER_REVOKED && !p->named)
 	{
 		p->next = *first;
 		*first = sno_partition_number(p) + 1;
 	}
-	pg_atomic_write_u32(&p->owner, 0);
+	release(p);
+	LWLockRelease(&sno_space->lock);
 }
 
-/* Unlink the partition that `link` leads to. */
+/* Unlink the partition that `link` leads to.  The lock is held. */
 static SnoPartition *
 pop_parked(int32 *link)
 {
@@ -243,31 +307,34 @@ pop_parked(int32 *link)
 	return p;
 }
 
-/* Put a partition that may be parked at rest. */
-static void
-unpark(int number)
+/*
+ * Own a partition that isn't parked; NULL if that can't be.  Whoever claims it then finds out
+ * whether it still is as it was when it was chosen.
+ */
+SnoPartition *
+sno_partition_claim(int number)
 {
-	const SnoPartition *p = sno_partition_at(number);
-	int32	   *link = &sno_space->parked[p->purpose];
+	SnoPartition *p = partition_to_change(number);
 
-	if (sno_partition_state(p) != SNO_PARKED)
-		return;
-	while (*link != number + 1)
-		link = &partition_to_change(*link - 1)->next;
-	pop_parked(link);
+	return claim(p) ? p : NULL;
 }
 
-/* Make this session the owner of a partition, in exchange for `old`, if it has one. */
-static SnoPartition *
-hand_over(SnoPartition *p, SnoPartition *old)
+/* It isn't: it is as if it had not been claimed. */
+void
+sno_partition_disclaim(SnoPartition *p)
+{
+	release(p);
+}
+
+/* Go on in a partition that this session has claimed, in exchange for `old`, if it has one. */
+void
+sno_partition_take(SnoPartition *p, SnoPartition *old)
 {
 	if (p->life != sno_space->life)
 		sno_lease_clear(&p->lease);
 	p->life = sno_space->life;
-	pg_atomic_write_u32(&p->owner, MyProcPid);
 	if (old != NULL)
-		give_back(old);
-	return p;
+		sno_partition_park(old);
 }
 
 /*
@@ -300,7 +367,8 @@ sno_partition_is_parked(uint64 unit, SnoPurpose purpose)
 {
 	int32		place;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	if (!lock_lists())
+		return false;
 	place = sno_space->parked[purpose];
 	while (place != SNO_LAST_PARKED && !is_parked_for(sno_partition_at(place - 1), unit))
 		place = sno_partition_at(place - 1)->next;
@@ -311,38 +379,32 @@ sno_partition_is_parked(uint64 unit, SnoPurpose purpose)
 /*
  * Take a parked partition where a step would issue in `unit`, the one parked last if
  * there are several, and park `old` (NULL for none) in exchange.  NULL if there is
- * none.  Those that are revoked are put at rest.
+ * none.  Those that are revoked, or named now, are put at rest.
  */
 SnoPartition *
 sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose)
 {
-	SnoPartition *p = NULL;
+	SnoPartition *taken = NULL;
 	int32	   *link = &sno_space->parked[purpose];
 
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	while (*link != SNO_LAST_PARKED)
+	if (!lock_lists())
+		return NULL;
+	while (taken == NULL && *link != SNO_LAST_PARKED)
 	{
-		p = partition_to_change(*link - 1);
-		if (!sno_grant_is_in_force(p->holder))
+		SnoPartition *p = partition_to_change(*link - 1);
+
+		if (p->named || !sno_grant_is_in_force(p->holder))
 			pop_parked(link);
-		else if (is_parked_for(p, unit))
-			break;
+		else if (is_parked_for(p, unit) && claim(p))
+			taken = pop_parked(link);
+		/* It is parked or owned all the time.  Who chose it before it was parked may have it for a moment. */
 		else
 			link = &p->next;
 	}
-	p = *link == SNO_LAST_PARKED ? NULL : hand_over(pop_parked(link), old);
 	LWLockRelease(&sno_space->lock);
-	return p;
-}
-
-/*
- * Own a partition that no session owns, and that isn't parked, in exchange for `old` (NULL
- * for none).  The lock is held.
- */
-SnoPartition *
-sno_partition_take(int number, SnoPartition *old)
-{
-	return hand_over(partition_to_change(number), old);
+	if (taken != NULL)
+		sno_partition_take(taken, old);
+	return taken;
 }
 
 /*
@@ -355,10 +417,22 @@ is_shareable(const SnoPartition *p, uint64 unit, uint32 file)
 	uint64		word = sno_generator_load(&p->generator);
 	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, file);
 
-	return sno_partition_is_usable(p) &&
+	return sno_partition_is_ours(p) && sno_partition_is_usable(p) &&
 		(SNO_WORD_UNIT(word) < unit ||
 		 (SNO_WORD_UNIT(word) == unit && SNO_WORD_SEQUENCE(word) <= p->generator.sequence_max)) &&
 		(task == SNO_LEASE_ISSUE || task == SNO_LEASE_RENEW_EARLY);
+}
+
+/* Become one more of those who share a partition.  False if there are none (S5). */
+static bool
+join_users(SnoPartition *p)
+{
+	uint32		users = sno_partition_users(p);
+
+	while (users > 0)
+		if (pg_atomic_compare_exchange_u32(&p->users, &users, users + 1))
+			return true;
+	return false;
 }
 
 /*
@@ -368,24 +442,22 @@ is_shareable(const SnoPartition *p, uint64 unit, uint32 file)
 SnoPartition *
 sno_partition_join(SnoPartition *old, uint64 unit, uint32 file)
 {
-	SnoPartition *p = NULL;
-	int			current;
+	int			current = (int) pg_atomic_read_u32(&sno_space->shared);
+	SnoPartition *p;
 
-	if (pg_atomic_read_u32(&sno_space->shared) == 0)
+	if (current == 0)
 		return NULL;
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	current = (int) pg_atomic_read_u32(&sno_space->shared);
-	if (current != 0)
-		p = partition_to_change(current - 1);
-	if (p == old || (p != NULL && !is_shareable(p, unit, file)))
-		p = NULL;
-	if (p != NULL)
+	p = partition_to_change(current - 1);
+	if (p == old || !is_shareable(p, unit, file) || !join_users(p))
+		return NULL;
+	/* It may have changed until it was joined. */
+	if (!sno_partition_is_shared(p) || !is_shareable(p, unit, file))
 	{
-		p->users++;
-		if (old != NULL)
-			give_back(old);
+		sno_partition_park(p);
+		return NULL;
 	}
-	LWLockRelease(&sno_space->lock);
+	if (old != NULL)
+		sno_partition_park(old);
 	return p;
 }
 
@@ -396,41 +468,37 @@ sno_partition_join(SnoPartition *old, uint64 unit, uint32 file)
 bool
 sno_partition_share(SnoPartition *p, uint64 unit, uint32 file)
 {
-	bool		shared;
+	uint32		mine = MyProcPid;
 
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	shared = sno_partition_owned(p) && is_shareable(p, unit, file);
-	if (shared)
-	{
-		/* A row that is written is published by a renewal at once. */
-		if (p->lease.pending_ceiling != 0)
-			p->lease.attention = unit;
-		p->users = 1;
-		pg_atomic_write_u32(&p->owner, SNO_OWNER_SHARED);
-		pg_atomic_write_u32(&sno_space->shared, p->number + 1);
-	}
-	LWLockRelease(&sno_space->lock);
-	return shared;
+	if (!sno_partition_owned(p) || !is_shareable(p, unit, file))
+		return false;
+	/* A row that is written is published by a renewal at once. */
+	if (p->lease.pending_ceiling != 0)
+		p->lease.attention = unit;
+	if (!pg_atomic_compare_exchange_u32(&p->owner, &mine, SNO_OWNER_SHARED))
+		return false;			/* it was revoked */
+	/* From now on others may join. */
+	pg_write_barrier();
+	pg_atomic_write_u32(&p->users, 1);
+	pg_atomic_write_u32(&sno_space->shared, p->number + 1);
+	return true;
 }
 
 /* Own a partition again that this session shares.  False if others share it, too. */
 bool
 sno_partition_own_again(SnoPartition *p)
 {
-	bool		alone;
+	uint32		users = 1,
+				owner = SNO_OWNER_SHARED;
 
-	/* Most often others do, and no lock is needed to see that. */
-	if (p->users > 1)
+	if (!pg_atomic_compare_exchange_u32(&p->users, &users, 0))
 		return false;
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	alone = sno_partition_is_shared(p) && p->users == 1;
-	if (alone)
-	{
-		(void) leave_shared(p);
-		pg_atomic_write_u32(&p->owner, MyProcPid);
-	}
-	LWLockRelease(&sno_space->lock);
-	return alone;
+	end_joining(p);
+	if (pg_atomic_compare_exchange_u32(&p->owner, &owner, MyProcPid))
+		return true;
+	/* It was revoked. */
+	pg_atomic_write_u32(&p->users, 1);
+	return false;
 }
 
 /*
@@ -462,7 +530,7 @@ sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits)
 		return SNO_ABANDON;
 	if (!sno_partition_is_usable(p))
 		return SNO_PARK;
-	if (unit != SNO_ANY_UNIT && !sno_partition_rules(p)->by_clock)
+	if (unit != SNO_ANY_UNIT && p->holder != 0 && !sno_partition_rules(p)->by_clock)
 	{
 		LWLockAcquire(&sno_space->lock, LW_SHARED);
 		granted = is_granted(p, unit);
@@ -473,15 +541,6 @@ sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits)
 	return limits == NULL || find_limits(p, limits) ? SNO_STAY : SNO_ABANDON;
 }
 
-/* Give a partition back, with its state. */
-void
-sno_partition_park(SnoPartition *p)
-{
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	give_back(p);
-	LWLockRelease(&sno_space->lock);
-}
-
 /*
  * Put a partition at rest that another holder leases or was granted, or that is lent.  If
  * others share it, it is revoked from them.
@@ -489,10 +548,22 @@ sno_partition_park(SnoPartition *p)
 void
 sno_partition_abandon(SnoPartition *p)
 {
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	end_joining(p);
-	pg_atomic_write_u32(&p->owner, leave_shared(p) ? 0 : SNO_OWNER_REVOKED);
-	LWLockRelease(&sno_space->lock);
+	uint32		owner = SNO_OWNER_SHARED;
+
+	(void) pg_atomic_compare_exchange_u32(&p->owner, &owner, SNO_OWNER_REVOKED);
+	if (leave_shared(p))
+		release(p);
+}
+
+/* Revoke a partition, if anybody owns it. */
+static void
+revoke_partition(int number)
+{
+	uint32		owner = (uint32) sno_partition_owner(sno_partition_at(number));
+
+	while (owner != 0 &&
+		   !pg_atomic_compare_exchange_u32(&partition_to_change(number)->owner, &owner, SNO_OWNER_REVOKED))
+		 /* owner is what it is now */ ;
 }
 
 /*
@@ -510,32 +581,36 @@ sno_partition_revoke_all(void)
 			pop_parked(&sno_space->parked[i]);
 	pg_atomic_write_u32(&sno_space->shared, 0);
 	for (int i = 0; i < SNO_PARTITIONS; i++)
-		if (sno_partition_owner(sno_partition_at(i)) != 0)
-			pg_atomic_write_u32(&partition_to_change(i)->owner, SNO_OWNER_REVOKED);
+		revoke_partition(i);
 	LWLockRelease(&sno_space->lock);
 }
 
-/* Make a partition one of named generators.  The space's lock is held. */
+/* Make a partition one of named generators.  Whoever claims it from now on finds that out. */
 void
 sno_partition_set_named(int number)
 {
-	SnoPartition *block = my_block(number);
+	SnoPartition *block;
 
-	unpark(number);
+	pg_atomic_fetch_or_u32(&sno_space->named[number / 32], UINT32_C(1) << number % 32);
+	pg_memory_barrier();
+	block = my_block(number);
 	if (block != NULL)
 		block[number % SNO_BLOCK].named = true;
-	pg_atomic_fetch_or_u32(&sno_space->named[number / 32], UINT32_C(1) << number % 32);
 	sno_shmem_note_use(number);
 }
 
-/* A copy of a partition, which is exact if no session owns it. */
+/* A copy of a partition, which is exact if it is one of named generators, and no session owns it. */
 SnoPartition
 sno_partition_copy(int number)
 {
+	const SnoPartition *p = sno_partition_at(number);
+	int32		owner = sno_partition_owner(p);
 	SnoPartition copy;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	copy = *sno_partition_at(number);
-	LWLockRelease(&sno_space->lock);
+	/* What its last owner stored comes before that. */
+	pg_memory_barrier();
+	copy = *p;
+	copy.named = is_named(sno_space, number);
+	pg_atomic_init_u32(&copy.owner, (uint32) owner);
 	return copy;
 }

@@ -21,10 +21,10 @@
 #define SNO_OWNER_SHARED	(-2)
 
 /*
- * What issuing an id needs is in the first cache line.  The generator, backfill and
- * lease belong to the owner.  The space's lock protects the rest.  While sessions share the
- * partition, they only add to the state word, and swap it; who changes the rest of the
- * generator, or the lease, has the space's turn for renewals.
+ * What issuing an id needs is in the first cache line.  Owner and users change atomically.
+ * `next` changes under the space's lock.  All else belongs to the owner.  While sessions
+ * share the partition, they only add to the state word, and swap it; who changes the rest
+ * of the generator, or the lease, has the space's turn for renewals.
  */
 typedef struct SnoPartition
 {
@@ -41,7 +41,7 @@ typedef struct SnoPartition
 	int32		next;			/* parked: number + 1 of the next one, or the end; else 0 */
 	uint32		life;			/* of the space, in which it was used last; 0 if
 								 * it never was */
-	int32		users;			/* sessions that share it, or did when it was revoked */
+	pg_atomic_uint32 users;		/* sessions that share it, or did when it was revoked */
 	char		pad[12];		/* to a whole cache line */
 } SnoPartition;
 
@@ -82,6 +82,13 @@ static inline int32
 sno_partition_owner(const SnoPartition *p)
 {
 	return (int32) pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &p->owner));
+}
+
+/* How many sessions share it, or did when it was revoked; 0 if one owns it. */
+static inline uint32
+sno_partition_users(const SnoPartition *p)
+{
+	return pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &p->users));
 }
 
 /* A session may own a named partition for a while, until it notices. */
@@ -164,7 +171,9 @@ extern bool sno_partition_is_usable(const SnoPartition *p);
 extern SnoStay sno_partition_may_stay(const SnoPartition *p, uint64 unit, SnoGrant *limits);
 extern bool sno_partition_is_parked(uint64 unit, SnoPurpose purpose);
 extern SnoPartition *sno_partition_exchange(SnoPartition *old, uint64 unit, SnoPurpose purpose);
-extern SnoPartition *sno_partition_take(int number, SnoPartition *old);
+extern SnoPartition *sno_partition_claim(int number);
+extern void sno_partition_disclaim(SnoPartition *p);
+extern void sno_partition_take(SnoPartition *p, SnoPartition *old);
 extern SnoPartition *sno_partition_join(SnoPartition *old, uint64 unit, uint32 file);
 extern bool sno_partition_share(SnoPartition *p, uint64 unit, uint32 file);
 extern bool sno_partition_own_again(SnoPartition *p);

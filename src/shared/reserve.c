@@ -4,9 +4,10 @@
  *
  * A session may use the partitions of sno.partitions, with a registry only those that were
  * granted.  Memory, the rows of all leases and the definitions of named generators tell
- * which of these are free, and which one is the best choice.  A session that reserves one
- * takes the space's lock before it looks at memory, and holds it until it owns the
- * partition.
+ * which of these are free, and which one is the best choice.  A session chooses without a
+ * lock, then claims the partition by compare-and-swap, and then sees whether it would still
+ * choose it.  So a session that stands still at any of these steps keeps no other one from
+ * reserving: it has at most that one partition.
  */
 #include "postgres.h"
 
@@ -43,8 +44,10 @@ usable_ranges(const SnoGrants *granted)
 SnoGrants
 sno_partition_ranges(void)
 {
-	SnoGrants	granted = sno_grants_copy(&sno_space->granted);
+	SnoGrants	granted = {0};
 
+	if (sno_is_registered())
+		granted = sno_grants_copy(&sno_space->granted);
 	return usable_ranges(&granted);
 }
 
@@ -62,11 +65,11 @@ is_at_rest(const SnoPartition *p)
 	return state == SNO_AT_REST || state == SNO_UNTOUCHED;
 }
 
-/* Is the partition, as far as memory and definitions know, of named generators? */
+/* Is a partition, as far as memory and definitions know, of named generators? */
 static bool
-is_for_named(int number, const SnoBounds *bounds)
+is_for_named(const SnoPartition *p, int number, const SnoBounds *bounds)
 {
-	return sno_partition_at(number)->named || bms_is_member(number, bounds->defined);
+	return p->named || bms_is_member(number, bounds->defined);
 }
 
 /* The highest unit that memory or any row knows to be used in a partition. */
@@ -98,7 +101,7 @@ tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uin
 {
 	const SnoPartition *p = sno_partition_at(number);
 
-	if (is_for_named(number, bounds))
+	if (is_for_named(p, number, bounds))
 		return;
 	tally->given_times += is_gone(number, SNO_FOR_BACKFILL, bounds);
 	switch (sno_partition_state(p))
@@ -144,15 +147,14 @@ enum
 };
 
 static int
-rank_of(int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
+rank_of(const SnoPartition *p, int number, uint64 now, const SnoBounds *bounds, SnoPurpose purpose)
 {
-	const SnoPartition *p = sno_partition_at(number);
 	uint64		bound = sno_bound(bounds, number);
 	bool		elsewhere = p->life == 0 && sno_shmem_is_used(number);
 
-	if (is_for_named(number, bounds))
+	if (is_for_named(p, number, bounds))
 		return NO_CHOICE;
-	if (bound == 0 && p->life == 0)
+	if (bound == 0 && p->life == 0 && sno_partition_owner(p) == 0)
 		return elsewhere ? NEVER_LEASED_USED_ELSEWHERE : NEVER_LEASED;
 	if (!sno_purpose_rules[purpose].by_clock || !is_at_rest(p) || known_floor(number, bounds) >= now)
 		return NO_CHOICE;
@@ -184,7 +186,7 @@ choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 ho
 		/* This is for speed: most partitions have no row. */
 		if (best->rank == NEVER_LEASED && sno_bound(bounds, number) == 0)
 			continue;
-		rank = rank_of(number, unit, bounds, purpose);
+		rank = rank_of(sno_partition_at(number), number, unit, bounds, purpose);
 		if (rank < best->rank ||
 			(rank == best->rank && rank == LAPSED &&
 			 known_floor(number, bounds) < known_floor(best->number, bounds)))
@@ -209,12 +211,12 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 	return best;
 }
 
-/* May one more partition go to such a purpose?  The others are for the clock. */
+/* May so many more partitions go to such a purpose?  The others are for the clock. */
 static bool
-has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
+has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds *bounds)
 {
 	int			share = sno_purpose_rules[purpose].share;
-	int			gone = 1;
+	int			gone = more;
 	int			count = 0;
 
 	for (int i = 0; i < usable->count && share > 1; i++)
@@ -226,14 +228,33 @@ has_share(SnoPurpose purpose, const SnoGrants *usable, const SnoBounds *bounds)
 	return share == 1 || gone <= count / share;
 }
 
-/* The same, if one more may go to the purpose.  The lock is held. */
+/* Choose as choose(), if one more may go to the purpose. */
 static Choice
 choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBounds *bounds,
 		   uint64 holder)
 {
-	if (has_share(purpose, usable, bounds))
+	if (has_share(purpose, 1, usable, bounds))
 		return choose(usable, unit, bounds, holder, purpose);
 	return (Choice) {NO_CHOICE, -1, 0};
+}
+
+/*
+ * Is a partition that this session has claimed as good as when it was chosen?  Another one may
+ * have had it since.  Of two that claim the last partition that may go to a purpose, each may
+ * see the other, and none gets it.
+ */
+static bool
+is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, const SnoBounds *bounds,
+			  SnoPurpose purpose)
+{
+	SnoPartition claimed = sno_partition_copy(sno_partition_number(p));
+
+	pg_atomic_init_u32(&claimed.owner, 0);
+	if (claimed.next != 0 || rank_of(&claimed, claimed.number, unit, bounds, purpose) != rank)
+		return false;
+	p->purpose = purpose;
+	pg_memory_barrier();
+	return has_share(purpose, 0, usable, bounds);
 }
 
 /*
@@ -245,23 +266,27 @@ SnoPartition *
 sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 					  uint64 holder, SnoPurpose purpose)
 {
+	SnoGrants	usable = sno_partition_ranges();
 	SnoPartition *p = NULL;
-	SnoGrants	usable;
 	Choice		choice;
 
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
-	usable = usable_ranges(&sno_space->granted.grants);
-	choice = choose_for(purpose, &usable, unit, bounds, holder);
-	if (choice.number >= 0)
+	while (p == NULL)
 	{
-		p = sno_partition_take(choice.number, old);
-		sno_lease_clear(&p->lease);
-		p->holder = usable.holder;
-		p->purpose = purpose;
-		sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
-		sno_shmem_note_use(choice.number);
+		choice = choose_for(purpose, &usable, unit, bounds, holder);
+		if (choice.number < 0)
+			return NULL;
+		p = sno_partition_claim(choice.number);
+		if (p != NULL && !is_still_free(p, choice.rank, unit, &usable, bounds, purpose))
+		{
+			sno_partition_disclaim(p);
+			p = NULL;
+		}
 	}
-	LWLockRelease(&sno_space->lock);
+	sno_lease_clear(&p->lease);
+	p->holder = usable.holder;
+	sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
+	sno_shmem_note_use(choice.number);
+	sno_partition_take(p, old);
 	return p;
 }
 
@@ -270,12 +295,8 @@ bool
 sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
 {
 	SnoGrants	usable = sno_partition_ranges();
-	Choice		choice;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	choice = choose_for(purpose, &usable, unit, bounds, holder);
-	LWLockRelease(&sno_space->lock);
-	return choice.number >= 0;
+	return choose_for(purpose, &usable, unit, bounds, holder).number >= 0;
 }
 
 /*
@@ -286,10 +307,6 @@ int
 sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)
 {
 	SnoGrants	usable = sno_partition_ranges();
-	Choice		choice;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	choice = choose(&usable, 0, bounds, holder, SNO_FOR_BACKFILL);
-	LWLockRelease(&sno_space->lock);
-	return choice.number;
+	return choose(&usable, 0, bounds, holder, SNO_FOR_BACKFILL).number;
 }

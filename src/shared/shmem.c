@@ -311,13 +311,13 @@ clear_lists(SnoSpace *space)
  * is taken out of the list first, so an error leaves nothing behind that was freed.
  */
 static void
-free_list(dsa_pointer *first, size_t link)
+free_list(dsa_pointer_atomic *first, size_t link)
 {
-	while (DsaPointerIsValid(*first))
-	{
-		dsa_pointer place = *first;
+	dsa_pointer place;
 
-		*first = *(dsa_pointer *) ((char *) dsa_get_address(sno_area, place) + link);
+	while (DsaPointerIsValid(place = dsa_pointer_atomic_read(first)))
+	{
+		dsa_pointer_atomic_write(first, *(dsa_pointer *) ((char *) dsa_get_address(sno_area, place) + link));
 		dsa_free(sno_area, place);
 	}
 }
@@ -514,6 +514,14 @@ sno_space_allocate(size_t size)
 	place = dsa_allocate0(sno_area, size);
 	pg_atomic_fetch_add_u64(&sno_space->allocated, size);
 	return place;
+}
+
+/* Give memory of this session's space back. */
+void
+sno_space_free(dsa_pointer place, size_t size)
+{
+	dsa_free(sno_area, place);
+	pg_atomic_fetch_sub_u64(&sno_space->allocated, size);
 }
 
 /* Note that a database uses a partition. */

@@ -107,20 +107,20 @@ typedef struct SnoSpace
 								 * sessions share, or 0 */
 	SnoTurn		renewal;		/* of a lease of such a partition */
 
-	LWLock		lock;			/* for partition.c and named/group.c */
+	LWLock		lock;			/* for what follows up to the blocks, and for grants */
 	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */
 	SnoSlices	slices;
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
 													 * named generators */
-	dsa_pointer groups[SNO_GROUP_LISTS];	/* of named generators */
-	dsa_pointer states;			/* of all of them */
+	dsa_pointer_atomic groups[SNO_GROUP_LISTS];	/* of named generators */
+	dsa_pointer_atomic states;	/* of all of them */
 	pg_atomic_uint64 allocated; /* bytes of blocks, groups, states, and for watermarks of counters */
-	dsa_pointer feed;			/* see feed.c; invalid until there is one */
+	dsa_pointer_atomic feed;	/* see feed.c; invalid until there is one */
 
 	/* Of the registry, see grant.c */
 	SnoGranted	granted;		/* partitions */
-	dsa_pointer granted_layouts;	/* nodes: the first one's, of each layout that was asked for */
+	dsa_pointer_atomic granted_layouts; /* nodes: the first one's, of each layout that was asked for */
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */
@@ -144,5 +144,6 @@ extern void sno_granted_init(SnoGranted *granted);
 extern bool sno_space_has_room(size_t size);
 extern void sno_space_require_room(size_t size);
 extern dsa_pointer sno_space_allocate(size_t size);
+extern void sno_space_free(dsa_pointer place, size_t size);
 
 #endif							/* SNO_SHMEM_H */

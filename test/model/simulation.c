@@ -769,6 +769,7 @@ LWLockAcquire(LWLock *lock, LWLockMode mode)
 
 /* Nobody hands the baton back while he has it, so it is free. */
 bool		LWLockConditionalAcquire(LWLock *lock, LWLockMode mode) { return LWLockAcquire(lock, mode); }
+void		pg_usleep(long usec) {}
 
 void
 LWLockRelease(LWLock *lock)

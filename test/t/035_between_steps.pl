@@ -37,10 +37,10 @@ $clock->set_offset(-86400);
 $clock->start_server($node);
 my ($session, $other) = map { open_session($node, 'postgres') } 1 .. 2;
 
-# Lead the session, which runs a query, and return when it is held.
+# Lead a session, which runs a query, and return when it is held.
 sub hold
 {
-	my ($way, $query) = @_;
+	my ($way, $query, $session) = (@_, $session);
 	my $gdb = Gdb->lead($session->{pid}, "set breakpoint pending on\n$way");
 	send_query($session, $query);
 	wait_until('the session is held, or ready', sub { $gdb->holds || !$gdb->runs || has_answered($session) });
@@ -142,7 +142,7 @@ interrupt_others(
 	'SELECT sno_reset_watermark()',
 	'SELECT sno_generate()',
 	q{SELECT sno_generate(0, 'two')});
-$clock->set_offset(-86400 + 80);
+$clock->set_offset(-86400 + 14 * 3600 + 80);
 interrupt_others(
 	'a watermark is flushed',
 	"break sno_record_promise\ngo\nbreak XLogFlush\ngo",
@@ -167,18 +167,46 @@ interrupt_others(
 	q{SELECT sno_flake_watermark('count')},
 	q{SELECT sno_flake_watermark('count')},
 	q{SELECT sno_flake_generate('count')});
-close_session($_) foreach $session, $other;
-$node->stop;
-$clock->start_server($node);
-$session = open_session($node, 'postgres');
-interrupt_others(
-	'what was promised is read',
-	"break sno_record_promised\ngo\nbreak ReadBuffer\ngo",
-	'SELECT sno_generate()',
-	'SELECT sno_generate()',
-	'SELECT sno_watermark()',
-	'SELECT sno_reset_watermark()',
-	q{SELECT sno_generate(0, 'one')});
+
+# A session stands still while it makes or finds the feed, reads what was promised, reserves a
+# partition, or has the lock of parked ones.  All others issue meanwhile, new ones too, and end.
+close_session($session);
+foreach my $function (
+	qw(*sno_record_promised *sno_shmem_init_lock *sno_feed_attach *sno_partition_reserve *sno_partition_claim
+	*sno_shmem_note_use *sno_partition_take clock_is_ready))
+{
+	if ($function =~ /promised|init_lock/)
+	{
+		# These are called once after a start.
+		close_session($other);
+		$node->restart;
+		$other = open_session($node, 'postgres', 'sno.sharing = never');
+	}
+	my ($still, $new) = map { open_session($node, 'postgres', 'sno.sharing = never') } 1 .. 2;
+	my @ids;
+	if ($function eq 'clock_is_ready')
+	{
+		# This one is parked.
+		$node->safe_psql('postgres', 'SELECT sno_generate()');
+	}
+	elsif ($function !~ /promised|init_lock/)
+	{
+		$node->safe_psql('postgres', 'SELECT sno_reseed()');
+	}
+	$gdb = hold("break $function\ngo", 'SELECT sno_generate()', $still);
+	foreach my $one ($other, $new)
+	{
+		send_query($one, 'SELECT sno_generate()');
+		wait_until("another session has an id, while one is held in $function", sub { has_answered($one) });
+		push @ids, (receive($one))[0];
+	}
+	close_session($new);
+	push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
+	$gdb->release;
+	push @ids, (receive($still))[0];
+	is(scalar(grep { /^[2-9a-x]{16}$/ } @ids), 4, "all have ids, while one is held in $function");
+	close_session($still);
+}
 
 $node->stop;
 check_log($node);

@@ -22,7 +22,8 @@ my @orders = (
 	[ qr/^LWLockRelease/                       => 'RELEASE' ],
 	[ qr/^pg_read_barrier/                     => 'ACQUIRE' ],
 	[ qr/^pg_write_barrier/                    => 'RELEASE' ],
-	[ qr/pg_atomic_(?:fetch|exchange|compare)/ => 'SEQ_CST' ],
+	[ qr/^pg_memory_barrier/                   => 'SEQ_CST' ],
+	[ qr/(?:pg|dsa_pointer)_atomic_(?:fetch|exchange|compare)/ => 'SEQ_CST' ],
 	[ qr/./                                    => 'RELAXED' ]);
 
 my @models = (
