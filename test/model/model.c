@@ -233,7 +233,6 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 
 /* Each change of who has a partition is a step of its own, where a scope says so. */
 static bool compare_exchange(pg_atomic_uint32 *p, uint32 *expected, uint32 value);
-static uint32 read_u32(pg_atomic_uint32 *p);
 static void at_owner(void);
 static SnoPartition copy_claimed(int number);
 
@@ -243,7 +242,6 @@ static SnoPartition copy_claimed(int number);
 #define pg_atomic_fetch_sub_u32(p, value) (at_owner(), pg_atomic_fetch_sub_u32(p, value))
 #define pg_atomic_fetch_or_u32(p, value) (at_owner(), pg_atomic_fetch_or_u32(p, value))
 #define pg_atomic_write_u32(p, value) (at_owner(), pg_atomic_write_u32(p, value))
-#define pg_atomic_read_u32(p) read_u32(p)
 #define sno_generator_start start_few
 #define sno_generator_step step_own
 #define sno_backfill_start start_given
@@ -254,7 +252,6 @@ static SnoPartition copy_claimed(int number);
 #undef pg_atomic_fetch_sub_u32
 #undef pg_atomic_fetch_or_u32
 #undef pg_atomic_write_u32
-#undef pg_atomic_read_u32
 #define sno_partition_copy copy_claimed
 #undef pg_memory_barrier
 #define pg_memory_barrier() at_owner()
@@ -476,7 +473,7 @@ typedef enum ScopeNumber
 {
 	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
-	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED, SHARED_RUN, STEPS, STEPS_NAMED,
+	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED, SHARED_RUN, STEPS,
 	GIVEN, GIVEN_TWO, GIVEN_STEPS, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
 	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
@@ -515,8 +512,6 @@ static const Scope scopes[] = {
 
 	[STEPS] = {"who has a partition, step by step", 2, 1, {2}, OWN(1, 2),.shares = true,.steps = true,
 	.plain = true,.steady = true},
-	[STEPS_NAMED] = {"who has a partition, and a named generator", 1, 0, {2}, NAMED(0, 0),.sequences = 1,
-	.steps = true,.plain = true,.steady = true},
 
 	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
 	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
@@ -630,7 +625,6 @@ static const Scope scopes[] = {
 	M(STORED_WHILE_SHARED, "a session changes a shared partition as if it were its own", SHARED_ONE, true) \
 	M(CLAIMED_BY_STORE, "two sessions reserve one partition", STEPS, false) \
 	M(CLAIM_NOT_CHECKED, "a session reserves a partition that was parked since it was chosen", STEPS, false) \
-	M(NAMED_UNSEEN, "a session claims a partition, and a named generator is opened there", STEPS_NAMED, false) \
 	M(COUNTED_BY_STORE, "two sessions join a partition, and one is counted", STEPS, false) \
 	M(RUN_GOES_ON, "many ids of one call come from a shared partition that the session has left", SHARED_RUN, true) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
@@ -968,26 +962,14 @@ at_owner(void)
 {
 	if (!scope->steps)
 		return;
-	pause_at(AT_OWNER);
+	/* It was chosen before, by what others may change now. */
 	beginning = false;
-}
-
-/* A mutant doesn't see that the partition which it has just claimed is named. */
-static bool blind;
-
-static uint32
-read_u32(pg_atomic_uint32 *p)
-{
-	uint32		value = blind ? 0 : pg_atomic_read_u32(p);
-
-	blind = false;
-	return value;
+	pause_at(AT_OWNER);
 }
 
 static bool
 compare_exchange(pg_atomic_uint32 *p, uint32 *expected, uint32 value)
 {
-	blind = mutant == NAMED_UNSEEN && *expected == 0 && p->value == 0 && value == (uint32) MyProcPid;
 	if ((mutant == CLAIMED_BY_STORE && *expected == 0 && value == (uint32) MyProcPid) ||
 		(mutant == COUNTED_BY_STORE && *expected == 1 && value == 2))
 	{
@@ -1752,7 +1734,8 @@ survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
 		stop(SURVEYED);
 	}
 	memcpy(bounds_block, session->bound, sizeof(session->bound));
-	memset(session->bound, 0, sizeof(session->bound));
+	if (!scope->steps)
+		memset(session->bound, 0, sizeof(session->bound));
 	memset(survey, 0, sizeof(SnoSurvey));
 	survey->bounds.block[0] = bounds_block;
 	survey->holder = holder_choice;
@@ -1919,7 +1902,7 @@ reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 hold
 	/* Its purpose tells where it is parked, so that comes last. */
 	p = sno_partition_reserve(mutant == HALF_IGNORED ? NULL : old, now, bounds, holder, purpose);
 	for (int i = 0; i < (int) scope->partitions; i++)
-		if (&blocks[0][i] != p)
+		if (&blocks[0][i] != p && !scope->steps)
 		{
 			blocks[0][i].generator.ceiling = before[i].generator.ceiling;
 			blocks[0][i].purpose = before[i].purpose;
@@ -2256,15 +2239,11 @@ enter(int l, int s)
 	sno_owned[SNO_FOR_CLOCK] = session->own;
 	sno_owned[SNO_FOR_BACKFILL] = session->given;
 	drawn_holder = 0;
-<<<<<<< HEAD
-	run_of_ids = (Run) {.p = session->run,.time = session->run_time,.tick = TICK};
-=======
 	/* A call may stop while it chooses by these. */
 	if (scope->steps)
 		memcpy(bounds_block, session->bound, sizeof(session->bound));
 	run_of_ids = (Run) {.p = session->run,.time = session->run_time,
 	.tick = session->run == NULL ? NO_TICK : TICK};
->>>>>>> 51c741b (fixup! Let a session that stands still keep no other from issuing)
 	use = session->use;
 	use.in = &sno_definitions;
 	use.name[0] = (char) (scope->names == 2 ? 'a' + session->definition : 0);
@@ -3156,7 +3135,7 @@ check_states(void)
 		w.session[0][0].use.state == w.session[0][1].use.state &&
 		w.session[0][0].definition != w.session[0][1].definition)
 		amiss("two generators have one node");
-	if (shared > 0 && !is_changing(scope->again) && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
+	if (shared > 0 && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
 		amiss("a state is open in a partition that a session owns");
 	if (id->is_set && is_bounded(id, true))
 		id->lost = false;
