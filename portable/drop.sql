@@ -31,6 +31,7 @@ BEGIN
         sno_portable.first(),
         sno_portable.leap(boolean),
         sno_portable.refuse_clock(),
+        sno_portable.refuse_text(text),
         sno_portable.range_min(tstzrange),
         sno_portable.range_max(tstzrange),
         sno_portable.bound(tstzrange, numeric, numeric, boolean),

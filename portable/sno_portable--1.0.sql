@@ -235,8 +235,30 @@ COMMENT ON FUNCTION sno_portable.head(uuid) IS
 -- ids as texts
 --
 
+CREATE FUNCTION sno_portable.refuse_text(input text) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RAISE invalid_text_representation USING
+        MESSAGE = format('invalid input syntax for type sno: "%s"', input),
+        DETAIL = 'A sno has 16 characters, each one of 2-9 and a-x.',
+        HINT = CASE
+            WHEN input ~ '^-?[0-9]+$' THEN 'A sno is not a number.'
+            WHEN btrim(input, '{}') ~ '^[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}$' AND (input ~ '^{.*}$' OR input !~ '[{}]') THEN
+                'To convert the uuid of a sno, call sno_from_uuidv8().'
+            WHEN input ~ '[_-][2-9a-x]{16}$' THEN 'Leave out the prefix before the id.'
+            WHEN input ~ '^[2-9A-Xa-x]{16}$' THEN 'Write the id in lower case.'
+            WHEN input ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}' THEN
+                'To compare an id with a time, call sno_min() or sno_max() with the time.'
+            ELSE 'For example, 9q7lkdko28bag222 is the text of an id.' END;
+END
+$$;
+COMMENT ON FUNCTION sno_portable.refuse_text(text) IS
+    'error of a text that is not an id';
+
 CREATE DOMAIN sno_portable.sno AS text COLLATE "C"
-    CHECK (VALUE ~ '^[2-9a-x]{16}$'::text);
+    CHECK (VALUE ~ '^[2-9a-x]{16}$'::text OR sno_portable.refuse_text(VALUE));
 COMMENT ON DOMAIN sno_portable.sno IS
     'id as a text, which sorts as ids do';
 

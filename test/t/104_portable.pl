@@ -108,9 +108,21 @@ foreach my $case (
 	[ 'SELECT sno_generate_uuidv8(-1)',                     '22003' ],
 	[ 'SELECT sno_generate_uuidv8(n) FROM generate_series(255, 256) AS n', '22003' ],
 	[ 'BEGIN READ ONLY; SELECT sno_generate_uuidv8()',      '25006' ],
-	[ "SELECT 'abc'::sno",                                  '23514' ])
+	[ "SELECT 'abc'::sno",                                  '22P02' ])
 {
 	like(answer('clerk', $case->[0]), qr/ERROR:  $case->[1]:/, "refused: $case->[0]");
+}
+my %advice = (
+	time         => qr/call sno_min/,
+	uuid         => qr/call sno_from_uuidv8/,
+	prefix       => qr/Leave out the prefix/,
+	'lower case' => qr/in lower case/,
+	number       => qr/not a number/,
+	none         => qr/For example/);
+foreach my $line (split /\n/, slurp_file("$FindBin::RealBin/../vectors/mistakes.tsv"))
+{
+	my ($kind, $text) = split /\t/, $line, 2;
+	like(answer('clerk', "SELECT '$text'::sno"), qr/ERROR:  22P02: .*^HINT: .*$advice{$kind}/ms, "advice for '$text'");
 }
 foreach my $case ([ '0, 16382' ], [ '-1, 20000' ], [ '5000, 65536' ], [ '5000, 4000' ])
 {
