@@ -507,6 +507,10 @@ lowest_told(SnoTold what, SnoView *view)
  * The watermark for a snapshot: no row that the snapshot doesn't show will appear with
  * an id of an earlier unit, if the transaction that inserts it made the id.  Raises 55000
  * if an earlier watermark didn't hold.
+ *
+ * The caller has seen that the row covers the present unit (W4).  If TRUNCATE or a rewrite has
+ * replaced the file since then, that is as if it came after the watermark: it removes the row in
+ * any case, and until the server stops, the promise in memory holds without the row.
  */
 uint64
 sno_feed_lowest(Snapshot snapshot)
