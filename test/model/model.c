@@ -515,7 +515,7 @@ static const Scope scopes[] = {
 
 	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
 	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
-	[GIVEN_STEPS] = {"given times, step by step", 2, 1, {2}, OWN(1, 2),.draws = 1,.steps = true,
+	[GIVEN_STEPS] = {"given times, step by step", 1, 0, {2}, OWN(1, 2),.draws = 1,.steps = true,
 	.plain = true,.steady = true},
 	[GIVEN_FOUR] = {"given times, four partitions", 2, 1, {1}, OWN(1, 4),.draws = 1,
 	.plain = true},
