@@ -185,6 +185,8 @@ sno_borrow_partition(PG_FUNCTION_ARGS)
 
 	sno_owner_check(fcinfo);
 	sno_require_primary("sno_borrow_partition()");
+	/* A parallel worker cannot have a transaction id: see wait_at_commit(). */
+	PreventCommandIfParallelMode("sno_borrow_partition()");
 	if (get_call_result_type(fcinfo, NULL, &columns) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	loan = lend(units_of(PG_GETARG_DATUM(0)), sequences_of(PG_GETARG_INT32(1)));

@@ -11,6 +11,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "miscadmin.h"
 
 /* Raise an error on a standby. */
 static inline void
@@ -23,7 +24,7 @@ sno_require_primary(const char *function)
 				 errhint("This server is a standby. Connect to the primary. See doc/operations.md#standby-and-failover.")));
 }
 
-/* The same, and in a transaction that is read-only. */
+/* The same, and in a transaction that is read-only, or in a parallel worker. */
 static inline void
 sno_require_writable(const char *function)
 {
@@ -33,6 +34,7 @@ sno_require_writable(const char *function)
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("cannot execute %s in a read-only transaction", function),
 				 errhint("Begin a transaction that may write. See doc/operations.md#trouble.")));
+	PreventCommandIfParallelMode(function);
 }
 
 #endif							/* SNO_PRIMARY_H */

@@ -26,5 +26,15 @@ SELECT sno_watermark() <= :'first' AS held;
 COMMIT;
 SELECT count(*) AS holders FROM sno_watermark_blockers();
 
+-- A worker can't have what needs a transaction id.
+CREATE FUNCTION lend(integer) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN sno_borrow_partition(); END';
+CREATE FUNCTION reseed(integer) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN sno_reseed(); END';
+\set VERBOSITY terse
+SELECT min(lend(n)) FROM source;
+\echo :LAST_ERROR_SQLSTATE
+SELECT min(reseed(n)) FROM source;
+\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
+
 DROP TABLE source;
-DROP FUNCTION issue;
+DROP FUNCTION issue, lend, reseed;
