@@ -101,7 +101,11 @@ word_after(const SnoNodes *nodes, SnoFlake after)
 	if (nodes->layout.unit == 0)
 	{
 		if (!found)
-			sno_flake_out_of_time(nodes);
+			ereport(ERROR,
+					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+					 errmsg("no number of the layout is left after the id"),
+					 errdetail("A generator of a layout that counts issues at most 2^56 numbers."),
+					 errhint("Correct the id, or move the table to another layout. See doc/operations.md#trouble.")));
 	}
 	else if (!found || SNO_WORD_UNIT(word) > (uint64) (sno_clock_msec() + AHEAD_MAX_MSEC) / SNO_UNIT_MSEC)
 		ereport(ERROR,
@@ -125,7 +129,11 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	sno_require_primary("sno_flake_advance()");
 	sno_use_look_up(&sno_flake_definitions, name, &d);
 	layout = sno_flake_layout_of(&d);
-	sno_flake_check_type(&layout, SNO_FLAKE_BIGINT, NULL);
+	if (layout.type != SNO_FLAKE_BIGINT)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("generator \"%s\" cannot be advanced", name),
+				 errdetail("Its ids are not of type bigint.")));
 	if (d.key[0] != '\0')
 	{
 		SnoCipher  *cipher = sno_flake_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
