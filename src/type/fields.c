@@ -182,7 +182,9 @@ sno_from_uuid(PG_FUNCTION_ARGS)
 				 errmsg("uuid \"%s\" is not the text form of a sno",
 						DatumGetCString(text)),
 				 errdetail("Byte %d is 0x%02x, not one of 2-9 and a-x.",
-						   bad + 1, uuid->data[bad])));
+						   bad + 1, uuid->data[bad]),
+				 sno_decode_uuidv8(uuid, id) == NULL ?
+				 errhint("Use sno_from_uuidv8() to convert the version 8 form.") : 0));
 	}
 
 	PG_RETURN_SNO_P(id);

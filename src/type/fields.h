@@ -10,6 +10,7 @@
 
 #include "datatype/timestamp.h"
 #include "fmgr.h"
+#include "utils/uuid.h"
 
 #include "sno.h"
 
@@ -57,5 +58,6 @@ sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)
 
 extern int	sno_fields_check(const char *name, int32 value, int max);
 extern uint64 sno_fields_unit(TimestampTz at);
+extern const char *sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id);
 
 #endif							/* SNO_FIELDS_H */

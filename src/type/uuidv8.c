@@ -10,6 +10,7 @@
 #include "utils/rangetypes.h"
 #include "utils/uuid.h"
 
+#include "simd/codec.h"
 #include "type/fields.h"
 #include "type/range.h"
 
@@ -46,8 +47,8 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 }
 
 /* Get the id of such a uuid, and return NULL.  If it is none, return the reason. */
-static const char *
-decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
+const char *
+sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
 	uint64		first;
 	uint64		second;
@@ -77,14 +78,16 @@ sno_from_uuidv8(PG_FUNCTION_ARGS)
 {
 	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
 	Sno		   *id = (Sno *) palloc(sizeof(Sno));
-	const char *reason = decode_uuidv8(uuid, id);
+	const char *reason = sno_decode_uuidv8(uuid, id);
 
 	if (reason != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("uuid \"%s\" is not the version 8 form of a sno",
 						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)))),
-				 errdetail("%s", reason)));
+				 errdetail("%s", reason),
+				 sno_decode((char *) uuid->data, id) == SNO_TEXT_SIZE ?
+				 errhint("Use sno_from_uuid() to convert the text form.") : 0));
 	PG_RETURN_SNO_P(id);
 }
 
@@ -94,7 +97,7 @@ sno_is_uuidv8(PG_FUNCTION_ARGS)
 {
 	Sno			id;
 
-	PG_RETURN_BOOL(decode_uuidv8(PG_GETARG_UUID_P(0), &id) == NULL);
+	PG_RETURN_BOOL(sno_decode_uuidv8(PG_GETARG_UUID_P(0), &id) == NULL);
 }
 
 /*
@@ -123,7 +126,7 @@ sno_during(PG_FUNCTION_ARGS)
 	/* A uuid that is no id is in no range, not even in an unknown one. */
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (decode_uuidv8(PG_GETARG_UUID_P(0), &id) != NULL)
+	if (sno_decode_uuidv8(PG_GETARG_UUID_P(0), &id) != NULL)
 		PG_RETURN_BOOL(false);
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();

@@ -24,6 +24,8 @@ SELECT '32323232-3232-3232-3232-323232323231'::uuid::sno;
 SELECT '78787878-7878-7878-7978-787878787878'::uuid::sno;
 SELECT '0191a2b3-c4d5-7e6f-8091-a2b3c4d5e6f7'::uuid::sno;
 
+SELECT sno_to_uuidv8('brpk4q72xwf2m63l')::sno;
+SELECT sno_from_uuidv8(sno_to_uuid('brpk4q72xwf2m63l'));
 -- Bytes that are too few or too many
 SELECT ''::bytea::sno;
 \echo :LAST_ERROR_SQLSTATE
