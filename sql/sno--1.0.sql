@@ -1221,7 +1221,9 @@ BEGIN
         RAISE invalid_parameter_value USING MESSAGE = 'ahead and keep must not be negative';
     END IF;
     IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
-        RAISE datetime_field_overflow USING MESSAGE = format('timestamp "%s" is out of range for type sno', at);
+        RAISE datetime_field_overflow USING
+            MESSAGE = format('timestamp "%s" is out of range for type sno', at),
+            DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
     SELECT e.extnamespace, o.opcintype INTO sno, key
@@ -1680,16 +1682,16 @@ GRANT SELECT, INSERT ON TABLE
 TO pg_database_owner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
--- Functions that change more than what the caller has
+-- Functions that change more than what the caller has, or read the tables
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_definitions()
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
-    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb)
+    sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_definitions()
 TO pg_database_owner;
 
 -- What generators do.  Only members of pg_monitor see those of other databases.

@@ -486,10 +486,10 @@ TO pg_database_owner;
 REVOKE EXECUTE ON FUNCTION
     sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
     sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),
-    sno_flake_drop_generator(text), sno_flake_advance(text, bigint)
+    sno_flake_drop_generator(text), sno_flake_advance(text, bigint), sno_flake_definitions()
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text),
     sno_flake_create_generator(text, text, bigint, integer, text), sno_flake_restrict_generator(text, name),
-    sno_flake_drop_generator(text), sno_flake_advance(text, bigint)
+    sno_flake_drop_generator(text), sno_flake_advance(text, bigint), sno_flake_definitions()
 TO pg_database_owner;
