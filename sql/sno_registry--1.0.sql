@@ -525,8 +525,7 @@ DECLARE
 BEGIN
     IF complaint IS NOT NULL THEN
         RAISE invalid_parameter_value USING
-            MESSAGE = 'invalid settings of a registry', DETAIL = complaint,
-            HINT = 'Leave some partitions to named generators, for example: SELECT sno_registry_create(1024, 65535).';
+            MESSAGE = 'invalid settings of a registry', DETAIL = complaint;
     END IF;
     IF EXISTS (SELECT FROM sno_registry.settings) THEN
         RAISE object_not_in_prerequisite_state USING
