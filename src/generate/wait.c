@@ -116,7 +116,7 @@ refuse_grant(const SnoWait *wait)
 			 errdetail("The last attempt to ask it failed: %s", news.failure) :
 			 failed ? errdetail("The last attempt to ask it failed. The server log has the reason.") :
 			 news.answered_at != 0 ?
-			 errdetail("What it granted this database is over, or begins later than the clock of this server says.") :
+			 errdetail("What it granted this database is over, begins later than the clock of this server says, or is outside of \"sno.partitions\".") :
 			 errdetail("It has not answered yet."),
 			 errhint("See item \"registry\" of sno_check(), and doc/servers.md#what-happens-when.")));
 }
@@ -188,8 +188,8 @@ sno_wait_give_up(const SnoWait *wait)
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition was free for a sno within %d ms", sno_max_wait),
 					 sno_is_registered() ?
-					 errdetail("All partitions that the registry granted belong to other sessions, or rest until the clock has passed what they issued.") :
-					 errdetail("All partitions from %d to %d belong to other sessions, or rest until the clock has passed what they issued.",
+					 errdetail("All partitions that the registry granted belong to other sessions or to named generators, or rest until the clock has passed what they issued.") :
+					 errdetail("All partitions from %d to %d belong to other sessions or to named generators, or rest until the clock has passed what they issued.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 sno_is_registered() ?
 					 errhint("End sessions that do not generate any more, or let the registry grant more. See doc/servers.md#regions-capacity.") :

@@ -80,7 +80,7 @@ $registry_clock->set_offset(-26 * 3600);
 $node->safe_psql('postgres', 'CREATE DATABASE ahead TEMPLATE postgres');
 like(
 	error('SELECT sno_generate()', 'ahead'),
-	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  What it granted this database is over, or begins later than the clock of this server says/,
+	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  What it granted this database is over, begins later than the clock of this server says, or is outside of "sno.partitions"/,
 	'no id after that, if the clock is a day ahead of the registry');
 wait_until(
 	'sno_check() tells how far',
