@@ -212,7 +212,7 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 	$b->init;
 	$b->append_conf('postgresql.conf',
 		$registry->settings('sno.grant_duration = 2h', 'sno.lease_duration = 1s'));
-	$b_clock->start_server($b);
+	$b_clock->start_server($b, 0, 1);
 	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
 	my $session = open_session($b, 'postgres');
 	my $until   = sub { $session->query_safe('SELECT until FROM sno_grants()') };

@@ -58,15 +58,16 @@ sub _write
 # Start a server that has this clock.  Its processes look for the offset each time, or, if it
 # is cached, once a second.  The library allocates memory to look, also in a signal handler.
 # That breaks a process which the signal interrupted while it allocated memory by itself, as
-# XML does all the time.  If the offset is cached, the handler doesn't look.
+# XML does all the time.  If the offset is cached, the handler doesn't look.  The monotonic clock
+# is the real one, unless it is to be set as well.
 sub start_server
 {
-	my ($self, $node, $cached) = @_;
+	my ($self, $node, $cached, $monotonic) = @_;
 	local $ENV{LD_PRELOAD}                   = $self->{library};
 	local $ENV{FAKETIME_TIMESTAMP_FILE}      = $self->{file};
 	local $ENV{FAKETIME_NO_CACHE}            = $cached ? 0 : 1;
 	local $ENV{FAKETIME_CACHE_DURATION}      = 1;
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = 1;
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = $monotonic ? 0 : 1;
 	start_again($node);
 	return;
 }
