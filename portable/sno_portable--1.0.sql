@@ -39,10 +39,12 @@
 -- 4. Leaps go one after the other, because they lock `lock`.  Only its owner can.
 -- 5. Neither sequence is undone by ROLLBACK.  What ROLLBACK undoes is that the transaction
 --    has looked.
--- 6. Within its transaction, a session looks again if the counter didn't increase.
+-- 6. Within its transaction, a session looks again if the counter didn't increase, and after a
+--    value that 1024 divides.  So a transaction that makes many ids doesn't leave `seen` behind.
 --
 -- What remains is a transaction that is open while setval() or a restore of the data alone sets
--- the counter back to a value after its own last one.  All others leap.
+-- the counter back to a value after its own last one, and setval() to one of the values after
+-- that in `seen`: a few thousand.  All others leap.
 --
 -- All is created in a schema that this script makes, so nobody can have put anything there.
 -- The search path is pg_catalog, and what this script creates is qualified.  In the end, what
@@ -173,6 +175,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN CASE
     WHEN (current_setting('sno_portable.session'::text, true)
             = ((pg_backend_pid()::bigint << 32) | 'sno_portable.counter'::regclass::oid::bigint)::text) IS TRUE
+        AND (currval('sno_portable.counter'::regclass) & 1023::bigint) <> 0
         AND currval('sno_portable.counter'::regclass) < nextval('sno_portable.counter'::regclass)
     THEN currval('sno_portable.counter'::regclass)
     ELSE sno_portable.first() END;

@@ -403,6 +403,9 @@ cmp_ok(($after - $next) % 2**32, '>', 50_000, 'so does an old session');
 ($next) = map { @$_ } values_of('', 1) foreach 1 .. 3;
 as_owner_do("SELECT setval('sno_portable.counter', last_value - 2) FROM sno_portable.counter");
 leaps_far('after setval()');
+$next = (values_of('', 20_000))[-1][0];
+as_owner_do("SELECT setval('sno_portable.counter', last_value - 10000) FROM sno_portable.counter");
+leaps_far('after setval() to a value of a transaction that made many');
 foreach my $move ('ALTER SEQUENCE sno_portable.counter RESTART',
 	'ALTER SEQUENCE sno_portable.counter RESTART WITH 1000000',
 	'CREATE TABLE sno_portable.own (n bigint); ALTER SEQUENCE sno_portable.counter OWNED BY sno_portable.own.n;
