@@ -16,6 +16,7 @@
 
 #include "catalog/publish.h"
 #include "compat.h"
+#include "flake/nodes.h"
 #include "generate/session.h"
 #include "generate/sharing.h"
 #include "generate/wait.h"
@@ -144,6 +145,10 @@ assign_partitions(const char *newval, void *extra)
 	sno_partition_range = value->range;
 	partitions.by_default = value->is_default;
 	sno_partition_refused = refused(&partitions);
+
+	/* This session issues no id outside of the range, not even in the unit that it is in. */
+	sno_owned_leave_unusable();
+	sno_flake_definitions.table.version++;
 }
 
 /* Hand to assign_registry() whether it is the default. */

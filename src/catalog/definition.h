@@ -66,7 +66,10 @@ enum
 /* A table of definitions.  Each has names of its own. */
 typedef struct SnoDefinitions
 {
-	/* Its version also changes whenever the rights of roles may have: see named/use.c. */
+	/*
+	 * Its version also changes whenever the rights of roles may have, see named/use.c, and
+	 * that of layouts with sno.partitions.
+	 */
 	SnoTable	table;
 	char		kind;			/* of the subjects that its rows have, a SnoKind */
 	const char *create;			/* the functions that add a row, */

@@ -102,7 +102,15 @@ SELECT node('small'), nodes('small');
 RESET sno.partitions;
 SELECT node('small'), nodes('second') IS NULL AS unused;
 SELECT node('second') <> 31 AS free;
-SELECT count(sno_flake_drop_generator(name)) FROM unnest('{quarter,count,small,second}'::text[]) AS name;
+-- They do so at once.
+SELECT sno_flake_create_generator('seconds', 'json4');
+SELECT sno_flake_generate('seconds') > 0 AS made, (sno_flake_parts(sno_flake_generate('seconds'), 'json4')).node < 16 AS before,
+    set_config('sno.partitions', CASE WHEN (sno_flake_parts(sno_flake_generate('seconds'), 'json4')).node < 16
+        THEN '32768-65535' ELSE '0-32767' END, false) = '32768-65535' AS moved,
+    (sno_flake_parts(sno_flake_generate('seconds'), 'json4')).node < 16 AS after \gset
+SELECT :'made' AS made, :'before' <> :'after' AS left;
+RESET sno.partitions;
+SELECT count(sno_flake_drop_generator(name)) FROM unnest('{quarter,count,small,second,seconds}'::text[]) AS name;
 
 -- The shares of servers don't overlap, and leave no node out.
 INSERT INTO sno_catalog.sno_flake_layout

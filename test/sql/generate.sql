@@ -198,6 +198,23 @@ FROM pg_settings WHERE name LIKE 'sno.%' ORDER BY name;
 SET sno.partitions = '1-2';
 SHOW sno.partitions;
 RESET sno.partitions;
+-- A range is in force at once, not from the next unit on.
+DO $$
+DECLARE
+    ids CONSTANT refcursor := 'ids';
+    first integer;
+    id sno;
+BEGIN
+    OPEN ids FOR SELECT sno_generate_many(200);
+    FOR i IN 1 .. 200 LOOP
+        first := 20000 + i % 2 * 10000;
+        PERFORM set_config('sno.partitions', first || '-' || first + 9999, true);
+        id := sno_generate();
+        ASSERT sno_partition(id) BETWEEN first AND first + 9999, 'partition of a session';
+        FETCH ids INTO id;
+        ASSERT sno_partition(id) BETWEEN first AND first + 9999, 'partition of a run';
+    END LOOP;
+END $$;
 SET sno.lease_duration = '2s';
 SET sno.max_wait = '2s';
 SHOW sno.max_wait;
