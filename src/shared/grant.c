@@ -235,20 +235,23 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 
 /*
  * Is more wanted than what was granted, if that is over?  If not, nobody made an id since it
- * was, and no fault is known.
+ * was, and no fault is known.  The registry may have been asked only what it grants to anybody.
  */
 bool
 sno_grants_lack(SnoGranted *granted)
 {
 	uint64		until = SNO_UNIT_MAX;
-	bool		in_vain;
+	bool		wanted,
+				in_vain;
 
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
 	for (int i = 0; i < granted->grants.count; i++)
 		until = Min(until, granted->grants.grant[i].ceiling);
-	in_vain = granted->answered > (granted->grants.count == 0 ? 0 : until);
+	wanted = granted->blocks_wanted > 0;
+	in_vain = granted->grants.count == 0 ? granted->answered != 0 && wanted :
+		granted->answered > until;
 	LWLockRelease(&sno_space->lock);
-	return in_vain || pg_atomic_read_u32(&granted->asked) != 0;
+	return in_vain || (wanted && pg_atomic_read_u32(&granted->asked) != 0);
 }
 
 /* Nothing serves that was granted.  Is the registry asked in vain? */
