@@ -240,6 +240,7 @@ my %passes = map { $_ => 1 } (
 	'could not generate random values',
 	'could not stat file \"%s\": %m',
 	'permission denied for generator \"%s\"',
+	'permission denied for function %s',
 	'metabyte %d is not that of generator \"%s\"',
 	'generator \"%s\" does not exist',
 	'generator \"%s\" has no watermark',
@@ -256,7 +257,8 @@ my %passes = map { $_ => 1 } (
 	'a loan must have 1 to %d sequences, not %d',
 	'sno_table_changed() is the trigger of tables of extension \"sno\"',
 	'table \"%s\" cannot be changed by SQL',
-	'rows of table \"%s\" cannot be changed or deleted');
+	'rows of table \"%s\" cannot be changed or deleted',
+	'column \"%s\" of table \"%s\" cannot have control characters');
 
 # Files whose functions define, restore, read or convert, and issue nothing
 my $others = qr{/(define|restore|nodes|layout|prefix|parts|text|id)\.c$|/registry/|/type/|/simd/};
