@@ -190,7 +190,7 @@ my %before = (
 			q{SELECT sno_generate(1, 'orders'), sno_flake_generate('flake'), sno_generate_at('2020-01-01')},
 			q{CREATE EXTENSION sno_seal SCHEMA ids},
 			q{SELECT sno_seal_create_key('url')},
-			q{SELECT sno_flake_create_layout('ours', '2020-01-01', 1000, 30, sequence_bits => 8)},
+			q{SELECT sno_flake_create_layout('ours', '2020-01-01', 1000, 30, 6, 8)},
 			q{SELECT sno_flake_create_generator('own', 'ours'), sno_flake_generate('own')});
 	},
 	'pg_restore --create' => sub { start_new($_[0]) },
