@@ -567,7 +567,9 @@ BEGIN
         RAISE invalid_parameter_value USING MESSAGE = 'ahead and keep must not be negative';
     END IF;
     IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
-        RAISE datetime_field_overflow USING MESSAGE = format('timestamp "%s" is out of range for type sno', at);
+        RAISE datetime_field_overflow USING
+            MESSAGE = format('timestamp "%s" is out of range for type sno', at),
+            DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
     SELECT f.pronamespace, o.opcintype INTO sno, key

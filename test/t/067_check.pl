@@ -244,6 +244,8 @@ my %passes = map { $_ => 1 } (
 	'metabyte %d is not that of generator \"%s\"',
 	'generator \"%s\" does not exist',
 	'generator \"%s\" has no watermark',
+	'generator \"%s\" cannot be advanced',
+	'no number of the layout is left after the id',
 	'layout \"%s\" does not exist',
 	'ids of layout \"%s\" are of type %s, not %s',
 	'function \"%s\" %s',
