@@ -1129,13 +1129,6 @@ sno_turn_try(SnoTurn *turn)
 				return false;
 		return session->renewing = true;
 	}
-	if (lock == &sno_space->lock)
-	{
-		for (int i = 0; i < SESSIONS; i++)
-			if (w.session[line][i].listing)
-				return false;
-		return session->listing = true;
-	}
 	if (scope->fine || renewing_early || call == END)
 		pause_at(AT_LOCK);
 	for (int i = 0; i < SESSIONS; i++)
@@ -1144,9 +1137,28 @@ sno_turn_try(SnoTurn *turn)
 	return session->locked = true;
 }
 
-/* Nothing stops a call that holds another lock. */
+/* Nothing stops a call that waits for a lock. */
 bool		LWLockAcquire(LWLock *lock, LWLockMode mode) { return true; }
-void		LWLockRelease(LWLock *lock) {}
+
+bool
+LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
+{
+	if (lock == &sno_space->lock)
+	{
+		for (int i = 0; i < SESSIONS; i++)
+			if (w.session[line][i].listing)
+				return false;
+		session->listing = true;
+	}
+	return true;
+}
+
+void
+LWLockRelease(LWLock *lock)
+{
+	if (lock == &sno_space->lock)
+		session->listing = false;
+}
 
 void
 sno_turn_release(SnoTurn *turn)
@@ -1155,8 +1167,6 @@ sno_turn_release(SnoTurn *turn)
 		session->locked = false;
 	if (turn == &sno_space->renewal)
 		session->renewing = false;
-	if (lock == &sno_space->lock)
-		session->listing = false;
 }
 
 dsa_pointer

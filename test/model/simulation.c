@@ -691,6 +691,8 @@ void ReleaseCurrentSubTransaction(void) {}
 void RollbackAndReleaseCurrentSubTransaction(void) { sno_turn_end(); }
 void pg_re_throw(void) { siglongjmp(*PG_exception_stack, 1); }
 bool XactReadOnly;
+void PreventCommandIfParallelMode(const char *command) {}
+int geterrcode(void) { return 0; }
 bool IsInParallelMode(void) { return one_in(4); }
 void RegisterXactCallback(XactCallback callback, void *arg) { at_end_of_transaction = callback; }
 
@@ -769,7 +771,6 @@ LWLockAcquire(LWLock *lock, LWLockMode mode)
 
 /* Nobody hands the baton back while he has it, so it is free. */
 bool		LWLockConditionalAcquire(LWLock *lock, LWLockMode mode) { return LWLockAcquire(lock, mode); }
-void		pg_usleep(long usec) {}
 
 void
 LWLockRelease(LWLock *lock)
