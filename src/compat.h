@@ -27,21 +27,6 @@
 	} while (0)
 #endif
 
-/* 16 says more of a time that it can't read. */
-#ifdef DATETIME_H
-#if PG_VERSION_NUM >= 160000
-static inline int
-sno_decode_time(char **field, int *type, int fields, int *kind, struct pg_tm *tm, fsec_t *fraction, int *zone)
-{
-	DateTimeErrorExtra extra;
-
-	return DecodeDateTime(field, type, fields, kind, tm, fraction, zone, &extra);
-}
-#else
-#define sno_decode_time DecodeDateTime
-#endif
-#endif
-
 /* 16 moved the access to values of variable length out of postgres.h. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"

@@ -14,7 +14,6 @@
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
-#include "utils/datetime.h"
 
 #include "compat.h"
 #include "simd/codec.h"
@@ -22,21 +21,20 @@
 
 /* ---------------- I/O ---------------- */
 
-/* Is it a time, as the server reads the text of a timestamptz? */
+/*
+ * Does it look like a time?  The server's parser would know, but raises errors of its own, for
+ * unknown time zones.
+ */
 static bool
 is_time(const char *text)
 {
-	char		work[MAXDATELEN + MAXDATEFIELDS];
-	char	   *field[MAXDATEFIELDS];
-	int			type[MAXDATEFIELDS];
-	int			fields;
-	int			kind;
-	struct pg_tm tm;
-	fsec_t		fraction;
-	int			zone;
+	static const char *const names[] = {"now", "today", "tomorrow", "yesterday", "epoch", "infinity", "-infinity"};
+	size_t		digits = strspn(text, "0123456789");
 
-	return ParseDateTime(text, work, sizeof(work), field, type, MAXDATEFIELDS, &fields) == 0 &&
-		sno_decode_time(field, type, fields, &kind, &tm, &fraction, &zone) == 0;
+	for (int i = 0; i < (int) lengthof(names); i++)
+		if (pg_strcasecmp(text, names[i]) == 0)
+			return true;
+	return digits == 4 && (text[4] == '-' || text[4] == '/') && isdigit((unsigned char) text[5]);
 }
 
 /* Is it a uuid, in one of the forms that the type uuid reads? */

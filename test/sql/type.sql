@@ -78,10 +78,9 @@ CREATE TEMP TABLE mistake (n int GENERATED ALWAYS AS IDENTITY, kind text, input 
 \set load '\\copy mistake (kind, input) FROM ' :abs_srcdir '/vectors/mistakes.tsv'
 :load
 SELECT kind, count(*), pg_temp.advice(input) FROM mistake GROUP BY kind, 3 ORDER BY min(n);
--- The server reads more forms of a time than clients do.
+-- More texts of times, and what only looks like one at first
 SELECT input, pg_temp.advice(input)
-FROM (VALUES ('2026/11/20'), ('Fri Nov 20 2026 10:00:00 GMT+0100'), ('today'), ('infinity')) AS v (input);
-SELECT pg_temp.advice(repeat('2026-11-20 ', 1000));
+FROM (VALUES ('2026/11/20'), ('Today'), ('infinity'), ('2026-'), ('20261-01-01'), ('2026-11-20 c2c7666')) AS v (input);
 
 -- As the parser shows it
 SELECT sno 'brpk4q72xwf2m63!';
