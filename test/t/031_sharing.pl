@@ -297,9 +297,11 @@ subtest 'whoever has left it goes on elsewhere' => sub {
 			set_clock($before);
 		},
 		'out of the range' => sub {
-			my ($one, $shared) = @_;
-			my $range = $shared == 0 ? 1 : 0;
-			$one->query_safe("SET sno.partitions = '$range-$range'");
+			my ($one) = @_;
+			my $unused = $node->safe_psql('postgres', q{
+				SELECT min(n) FROM generate_series(0, 65535) AS n
+				WHERE n NOT IN (SELECT partition FROM sno_catalog.sno_lease UNION SELECT partition FROM sno_catalog.sno_generator)});
+			$one->query_safe("SET sno.partitions = '$unused-$unused'");
 			generate($one, $named);
 		},
 		'a named generator has it' => sub {
