@@ -227,7 +227,7 @@ sno_definition_missing(const SnoDefinitions *in, const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("generator \"%s\" does not exist", name),
-			 errhint("Create it with %s.", in->create)));
+			 errhint("Create it with %s. See doc/operations.md#a-schema-without-rows.", in->create)));
 }
 
 void

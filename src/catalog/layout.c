@@ -280,7 +280,7 @@ refuse_same(const char *name, const SnoLayout *layout)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("layout \"%s\" has the same ids", same),
-				 errhint("Use that one.")));
+				 errhint("Use that one. sno_flake_text() and sno_flake_from_text() take other digits.")));
 }
 
 #define INSERT_LAYOUT \

@@ -475,7 +475,7 @@ check_workers(const Check *c)
 	if (sno_is_registered() && !c->standby && c->journal.workers[SNO_REGISTRY_CLIENT].resident == 0)
 		report(c, "workers", false,
 			   "No process is reserved for the registry client. While parallel queries have all background workers, grants end.",
-			   "Add \"sno\" to \"shared_preload_libraries\", and restart the server. See doc/servers.md#set-up.");
+			   "Add \"sno\" to \"shared_preload_libraries\" if it is missing there, and restart the server. See doc/servers.md#set-up.");
 	else if (!sno_notify_overflow)
 		report(c, "workers", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
 	else

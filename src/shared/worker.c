@@ -48,7 +48,7 @@ static const struct
 	[SNO_REGISTRY_CLIENT] = {
 		"sno registry client", "sno_registry_main",
 		"could not start a background worker to ask the registry",
-		"Add \"sno\" to \"shared_preload_libraries\", and restart the server. See doc/servers.md#set-up."
+		"Add \"sno\" to \"shared_preload_libraries\" if it is missing there, and restart the server. See doc/servers.md#set-up."
 	}
 };
 
