@@ -290,7 +290,7 @@ foreach my $preloaded (1, 0)
 	my $b       = PostgreSQL::Test::Cluster->new($preloaded ? 'preloaded' : 'unreserved');
 	$b->init;
 	$b->append_conf('postgresql.conf',
-		$large->settings('max_worker_processes = 4', $preloaded ? q{shared_preload_libraries = 'sno'} : ()));
+		$large->settings('max_worker_processes = 4', 'sno.notify_overflow = off', $preloaded ? q{shared_preload_libraries = 'sno'} : ()));
 	$b_clock->start_server($b);
 	$b->safe_psql('postgres', 'CREATE EXTENSION sno; SELECT sno_generate(); CREATE ROLE bob LOGIN');
 	$b->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
@@ -298,21 +298,31 @@ foreach my $preloaded (1, 0)
 		$preloaded ? '' : 'workers',
 		"$of: sno_check() tells whether a process is reserved for the registry client");
 
-	# One worker each.  Some of the four are PostgreSQL's own.
-	my $parallel = $b->safe_psql('postgres',
-		q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
-	my @bobs = do {
-		local $ENV{PGUSER} = 'bob';
-		map { open_session($b, 'postgres', "$parallel = on", 'max_parallel_workers = 8') } 1 .. 4;
-	};
-	send_query($_, 'SELECT pg_sleep(86400)') foreach @bobs;
 	my $taken = sub {
 		$b->safe_psql('postgres', q{
 SELECT count(*) FROM pg_stat_activity
 WHERE backend_type NOT IN ('client backend', 'autovacuum launcher', 'checkpointer', 'background writer',
 	'walwriter', 'startup', 'archiver', 'io worker') AND backend_type !~ '^(autovacuum|walsender)'});
 	};
-	wait_until('all background workers are taken', sub { $taken->() == 4 });
+	wait_until('the client has ended that asked for the first id', sub { $taken->() == 1 + $preloaded });
+
+	# One worker each, unless a place isn't free yet whose process has ended.
+	my $parallel = $b->safe_psql('postgres',
+		q{SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
+	my @bobs;
+	wait_until(
+		'all background workers are taken',
+		sub {
+			return 1 if $taken->() == 4;
+			push @bobs, do {
+				local $ENV{PGUSER} = 'bob';
+				open_session($b, 'postgres', "$parallel = on", 'max_parallel_workers = 8');
+			};
+			send_query($bobs[-1], 'SELECT pg_sleep(86400)');
+			wait_until('he sleeps, with or without a worker', sub {
+				$b->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) == @bobs });
+			return 0;
+		});
 
 	if ($preloaded)
 	{
