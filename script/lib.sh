@@ -45,6 +45,9 @@ quietly() {
     }
 }
 
+# available PACKAGE: can apt install it?  It knows names of packages that it can't, too.
+available() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
+
 # need PACKAGE...: install those that are missing.
 need() {
     local package missing=()

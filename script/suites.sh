@@ -405,7 +405,7 @@ suite_clients() {
     for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
         php-cli php-pgsql php-doctrine-dbal php-doctrine-orm php-illuminate-database ruby-sequel python3-peewee \
         ${MORE_TOOLS:+odbc-postgresql python3-pyodbc libdbd-pg-perl libdbix-class-perl libdbix-class-schema-loader-perl libsql-translator-perl}; do
-        ! apt-cache show "$package" &>/dev/null || need "$package" || return
+        ! available "$package" || need "$package" || return
     done
     command -v node >/dev/null || need nodejs || return
     ! command -v npm >/dev/null ||
