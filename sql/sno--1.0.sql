@@ -1443,7 +1443,9 @@ COMMENT ON FUNCTION sno_check() IS
 -- catalog: the tables, in a schema that nobody but the database's owner may use
 --
 
--- If the schema exists, it may be somebody else's.  So never take it over.
+-- If the schema exists, it may be somebody else's.  So it is never taken over.  But Rails 7.1
+-- and others create all schemas before extensions.  So an empty one is replaced.
+DROP SCHEMA IF EXISTS sno_catalog;
 CREATE SCHEMA sno_catalog;
 COMMENT ON SCHEMA sno_catalog IS
     'tables of the extension sno, for its functions and for dumps';

@@ -288,6 +288,8 @@ raises(ArgumentError, "more than two blocks have") { ids.ready(count: 21) }
 raises(ArgumentError, "no ids") { ids.ready(count: 0) }
 
 # close()
+eventually { true }     # From Ruby 3.3 on, timeouts have a thread.
+others = Thread.list
 world = World.new
 ids = timed(world)
 ids.next
@@ -295,7 +297,7 @@ world.gate = Queue.new
 world.later(HOUR / 2)
 ids.next
 eventually { world.asked.size == 2 }
-same([ids.close, Thread.list.size], [nil, 1], "close leaves no thread, even if the database hangs")
+same([ids.close, Thread.list - others], [nil, []], "close leaves no thread, even if the database hangs")
 same([out_of_ids { ids.next }, out_of_ids { ids.ready }, ids.close], [[:closed, nil], [:closed, nil], nil], "closed")
 world.gate = Queue.new
 ids = timed(world, wait: 1000)

@@ -49,8 +49,7 @@ class Sno
   end
 
   module Adapter
-    # Since Rails 7.1 schema.rb creates all schemas first.  CREATE EXTENSION creates
-    # this one, and fails if it is there.
+    # Since Rails 7.1 schema.rb creates all schemas.  CREATE EXTENSION creates this one.
     def schema_names
       super - ["sno_catalog"]
     end
