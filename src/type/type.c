@@ -86,7 +86,7 @@ advice(const char *text)
  * first foreign character.  All characters before that are of one byte, so its offset
  * is the same in bytes and in characters.
  */
-static Datum
+static pg_noinline Datum
 reject_text(const char *text, struct Node *escontext)
 {
 	Sno			scratch;
