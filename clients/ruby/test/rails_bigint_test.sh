@@ -16,6 +16,8 @@ Tasks = ActiveRecord::Tasks::DatabaseTasks
 Tasks.env = "development"
 Tasks.root = Tasks.db_dir = "."
 ActiveRecord::Base.establish_connection(Config)
+ActiveRecord::Base.connection
+ActiveRecord::ConnectionAdapters::PostgreSQLAdapter.prepend(Module.new { def schema_names = super - ["sno_catalog"] })
 ActiveRecord::Migration.verbose = false
 
 class Person < ActiveRecord::Base
