@@ -327,7 +327,7 @@ send_query($more[-1], 'SELECT sno_generate()');
 $lonely->{clock}->set_offset(15 * 3600);
 wait_for_alerts(
 	$lonely,
-	'SnoFault clock, SnoFault ids, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
+	'SnoFault clock, SnoFault ids, SnoFault partitions, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
 	sub { $sessions{lonely}[0]->query_safe('SELECT sno_generate()') });
 
 # A role that lost its right to look, while nothing else is wrong
