@@ -1,11 +1,21 @@
 /* sno--1.0.sql: the type sno, and generators that never issue an id twice */
 
--- The schema that the extension goes into is its installer's, who may have put anything
--- there.  CREATE EXTENSION looks there after pg_catalog, but an operator or a function whose
--- types match exactly wins.  So expressions in this script have exact types.
-
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno" to load this file. \quit
+
+--
+-- schema
+--
+
+-- The type, its operators and what users call are in pg_catalog, where every search path finds
+-- them, and nobody else's objects first.  Relations can't be there, and what only the server
+-- calls would drown the rest.  Both are in a schema that nobody but the database's owner may
+-- use.  If it exists, it may be somebody else's.  So it is never taken over.  But Rails 7.1
+-- and others create all schemas before extensions.  So an empty one is replaced.
+DROP SCHEMA IF EXISTS sno_catalog;
+CREATE SCHEMA sno_catalog;
+COMMENT ON SCHEMA sno_catalog IS
+    'tables and support functions of the extension sno';
 
 --
 -- type
@@ -17,35 +27,35 @@ CREATE TYPE sno;
 -- I/O
 --
 
-CREATE FUNCTION sno_in(cstring) RETURNS sno
+CREATE FUNCTION sno_catalog.sno_in(cstring) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_in(cstring) IS
+COMMENT ON FUNCTION sno_catalog.sno_in(cstring) IS
     'text input: 16 characters of 2-9 and a-x';
 
-CREATE FUNCTION sno_out(sno) RETURNS cstring
+CREATE FUNCTION sno_catalog.sno_out(sno) RETURNS cstring
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_out(sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_out(sno) IS
     'text output: 16 characters of 2-9 and a-x';
 
-CREATE FUNCTION sno_recv(internal) RETURNS sno
+CREATE FUNCTION sno_catalog.sno_recv(internal) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_recv(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_recv(internal) IS
     'binary input: 10 bytes';
 
-CREATE FUNCTION sno_send(sno) RETURNS bytea
+CREATE FUNCTION sno_catalog.sno_send(sno) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_send(sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_send(sno) IS
     'binary output: 10 bytes';
 
 CREATE TYPE sno (
-    INPUT = sno_in,
-    OUTPUT = sno_out,
-    RECEIVE = sno_recv,
-    SEND = sno_send,
+    INPUT = sno_catalog.sno_in,
+    OUTPUT = sno_catalog.sno_out,
+    RECEIVE = sno_catalog.sno_recv,
+    SEND = sno_catalog.sno_send,
     INTERNALLENGTH = 10,
     ALIGNMENT = char,
     STORAGE = plain,
@@ -58,8 +68,8 @@ COMMENT ON TYPE sno IS
 -- on, an array type becomes one with the type of its elements.
 DO $$
 BEGIN
-    IF pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.<) 170000 THEN
-        ALTER EXTENSION sno ADD TYPE @extschema@.sno[];
+    IF current_setting('server_version_num')::int < 170000 THEN
+        ALTER EXTENSION sno ADD TYPE sno[];
     END IF;
 END $$;
 
@@ -125,7 +135,7 @@ COMMENT ON FUNCTION sno_parts(sno) IS
 -- The planner replaces a call by its body, so it costs what date_bin() costs.
 CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.date_bin(stride, sno_timestamp(id), origin);
+RETURN date_bin(stride, sno_timestamp(id), origin);
 COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
     'start of the bin that holds sno_timestamp() of the id, as date_bin() '
     'gives it';
@@ -297,16 +307,16 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
     'id of a uuid that sno_to_uuidv8() made';
 
-CREATE FUNCTION sno_is_uuidv8_support(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_is_uuidv8_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_is_uuidv8_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_is_uuidv8_support(internal) IS
     'planner support for sno_is_uuidv8(): the estimate of its selectivity';
 
 CREATE FUNCTION sno_is_uuidv8(uuid) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-SUPPORT sno_is_uuidv8_support;
+SUPPORT sno_catalog.sno_is_uuidv8_support;
 COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
     'whether the uuid is one that sno_to_uuidv8() can make';
 
@@ -314,57 +324,57 @@ COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
 -- operators: comparison
 --
 
-CREATE FUNCTION sno_eq(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_eq(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_eq(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_eq(sno, sno) IS
     'implementation of = operator';
 
-CREATE FUNCTION sno_ne(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_ne(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_ne(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_ne(sno, sno) IS
     'implementation of <> operator';
 
-CREATE FUNCTION sno_lt(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_lt(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_lt(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_lt(sno, sno) IS
     'implementation of < operator';
 
-CREATE FUNCTION sno_le(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_le(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_le(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_le(sno, sno) IS
     'implementation of <= operator';
 
-CREATE FUNCTION sno_gt(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_gt(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gt(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_gt(sno, sno) IS
     'implementation of > operator';
 
-CREATE FUNCTION sno_ge(sno, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_ge(sno, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_ge(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_ge(sno, sno) IS
     'implementation of >= operator';
 
-CREATE FUNCTION sno_bound_sel(internal, oid, internal, integer) RETURNS float8
+CREATE FUNCTION sno_catalog.sno_bound_sel(internal, oid, internal, integer) RETURNS float8
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_bound_sel(internal, oid, internal, integer) IS
+COMMENT ON FUNCTION sno_catalog.sno_bound_sel(internal, oid, internal, integer) IS
     'restriction selectivity of <, <=, > and >=, alone or as a bound of a range';
 
-CREATE FUNCTION sno_bound_joinsel(internal, oid, internal, smallint, internal)
+CREATE FUNCTION sno_catalog.sno_bound_joinsel(internal, oid, internal, smallint, internal)
 RETURNS float8
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_bound_joinsel(internal, oid, internal, smallint, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_bound_joinsel(internal, oid, internal, smallint, internal) IS
     'join selectivity of <, <=, > and >=, alone or as a bound of a range';
 
 CREATE OPERATOR = (
-    FUNCTION = sno_eq,
+    FUNCTION = sno_catalog.sno_eq,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = =,
@@ -378,7 +388,7 @@ COMMENT ON OPERATOR = (sno, sno) IS
     'equal';
 
 CREATE OPERATOR <> (
-    FUNCTION = sno_ne,
+    FUNCTION = sno_catalog.sno_ne,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = <>,
@@ -390,49 +400,49 @@ COMMENT ON OPERATOR <> (sno, sno) IS
     'not equal';
 
 CREATE OPERATOR < (
-    FUNCTION = sno_lt,
+    FUNCTION = sno_catalog.sno_lt,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = >,
     NEGATOR = >=,
-    RESTRICT = sno_bound_sel,
-    JOIN = sno_bound_joinsel
+    RESTRICT = sno_catalog.sno_bound_sel,
+    JOIN = sno_catalog.sno_bound_joinsel
 );
 COMMENT ON OPERATOR < (sno, sno) IS
     'less than';
 
 CREATE OPERATOR <= (
-    FUNCTION = sno_le,
+    FUNCTION = sno_catalog.sno_le,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = >=,
     NEGATOR = >,
-    RESTRICT = sno_bound_sel,
-    JOIN = sno_bound_joinsel
+    RESTRICT = sno_catalog.sno_bound_sel,
+    JOIN = sno_catalog.sno_bound_joinsel
 );
 COMMENT ON OPERATOR <= (sno, sno) IS
     'less than or equal';
 
 CREATE OPERATOR > (
-    FUNCTION = sno_gt,
+    FUNCTION = sno_catalog.sno_gt,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = <,
     NEGATOR = <=,
-    RESTRICT = sno_bound_sel,
-    JOIN = sno_bound_joinsel
+    RESTRICT = sno_catalog.sno_bound_sel,
+    JOIN = sno_catalog.sno_bound_joinsel
 );
 COMMENT ON OPERATOR > (sno, sno) IS
     'greater than';
 
 CREATE OPERATOR >= (
-    FUNCTION = sno_ge,
+    FUNCTION = sno_catalog.sno_ge,
     LEFTARG = sno,
     RIGHTARG = sno,
     COMMUTATOR = <=,
     NEGATOR = <,
-    RESTRICT = sno_bound_sel,
-    JOIN = sno_bound_joinsel
+    RESTRICT = sno_catalog.sno_bound_sel,
+    JOIN = sno_catalog.sno_bound_joinsel
 );
 COMMENT ON OPERATOR >= (sno, sno) IS
     'greater than or equal';
@@ -447,75 +457,75 @@ COMMENT ON OPERATOR >= (sno, sno) IS
 -- literal or a parameter without a type, PostgreSQL takes the operator whose operands are
 -- of one type, as if these weren't there.
 
-CREATE FUNCTION sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1 < sno_min_from($2);
-COMMENT ON FUNCTION sno_lt_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_lt_timestamptz(sno, timestamptz) IS
     'implementation of < operator';
 
-CREATE FUNCTION sno_le_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_le_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1 < sno_min_after($2);
-COMMENT ON FUNCTION sno_le_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_le_timestamptz(sno, timestamptz) IS
     'implementation of <= operator';
 
-CREATE FUNCTION sno_eq_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_eq_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
-COMMENT ON FUNCTION sno_eq_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_eq_timestamptz(sno, timestamptz) IS
     'implementation of = operator';
 
 -- No index serves <>, and two bounds joined by OR would be estimated badly.
-CREATE FUNCTION sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_ne_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_ne_timestamptz(sno, timestamptz) IS
     'implementation of <> operator';
 
-CREATE FUNCTION sno_ge_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_ge_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1 >= sno_min_from($2);
-COMMENT ON FUNCTION sno_ge_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_ge_timestamptz(sno, timestamptz) IS
     'implementation of >= operator';
 
-CREATE FUNCTION sno_gt_timestamptz(sno, timestamptz) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_gt_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1 >= sno_min_after($2);
-COMMENT ON FUNCTION sno_gt_timestamptz(sno, timestamptz) IS
+COMMENT ON FUNCTION sno_catalog.sno_gt_timestamptz(sno, timestamptz) IS
     'implementation of > operator';
 
-CREATE FUNCTION sno_timestamptz_lt(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_lt(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $2 >= sno_min_after($1);
-COMMENT ON FUNCTION sno_timestamptz_lt(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_lt(timestamptz, sno) IS
     'implementation of < operator';
 
-CREATE FUNCTION sno_timestamptz_le(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_le(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $2 >= sno_min_from($1);
-COMMENT ON FUNCTION sno_timestamptz_le(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_le(timestamptz, sno) IS
     'implementation of <= operator';
 
-CREATE FUNCTION sno_timestamptz_eq(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_eq(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN $2 >= sno_min_from($1) AND $2 < sno_min_after($1);
-COMMENT ON FUNCTION sno_timestamptz_eq(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_eq(timestamptz, sno) IS
     'implementation of = operator';
 
-CREATE FUNCTION sno_timestamptz_ge(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_ge(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $2 < sno_min_after($1);
-COMMENT ON FUNCTION sno_timestamptz_ge(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_ge(timestamptz, sno) IS
     'implementation of >= operator';
 
-CREATE FUNCTION sno_timestamptz_gt(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_gt(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $2 < sno_min_from($1);
-COMMENT ON FUNCTION sno_timestamptz_gt(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_gt(timestamptz, sno) IS
     'implementation of > operator';
 
 CREATE OPERATOR < (
-    FUNCTION = sno_lt_timestamptz,
+    FUNCTION = sno_catalog.sno_lt_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = >,
@@ -527,7 +537,7 @@ COMMENT ON OPERATOR < (sno, timestamptz) IS
     'whether sno_timestamp() of the id is earlier than the time';
 
 CREATE OPERATOR <= (
-    FUNCTION = sno_le_timestamptz,
+    FUNCTION = sno_catalog.sno_le_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = >=,
@@ -539,7 +549,7 @@ COMMENT ON OPERATOR <= (sno, timestamptz) IS
     'whether sno_timestamp() of the id is not later than the time';
 
 CREATE OPERATOR = (
-    FUNCTION = sno_eq_timestamptz,
+    FUNCTION = sno_catalog.sno_eq_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = =,
@@ -551,7 +561,7 @@ COMMENT ON OPERATOR = (sno, timestamptz) IS
     'whether sno_timestamp() of the id is the time';
 
 CREATE OPERATOR <> (
-    FUNCTION = sno_ne_timestamptz,
+    FUNCTION = sno_catalog.sno_ne_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = <>,
@@ -563,7 +573,7 @@ COMMENT ON OPERATOR <> (sno, timestamptz) IS
     'whether sno_timestamp() of the id is not the time';
 
 CREATE OPERATOR >= (
-    FUNCTION = sno_ge_timestamptz,
+    FUNCTION = sno_catalog.sno_ge_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = <=,
@@ -575,7 +585,7 @@ COMMENT ON OPERATOR >= (sno, timestamptz) IS
     'whether sno_timestamp() of the id is not earlier than the time';
 
 CREATE OPERATOR > (
-    FUNCTION = sno_gt_timestamptz,
+    FUNCTION = sno_catalog.sno_gt_timestamptz,
     LEFTARG = sno,
     RIGHTARG = timestamptz,
     COMMUTATOR = <,
@@ -587,7 +597,7 @@ COMMENT ON OPERATOR > (sno, timestamptz) IS
     'whether sno_timestamp() of the id is later than the time';
 
 CREATE OPERATOR < (
-    FUNCTION = sno_timestamptz_lt,
+    FUNCTION = sno_catalog.sno_timestamptz_lt,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = >,
@@ -599,7 +609,7 @@ COMMENT ON OPERATOR < (timestamptz, sno) IS
     'whether the time is earlier than sno_timestamp() of the id';
 
 CREATE OPERATOR <= (
-    FUNCTION = sno_timestamptz_le,
+    FUNCTION = sno_catalog.sno_timestamptz_le,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = >=,
@@ -611,7 +621,7 @@ COMMENT ON OPERATOR <= (timestamptz, sno) IS
     'whether the time is not later than sno_timestamp() of the id';
 
 CREATE OPERATOR = (
-    FUNCTION = sno_timestamptz_eq,
+    FUNCTION = sno_catalog.sno_timestamptz_eq,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = =,
@@ -622,14 +632,14 @@ CREATE OPERATOR = (
 COMMENT ON OPERATOR = (timestamptz, sno) IS
     'whether the time is sno_timestamp() of the id';
 
-CREATE FUNCTION sno_timestamptz_ne(timestamptz, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_timestamptz_ne(timestamptz, sno) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $2 <> $1;
-COMMENT ON FUNCTION sno_timestamptz_ne(timestamptz, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_timestamptz_ne(timestamptz, sno) IS
     'implementation of <> operator';
 
 CREATE OPERATOR <> (
-    FUNCTION = sno_timestamptz_ne,
+    FUNCTION = sno_catalog.sno_timestamptz_ne,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = <>,
@@ -641,7 +651,7 @@ COMMENT ON OPERATOR <> (timestamptz, sno) IS
     'whether the time is not sno_timestamp() of the id';
 
 CREATE OPERATOR >= (
-    FUNCTION = sno_timestamptz_ge,
+    FUNCTION = sno_catalog.sno_timestamptz_ge,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = <=,
@@ -653,7 +663,7 @@ COMMENT ON OPERATOR >= (timestamptz, sno) IS
     'whether the time is not earlier than sno_timestamp() of the id';
 
 CREATE OPERATOR > (
-    FUNCTION = sno_timestamptz_gt,
+    FUNCTION = sno_catalog.sno_timestamptz_gt,
     LEFTARG = timestamptz,
     RIGHTARG = sno,
     COMMUTATOR = <,
@@ -673,29 +683,29 @@ COMMENT ON OPERATOR > (timestamptz, sno) IS
 -- range is a tstzrange.  If they were defined for tstzrange, queries that have no
 -- id, such as "during @> '[2026-01-01,)'", would change their meaning.
 
-CREATE FUNCTION sno_range_support(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_range_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_range_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_range_support(internal) IS
     'planner support for an id in a range of time: turns the operators into '
     'bounds on the id';
 
-CREATE FUNCTION sno_contained_by(sno, anyrange) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_contained_by(sno, anyrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-SUPPORT sno_range_support;
-COMMENT ON FUNCTION sno_contained_by(sno, anyrange) IS
+SUPPORT sno_catalog.sno_range_support;
+COMMENT ON FUNCTION sno_catalog.sno_contained_by(sno, anyrange) IS
     'implementation of <@ operator';
 
-CREATE FUNCTION sno_range_contains(anyrange, sno) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_range_contains(anyrange, sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-SUPPORT sno_range_support;
-COMMENT ON FUNCTION sno_range_contains(anyrange, sno) IS
+SUPPORT sno_catalog.sno_range_support;
+COMMENT ON FUNCTION sno_catalog.sno_range_contains(anyrange, sno) IS
     'implementation of @> operator';
 
 CREATE OPERATOR <@ (
-    FUNCTION = sno_contained_by,
+    FUNCTION = sno_catalog.sno_contained_by,
     LEFTARG = sno,
     RIGHTARG = anyrange,
     COMMUTATOR = @>,
@@ -706,7 +716,7 @@ COMMENT ON OPERATOR <@ (sno, anyrange) IS
     'whether sno_timestamp() of the id is in the range';
 
 CREATE OPERATOR @> (
-    FUNCTION = sno_range_contains,
+    FUNCTION = sno_catalog.sno_range_contains,
     LEFTARG = anyrange,
     RIGHTARG = sno,
     COMMUTATOR = <@,
@@ -722,7 +732,7 @@ COMMENT ON OPERATOR @> (anyrange, sno) IS
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE PARALLEL SAFE
-SUPPORT sno_range_support;
+SUPPORT sno_catalog.sno_range_support;
 COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
     'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
     'in the range';
@@ -731,133 +741,133 @@ COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
 -- operator classes
 --
 
-CREATE FUNCTION sno_cmp(sno, sno) RETURNS integer
+CREATE FUNCTION sno_catalog.sno_cmp(sno, sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION sno_cmp(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_cmp(sno, sno) IS
     'less than, equal or greater: a negative integer, 0 or a positive one';
 
-CREATE FUNCTION sno_hash(sno) RETURNS integer
+CREATE FUNCTION sno_catalog.sno_hash(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_hash(sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_hash(sno) IS
     'hash of 32 bits';
 
-CREATE FUNCTION sno_hash_extended(sno, bigint) RETURNS bigint
+CREATE FUNCTION sno_catalog.sno_hash_extended(sno, bigint) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_hash_extended(sno, bigint) IS
+COMMENT ON FUNCTION sno_catalog.sno_hash_extended(sno, bigint) IS
     'hash of 64 bits, with a seed';
 
-CREATE FUNCTION sno_sort_support(internal) RETURNS void
+CREATE FUNCTION sno_catalog.sno_sort_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_sort_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_sort_support(internal) IS
     'sort support, with abbreviated keys';
 
-CREATE FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_in_range(sno, sno, interval, boolean, boolean) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_in_range(sno, sno, interval, boolean, boolean) IS
+COMMENT ON FUNCTION sno_catalog.sno_in_range(sno, sno, interval, boolean, boolean) IS
     'support for window frames by RANGE: compares the times of two ids, plus '
     'or minus an interval';
 
-CREATE FUNCTION sno_skip_support(internal) RETURNS void
+CREATE FUNCTION sno_catalog.sno_skip_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_skip_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_skip_support(internal) IS
     'support for skip scans, in PostgreSQL 18 and later';
 
-CREATE FUNCTION sno_brin_distance(internal, internal) RETURNS double precision
+CREATE FUNCTION sno_catalog.sno_brin_distance(internal, internal) RETURNS double precision
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_distance(internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_distance(internal, internal) IS
     'BRIN minmax-multi support: distance between two ids';
 
 -- The server's functions, for columns of a domain, too (src/type/opclass.c).
 
-CREATE FUNCTION sno_brin_minmax_add_value(internal, internal, internal, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_add_value(internal, internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_add_value(internal, internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_add_value(internal, internal, internal, internal) IS
     'BRIN minmax support: add an id to the summary of a range of pages';
 
-CREATE FUNCTION sno_brin_minmax_consistent(internal, internal, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_consistent(internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_consistent(internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_consistent(internal, internal, internal) IS
     'BRIN minmax support: whether a range of pages can match a search';
 
-CREATE FUNCTION sno_brin_minmax_union(internal, internal, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_union(internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_union(internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_union(internal, internal, internal) IS
     'BRIN minmax support: merge two summaries';
 
-CREATE FUNCTION sno_brin_minmax_multi_add_value(internal, internal, internal, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_multi_add_value(internal, internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_multi_add_value(internal, internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_multi_add_value(internal, internal, internal, internal) IS
     'BRIN minmax-multi support: add an id to the summary of a range of pages';
 
-CREATE FUNCTION sno_brin_minmax_multi_consistent(internal, internal, internal, integer) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_multi_consistent(internal, internal, internal, integer) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_multi_consistent(internal, internal, internal, integer) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_multi_consistent(internal, internal, internal, integer) IS
     'BRIN minmax-multi support: whether a range of pages can match a search';
 
-CREATE FUNCTION sno_brin_minmax_multi_union(internal, internal, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_brin_minmax_multi_union(internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_brin_minmax_multi_union(internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_brin_minmax_multi_union(internal, internal, internal) IS
     'BRIN minmax-multi support: merge two summaries';
 
-CREATE FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
+CREATE FUNCTION sno_catalog.sno_gist_consistent(internal, sno, smallint, oid, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_consistent(internal, sno, smallint, oid, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_consistent(internal, sno, smallint, oid, internal) IS
     'GiST support: whether an index entry can match a search';
 
-CREATE FUNCTION sno_gist_union(internal, internal) RETURNS bytea
+CREATE FUNCTION sno_catalog.sno_gist_union(internal, internal) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_union(internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_union(internal, internal) IS
     'GiST support: the lowest and the highest id of several entries';
 
-CREATE FUNCTION sno_gist_compress(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_gist_compress(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_compress(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_compress(internal) IS
     'GiST support: the index entry for an id';
 
-CREATE FUNCTION sno_gist_fetch(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_gist_fetch(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_fetch(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_fetch(internal) IS
     'GiST support: the id of an index entry';
 
-CREATE FUNCTION sno_gist_penalty(internal, internal, internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_penalty(internal, internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) IS
     'GiST support: how much an entry grows if an id is added';
 
-CREATE FUNCTION sno_gist_picksplit(internal, internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_gist_picksplit(internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_picksplit(internal, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_picksplit(internal, internal) IS
     'GiST support: how to divide a full page';
 
-CREATE FUNCTION sno_gist_same(bytea, bytea, internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_gist_same(bytea, bytea, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_same(bytea, bytea, internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_same(bytea, bytea, internal) IS
     'GiST support: whether two entries are equal';
 
-CREATE FUNCTION sno_gist_sort_support(internal) RETURNS void
+CREATE FUNCTION sno_catalog.sno_gist_sort_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_gist_sort_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_gist_sort_support(internal) IS
     'GiST support: order in which CREATE INDEX adds ids';
 
 CREATE OPERATOR CLASS sno_ops
@@ -867,10 +877,10 @@ DEFAULT FOR TYPE sno USING btree AS
     OPERATOR 3 =,
     OPERATOR 4 >=,
     OPERATOR 5 >,
-    FUNCTION 1 sno_cmp(sno, sno),
-    FUNCTION 2 sno_sort_support(internal),
-    FUNCTION 3 (sno, interval) sno_in_range(sno, sno, interval, boolean, boolean),
-    FUNCTION 4 pg_catalog.btequalimage(oid);
+    FUNCTION 1 sno_catalog.sno_cmp(sno, sno),
+    FUNCTION 2 sno_catalog.sno_sort_support(internal),
+    FUNCTION 3 (sno, interval) sno_catalog.sno_in_range(sno, sno, interval, boolean, boolean),
+    FUNCTION 4 btequalimage(oid);
 COMMENT ON OPERATOR CLASS sno_ops USING btree IS
     'order of ids: by time, tick-tock, metabyte, partition, sequence';
 COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
@@ -879,8 +889,8 @@ COMMENT ON OPERATOR FAMILY sno_ops USING btree IS
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING hash AS
     OPERATOR 1 =,
-    FUNCTION 1 sno_hash(sno),
-    FUNCTION 2 sno_hash_extended(sno, bigint);
+    FUNCTION 1 sno_catalog.sno_hash(sno),
+    FUNCTION 2 sno_catalog.sno_hash_extended(sno, bigint);
 COMMENT ON OPERATOR CLASS sno_ops USING hash IS
     'hashing of ids';
 COMMENT ON OPERATOR FAMILY sno_ops USING hash IS
@@ -893,10 +903,10 @@ DEFAULT FOR TYPE sno USING brin AS
     OPERATOR 3 =,
     OPERATOR 4 >=,
     OPERATOR 5 >,
-    FUNCTION 1 pg_catalog.brin_minmax_opcinfo(internal),
-    FUNCTION 2 sno_brin_minmax_add_value(internal, internal, internal, internal),
-    FUNCTION 3 sno_brin_minmax_consistent(internal, internal, internal),
-    FUNCTION 4 sno_brin_minmax_union(internal, internal, internal);
+    FUNCTION 1 brin_minmax_opcinfo(internal),
+    FUNCTION 2 sno_catalog.sno_brin_minmax_add_value(internal, internal, internal, internal),
+    FUNCTION 3 sno_catalog.sno_brin_minmax_consistent(internal, internal, internal),
+    FUNCTION 4 sno_catalog.sno_brin_minmax_union(internal, internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_ops USING brin IS
     'lowest and highest id in a range of pages';
 COMMENT ON OPERATOR FAMILY sno_minmax_ops USING brin IS
@@ -909,12 +919,12 @@ FOR TYPE sno USING brin AS
     OPERATOR 3 =,
     OPERATOR 4 >=,
     OPERATOR 5 >,
-    FUNCTION 1 pg_catalog.brin_minmax_multi_opcinfo(internal),
-    FUNCTION 2 sno_brin_minmax_multi_add_value(internal, internal, internal, internal),
-    FUNCTION 3 sno_brin_minmax_multi_consistent(internal, internal, internal, integer),
-    FUNCTION 4 sno_brin_minmax_multi_union(internal, internal, internal),
-    FUNCTION 5 pg_catalog.brin_minmax_multi_options(internal),
-    FUNCTION 11 sno_brin_distance(internal, internal);
+    FUNCTION 1 brin_minmax_multi_opcinfo(internal),
+    FUNCTION 2 sno_catalog.sno_brin_minmax_multi_add_value(internal, internal, internal, internal),
+    FUNCTION 3 sno_catalog.sno_brin_minmax_multi_consistent(internal, internal, internal, integer),
+    FUNCTION 4 sno_catalog.sno_brin_minmax_multi_union(internal, internal, internal),
+    FUNCTION 5 brin_minmax_multi_options(internal),
+    FUNCTION 11 sno_catalog.sno_brin_distance(internal, internal);
 COMMENT ON OPERATOR CLASS sno_minmax_multi_ops USING brin IS
     'several spans of ids for a range of pages';
 COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
@@ -923,12 +933,12 @@ COMMENT ON OPERATOR FAMILY sno_minmax_multi_ops USING brin IS
 CREATE OPERATOR CLASS sno_bloom_ops
 FOR TYPE sno USING brin AS
     OPERATOR 1 =,
-    FUNCTION 1 pg_catalog.brin_bloom_opcinfo(internal),
-    FUNCTION 2 pg_catalog.brin_bloom_add_value(internal, internal, internal, internal),
-    FUNCTION 3 pg_catalog.brin_bloom_consistent(internal, internal, internal, integer),
-    FUNCTION 4 pg_catalog.brin_bloom_union(internal, internal, internal),
-    FUNCTION 5 pg_catalog.brin_bloom_options(internal),
-    FUNCTION 11 sno_hash(sno);
+    FUNCTION 1 brin_bloom_opcinfo(internal),
+    FUNCTION 2 brin_bloom_add_value(internal, internal, internal, internal),
+    FUNCTION 3 brin_bloom_consistent(internal, internal, internal, integer),
+    FUNCTION 4 brin_bloom_union(internal, internal, internal),
+    FUNCTION 5 brin_bloom_options(internal),
+    FUNCTION 11 sno_catalog.sno_hash(sno);
 COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
     'Bloom filter of the ids in a range of pages';
 COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
@@ -943,14 +953,14 @@ DEFAULT FOR TYPE sno USING gist AS
     OPERATOR 21 <=,
     OPERATOR 22 >,
     OPERATOR 23 >=,
-    FUNCTION 1 sno_gist_consistent(internal, sno, smallint, oid, internal),
-    FUNCTION 2 sno_gist_union(internal, internal),
-    FUNCTION 3 sno_gist_compress(internal),
-    FUNCTION 5 sno_gist_penalty(internal, internal, internal),
-    FUNCTION 6 sno_gist_picksplit(internal, internal),
-    FUNCTION 7 sno_gist_same(bytea, bytea, internal),
-    FUNCTION 9 sno_gist_fetch(internal),
-    FUNCTION 11 sno_gist_sort_support(internal),
+    FUNCTION 1 sno_catalog.sno_gist_consistent(internal, sno, smallint, oid, internal),
+    FUNCTION 2 sno_catalog.sno_gist_union(internal, internal),
+    FUNCTION 3 sno_catalog.sno_gist_compress(internal),
+    FUNCTION 5 sno_catalog.sno_gist_penalty(internal, internal, internal),
+    FUNCTION 6 sno_catalog.sno_gist_picksplit(internal, internal),
+    FUNCTION 7 sno_catalog.sno_gist_same(bytea, bytea, internal),
+    FUNCTION 9 sno_catalog.sno_gist_fetch(internal),
+    FUNCTION 11 sno_catalog.sno_gist_sort_support(internal),
     STORAGE bytea;
 COMMENT ON OPERATOR CLASS sno_ops USING gist IS
     'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
@@ -962,15 +972,15 @@ COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
 -- they are in a function, whose text PostgreSQL doesn't check before it runs.
 CREATE FUNCTION sno_extend_families() RETURNS void
 LANGUAGE sql AS $$
-    ALTER OPERATOR FAMILY @extschema@.sno_ops USING btree
-        ADD FUNCTION 6 (@extschema@.sno, @extschema@.sno) @extschema@.sno_skip_support(internal);
-    ALTER OPERATOR FAMILY @extschema@.sno_ops USING gist
-        ADD FUNCTION 12 ("any", "any") pg_catalog.gist_translate_cmptype_common(integer);
+    ALTER OPERATOR FAMILY sno_ops USING btree
+        ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
+    ALTER OPERATOR FAMILY sno_ops USING gist
+        ADD FUNCTION 12 ("any", "any") gist_translate_cmptype_common(integer);
 $$;
 
 SELECT CASE
-    WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 180000
-    THEN @extschema@.sno_extend_families() END;
+    WHEN current_setting('server_version_num')::int >= 180000
+    THEN sno_extend_families() END;
 
 DROP FUNCTION sno_extend_families();
 
@@ -978,22 +988,22 @@ DROP FUNCTION sno_extend_families();
 -- aggregates
 --
 
-CREATE FUNCTION sno_smaller(sno, sno) RETURNS sno
+CREATE FUNCTION sno_catalog.sno_smaller(sno, sno) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_smaller(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_smaller(sno, sno) IS
     'smaller of two ids';
 
-CREATE FUNCTION sno_larger(sno, sno) RETURNS sno
+CREATE FUNCTION sno_catalog.sno_larger(sno, sno) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_larger(sno, sno) IS
+COMMENT ON FUNCTION sno_catalog.sno_larger(sno, sno) IS
     'larger of two ids';
 
 CREATE AGGREGATE min(sno) (
-    SFUNC = sno_smaller,
+    SFUNC = sno_catalog.sno_smaller,
     STYPE = sno,
-    COMBINEFUNC = sno_smaller,
+    COMBINEFUNC = sno_catalog.sno_smaller,
     SORTOP = <,
     PARALLEL = SAFE
 );
@@ -1001,9 +1011,9 @@ COMMENT ON AGGREGATE min(sno) IS
     'lowest of all input ids';
 
 CREATE AGGREGATE max(sno) (
-    SFUNC = sno_larger,
+    SFUNC = sno_catalog.sno_larger,
     STYPE = sno,
-    COMBINEFUNC = sno_larger,
+    COMBINEFUNC = sno_catalog.sno_larger,
     SORTOP = >,
     PARALLEL = SAFE
 );
@@ -1014,17 +1024,17 @@ COMMENT ON AGGREGATE max(sno) IS
 -- generators
 --
 
-CREATE FUNCTION sno_generate_support(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_generate_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_generate_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_generate_support(internal) IS
     'planner support for functions that issue ids: prepares the session for '
     'parallel workers';
 
 CREATE FUNCTION sno_generate(meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_generate_support;
+SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer) IS
     'new id that differs from all others of this database';
 
@@ -1037,7 +1047,7 @@ COMMENT ON FUNCTION sno_generate_uuidv8(integer) IS
 CREATE FUNCTION sno_generate(meta integer, generator text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_generate_named'
 LANGUAGE C VOLATILE PARALLEL SAFE
-SUPPORT sno_generate_support;
+SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer, text) IS
     'new id of a named generator';
 
@@ -1090,30 +1100,30 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
     'let a named generator go on after a snapshot of it';
 
-CREATE FUNCTION sno_many_support(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_many_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_many_support(internal) IS
     'planner support for sno_generate_many(): the estimate of its rows';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
-SUPPORT sno_many_support;
+SUPPORT sno_catalog.sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
     'the given number of new ids, as sno_generate(integer) makes them';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED
-SUPPORT sno_many_support;
+SUPPORT sno_catalog.sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer, text) IS
     'the given number of new ids of a named generator';
 
 CREATE FUNCTION sno_generate_at(at timestamptz, meta integer DEFAULT 0) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_generate_support;
+SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
     'new id for the given time, in its unit of 4 ms, that differs from all '
     'others of this database';
@@ -1170,7 +1180,7 @@ CREATE PROCEDURE sno_maintain_time_partitions(
     step   interval,
     ahead  interval DEFAULT NULL,
     keep   interval DEFAULT NULL,
-    at     timestamptz DEFAULT pg_catalog.now())
+    at     timestamptz DEFAULT now())
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $procedure$
@@ -1179,7 +1189,6 @@ DECLARE
     months    integer;
     days      integer;
     seconds   numeric;
-    sno       regnamespace;
     key       regtype;
     class     pg_class;
     -- Bounds are texts of ids, or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The
@@ -1226,27 +1235,22 @@ BEGIN
             DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
-    SELECT e.extnamespace, o.opcintype INTO sno, key
-    FROM pg_partitioned_table AS p
-    JOIN pg_opclass AS o ON o.oid = p.partclass[0]
-    JOIN pg_extension AS e ON e.extname = 'sno'
+    SELECT o.opcintype INTO key
+    FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0]
     WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0
-        AND (o.opcnamespace = 'pg_catalog'::regnamespace AND o.opcname = 'uuid_ops'
-             OR EXISTS (SELECT FROM pg_depend AS d
-                        WHERE (d.classid, d.objid) = ('pg_opclass'::regclass, o.oid) AND d.deptype = 'e'
-                            AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)));
+        AND o.opcnamespace = 'pg_catalog'::regnamespace AND o.opcname IN ('sno_ops', 'uuid_ops');
     IF NOT FOUND THEN
         RAISE wrong_object_type USING
             MESSAGE = format('%s is not a table that is partitioned by range of ids', parent),
             HINT = 'The table needs PARTITION BY RANGE on one column of type sno or uuid.';
     END IF;
     IF key = 'uuid'::regtype THEN
-        to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
+        to_bound := 'sno_to_uuidv8(sno_min($1))::text';
         -- All that has to do with time is in the first 6 bytes, of other uuids, too.
-        to_time := format('%1$s.sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || decode(''00000000'', ''hex''))::%1$s.sno)', sno);
+        to_time := 'sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || decode(''00000000'', ''hex''))::sno)';
     ELSE
-        to_bound := format('%s.sno_min($1)::text', sno);
-        to_time := format('%1$s.sno_timestamp($1::%1$s.sno)', sno);
+        to_bound := 'sno_min($1)::text';
+        to_time := 'sno_timestamp($1::sno)';
     END IF;
     EXECUTE 'SELECT ' || to_bound INTO highest USING 'infinity'::timestamptz;
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
@@ -1302,7 +1306,7 @@ BEGIN
                     WHEN first = date_trunc('minute', first) THEN '_YYYY_MM_DD_HH24MI'
                     ELSE '_YYYY_MM_DD_HH24MISSMS' END);
                 base := class.relname;
-                WHILE pg_catalog.octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
+                WHILE octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
                     base := left(base, -1);
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
@@ -1440,15 +1444,8 @@ COMMENT ON FUNCTION sno_check() IS
     'to do';
 
 --
--- catalog: the tables, in a schema that nobody but the database's owner may use
+-- catalog: the tables
 --
-
--- If the schema exists, it may be somebody else's.  So it is never taken over.  But Rails 7.1
--- and others create all schemas before extensions.  So an empty one is replaced.
-DROP SCHEMA IF EXISTS sno_catalog;
-CREATE SCHEMA sno_catalog;
-COMMENT ON SCHEMA sno_catalog IS
-    'tables of the extension sno, for its functions and for dumps';
 
 -- The leases of partitions (src/README.md), one row each.  A session that
 -- generates overwrites its row in place, outside of transactions.  It raises an
@@ -1515,15 +1512,15 @@ COMMENT ON COLUMN sno_catalog.sno_lease.home IS
     'what tells the database that wrote the row from others that had its OID';
 
 -- A dump has the rows.  In the restored database they are another holder's.
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', '');
+SELECT pg_extension_config_dump('sno_catalog.sno_lease', '');
 
 -- The definitions of named generators (src/catalog/definition.c).  No two may have the
 -- same ids, whatever the metabyte.  They belong to this server alone: the trigger
 -- drops what logical replication brings, and tells sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
-    name              text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    role              text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
+    name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
+    role              text COLLATE "C" CHECK (octet_length(role) BETWEEN 1 AND 63),
     system_identifier bigint  NOT NULL,
     timeline          integer NOT NULL,
     database          oid     NOT NULL,
@@ -1534,8 +1531,8 @@ CREATE TABLE sno_catalog.sno_generator (
     meta              integer CHECK (meta BETWEEN 0 AND 255),
     role_oid          oid,
     CONSTRAINT sno_generator_overlap EXCLUDE USING gist (
-        pg_catalog.int8range(partition::bigint * 65536 + sequence_min, partition::bigint * 65536 + sequence_max, '[]')
-        WITH OPERATOR(pg_catalog.&&))
+        int8range(partition::bigint * 65536 + sequence_min, partition::bigint * 65536 + sequence_max, '[]')
+        WITH &&)
 );
 COMMENT ON TABLE sno_catalog.sno_generator IS
     'definitions of named generators';
@@ -1579,15 +1576,15 @@ COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
     'replication brings';
 ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
 
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_generator', '');
+SELECT pg_extension_config_dump('sno_catalog.sno_generator', '');
 
 -- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, as the
 -- definitions of generators do.
 
 CREATE TABLE sno_catalog.sno_prefix (
     meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
-    prefix text COLLATE pg_catalog."C" NOT NULL UNIQUE
-           CHECK (pg_catalog.octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
+    prefix text COLLATE "C" NOT NULL UNIQUE
+           CHECK (octet_length(prefix) <= 63 AND prefix ~ '^[a-z]([a-z0-9_]*[a-z0-9])?$')
 );
 COMMENT ON TABLE sno_catalog.sno_prefix IS
     'prefixes of metabytes, which sno_prefixed() writes before ids';
@@ -1604,7 +1601,7 @@ COMMENT ON TRIGGER sno_prefix_changed ON sno_catalog.sno_prefix IS
     'brings';
 ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
 
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_prefix', '');
+SELECT pg_extension_config_dump('sno_catalog.sno_prefix', '');
 
 CREATE FUNCTION sno_definitions() RETURNS SETOF text
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -1614,9 +1611,9 @@ AS $$
     FROM (
         SELECT 1, name::text, c.call
         FROM sno_catalog.sno_generator, LATERAL (VALUES
-            (format('SELECT @extschema@.sno_create_generator(%L, %s, %s, %s, %L);',
+            (format('SELECT sno_create_generator(%L, %s, %s, %s, %L);',
                 name, partition, sequence_min, sequence_max, meta)),
-            (CASE WHEN role IS NOT NULL THEN format('SELECT @extschema@.sno_restrict_generator(%L, %L);', name, role) END)
+            (CASE WHEN role IS NOT NULL THEN format('SELECT sno_restrict_generator(%L, %L);', name, role) END)
         ) AS c (call)
         UNION ALL
         SELECT 2, prefix::text, format('INSERT INTO sno_catalog.sno_prefix VALUES (%s, %L);', meta, prefix)
@@ -1668,7 +1665,7 @@ $procedure$;
 COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
     'give what a script added to an extension the rights that PostgreSQL gives '
     'without default privileges';
-CALL sno_catalog.sno_settle_privileges('sno'::name);
+CALL sno_catalog.sno_settle_privileges('sno');
 REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
 -- The role that owns the database at the time has these rights.  The role that

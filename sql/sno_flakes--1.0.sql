@@ -1,9 +1,6 @@
 -- sno_flakes 1.0: ids of other systems, such as Snowflake.  The functions are in the library of
 -- extension sno, the tables in its schema.
 
--- Names of our own are qualified, or of objects that this script has created: nothing that
--- somebody planted in the schema of the extension is found.
-
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_flakes" to load this file. \quit
 
@@ -15,15 +12,15 @@
 -- its layout are immutable, so rows never change.
 
 CREATE TABLE sno_catalog.sno_flake_layout (
-    name          text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
+    name          text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
     epoch         timestamptz CHECK (epoch BETWEEN '1970-01-01 00:00:00Z' AND '2079-09-07 00:00:00Z'
-                                     AND pg_catalog.date_trunc('milliseconds', epoch) = epoch),
+                                     AND date_trunc('milliseconds', epoch) = epoch),
     unit          integer NOT NULL CHECK (unit BETWEEN 0 AND 3600000 AND unit NOT IN (2, 3)),
     time_bits     integer NOT NULL CHECK (time_bits BETWEEN 1 AND 64),
     node_bits     integer NOT NULL DEFAULT 0 CHECK (node_bits BETWEEN 0 AND 48),
     sequence_bits integer NOT NULL DEFAULT 0 CHECK (sequence_bits BETWEEN 0 AND 32),
     node_last     boolean NOT NULL DEFAULT false,
-    digits        text COLLATE pg_catalog."C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
+    digits        text COLLATE "C" CHECK (digits ~ '^[!-~]{2,64}$' AND digits !~ E'(.).*\\1'),
     built_in      boolean NOT NULL DEFAULT false,
     CONSTRAINT sno_flake_layout_epoch_unless_counting CHECK ((epoch IS NULL) = (unit = 0)),
     CONSTRAINT sno_flake_layout_sequence_unless_counting CHECK ((sequence_bits = 0) = (unit = 0)),
@@ -98,33 +95,33 @@ COMMENT ON TRIGGER sno_flake_layout_truncated ON sno_catalog.sno_flake_layout IS
 ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_changed;
 ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_truncated;
 
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
+SELECT pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
 
 -- The definitions of generators of flakes (src/flake/nodes.c).  No two may have the same ids.
 -- Those that count do so each by itself, so two of them may have one node.
 
 CREATE TABLE sno_catalog.sno_flake_generator (
-    name              text COLLATE pg_catalog."C" PRIMARY KEY CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    role              text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(role) BETWEEN 1 AND 63),
+    name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
+    role              text COLLATE "C" CHECK (octet_length(role) BETWEEN 1 AND 63),
     system_identifier bigint  NOT NULL,
     timeline          integer NOT NULL,
     database          oid     NOT NULL,
     home              bigint  NOT NULL,
-    layout            text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(layout) BETWEEN 1 AND 63),
+    layout            text COLLATE "C" NOT NULL CHECK (octet_length(layout) BETWEEN 1 AND 63),
     node_first        bigint CHECK (node_first BETWEEN 0 AND 281474976710655),
     node_last         bigint CHECK (node_last BETWEEN node_first AND 281474976710655),
     counts            boolean NOT NULL,
-    key               text COLLATE pg_catalog."C" CHECK (pg_catalog.octet_length(key) BETWEEN 1 AND 63),
+    key               text COLLATE "C" CHECK (octet_length(key) BETWEEN 1 AND 63),
     nodes             integer CHECK (nodes BETWEEN 1 AND 4194304),
     after             timestamptz,
     role_oid          oid,
     CONSTRAINT sno_flake_generator_nodes CHECK (
         (node_first IS NULL) = (nodes IS NOT NULL) AND (node_last IS NULL) = (nodes IS NOT NULL)),
     CONSTRAINT sno_flake_generator_overlap EXCLUDE USING gist (
-        pg_catalog.numrange(
-            pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_first::numeric,
-            pg_catalog.hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_last::numeric, '[]')
-        WITH OPERATOR(pg_catalog.&&)) WHERE (NOT counts AND node_first IS NOT NULL)
+        numrange(
+            hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_first::numeric,
+            hashtextextended(layout, 0)::numeric * 281474976710656::numeric + node_last::numeric, '[]')
+        WITH &&) WHERE (NOT counts AND node_first IS NOT NULL)
 );
 COMMENT ON TABLE sno_catalog.sno_flake_generator IS
     'definitions of generators of ids of other systems';
@@ -172,7 +169,7 @@ COMMENT ON TRIGGER sno_flake_generator_changed ON sno_catalog.sno_flake_generato
     'replication brings';
 ALTER TABLE sno_catalog.sno_flake_generator ENABLE ALWAYS TRIGGER sno_flake_generator_changed;
 
-SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_flake_generator', '');
+SELECT pg_extension_config_dump('sno_catalog.sno_flake_generator', '');
 
 --
 -- parts, bounds and texts
@@ -375,30 +372,30 @@ COMMENT ON FUNCTION sno_flake_restrict_generator(text, name) IS
     'let only members of a role use a generator of sno_flake_create_generator(), '
     'or let everybody';
 
-CREATE FUNCTION sno_flake_generate_support(internal) RETURNS internal
+CREATE FUNCTION sno_catalog.sno_flake_generate_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'sno_generate_support'
 LANGUAGE C STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION sno_flake_generate_support(internal) IS
+COMMENT ON FUNCTION sno_catalog.sno_flake_generate_support(internal) IS
     'planner support of functions that issue ids';
 
 CREATE FUNCTION sno_flake_generate(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_flake_generate_support;
+SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate(text) IS
     'next id of a generator of sno_flake_create_generator(), of up to 64 bits';
 
 CREATE FUNCTION sno_flake_generate_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_flake_generate_support;
+SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate_uuid(text) IS
     'next id of a generator of sno_flake_create_generator(), of 128 bits';
 
 CREATE FUNCTION sno_flake_generate_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
-SUPPORT sno_flake_generate_support;
+SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate_bytea(text) IS
     'next id of a generator of sno_flake_create_generator(), of 9 to 15 bytes';
 
@@ -451,21 +448,21 @@ SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
 AS $$
     SELECT call
     FROM (
-        SELECT 1, name::text, format('SELECT @extschema@.sno_flake_create_layout(%L, %L, %s, %s, %s, %s, %L, %L);',
+        SELECT 1, name::text, format('SELECT sno_flake_create_layout(%L, %L, %s, %s, %s, %s, %L, %L);',
             name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits)
         FROM sno_catalog.sno_flake_layout
         WHERE NOT built_in
         UNION ALL
-        SELECT DISTINCT 2, key::text, format('SELECT @extschema@.sno_seal_create_key(%L);', key)
+        SELECT DISTINCT 2, key::text, format('SELECT sno_seal_create_key(%L);', key)
         FROM sno_catalog.sno_flake_generator
         WHERE key IS NOT NULL
         UNION ALL
         SELECT 3, name::text, c.call
         FROM sno_catalog.sno_flake_generator, LATERAL (VALUES
-            (format('SELECT @extschema@.sno_flake_create_generator(%L, %L, %L, %s, %L);',
+            (format('SELECT sno_flake_create_generator(%L, %L, %L, %s, %L);',
                 name, layout, node_first, coalesce(nodes, node_last - node_first + 1), key)),
             (CASE WHEN role IS NOT NULL
-                THEN format('SELECT @extschema@.sno_flake_restrict_generator(%L, %L);', name, role) END)
+                THEN format('SELECT sno_flake_restrict_generator(%L, %L);', name, role) END)
         ) AS c (call)) AS d (part, name, call)
     WHERE call IS NOT NULL
     ORDER BY part, name, call;
@@ -478,7 +475,7 @@ COMMENT ON FUNCTION sno_flake_definitions() IS
 -- grants
 --
 
-CALL sno_catalog.sno_settle_privileges('sno_flakes'::pg_catalog.name);
+CALL sno_catalog.sno_settle_privileges('sno_flakes');
 
 -- As in extension sno: for dumps, and for functions that change more than what the caller has.
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator

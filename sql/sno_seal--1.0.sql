@@ -3,15 +3,6 @@
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_seal" to load this file. \quit
 
--- The schema that the extension goes into is its installer's, who may have put a type "sno"
--- there.  CREATE EXTENSION looks there before it looks in the schema of extension sno.  So
--- names are looked up in that schema, after pg_catalog, and ours are qualified.  As in sno's
--- script, expressions have exact types.
-SELECT pg_catalog.set_config(
-    'search_path', pg_catalog.quote_ident(nspname::pg_catalog.text) OPERATOR(pg_catalog.||) ', pg_temp', true)
-FROM pg_catalog.pg_extension JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) extnamespace
-WHERE extname OPERATOR(pg_catalog.=) 'sno'::pg_catalog.name;
-
 --
 -- functions
 --
@@ -19,55 +10,55 @@ WHERE extname OPERATOR(pg_catalog.=) 'sno'::pg_catalog.name;
 -- They read the table of keys.  So they aren't immutable: the planner must not keep what
 -- they return, and an index on it would be wrong after the key was created anew.
 
-CREATE FUNCTION @extschema@.sno_seal(id sno, key text) RETURNS text
+CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_seal(sno, text) IS
+COMMENT ON FUNCTION sno_seal(sno, text) IS
     'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as 16 characters '
     'of 2-9 and a-x';
 
-CREATE FUNCTION @extschema@.sno_unseal(sealed text, key text) RETURNS sno
+CREATE FUNCTION sno_unseal(sealed text, key text) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_unseal(text, text) IS
+COMMENT ON FUNCTION sno_unseal(text, text) IS
     'the id that sno_seal() encrypted by the key of that name';
 
-CREATE FUNCTION @extschema@.sno_seal_uuid(id sno, key text) RETURNS uuid
+CREATE FUNCTION sno_seal_uuid(id sno, key text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_seal_uuid(sno, text) IS
+COMMENT ON FUNCTION sno_seal_uuid(sno, text) IS
     'the id encrypted by FF1 (NIST SP 800-38G) with AES-128, as a uuid of '
     'version 4';
 
-CREATE FUNCTION @extschema@.sno_unseal(sealed uuid, key text) RETURNS sno
+CREATE FUNCTION sno_unseal(sealed uuid, key text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_unseal_uuid'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_unseal(uuid, text) IS
+COMMENT ON FUNCTION sno_unseal(uuid, text) IS
     'the id that sno_seal_uuid() encrypted by the key of that name; null if it '
     'did not encrypt the uuid';
 
-CREATE FUNCTION @extschema@.sno_seal(id bigint, key text) RETURNS bigint
+CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_seal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_seal(bigint, text) IS
+COMMENT ON FUNCTION sno_seal(bigint, text) IS
     'the id encrypted by SPARX-64/128, as Randflake encrypts its raw ids';
 
-CREATE FUNCTION @extschema@.sno_unseal(sealed bigint, key text) RETURNS bigint
+CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION @extschema@.sno_unseal(bigint, text) IS
+COMMENT ON FUNCTION sno_unseal(bigint, text) IS
     'the id that sno_seal() encrypted by the key of that name';
 
-CREATE FUNCTION @extschema@.sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
+CREATE FUNCTION sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.sno_seal_create_key(text, bytea) IS
+COMMENT ON FUNCTION sno_seal_create_key(text, bytea) IS
     'create a key that encrypts ids, with a secret of 16 bytes';
 
-CREATE FUNCTION @extschema@.sno_seal_drop_key(name text) RETURNS void
+CREATE FUNCTION sno_seal_drop_key(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION @extschema@.sno_seal_drop_key(text) IS
+COMMENT ON FUNCTION sno_seal_drop_key(text) IS
     'drop a key, so that the ids that it sealed can be read no more';
 
 --
@@ -80,8 +71,8 @@ COMMENT ON FUNCTION @extschema@.sno_seal_drop_key(text) IS
 -- Statistics, which some roles can read, would have secrets.
 
 CREATE TABLE sno_catalog.sno_seal_key (
-    name   text COLLATE pg_catalog."C" NOT NULL CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 63),
-    secret bytea NOT NULL CHECK (pg_catalog.octet_length(secret) = 16),
+    name   text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
+    secret bytea NOT NULL CHECK (octet_length(secret) = 16),
     made   timestamptz NOT NULL
 ) USING heap;
 ALTER TABLE sno_catalog.sno_seal_key ALTER COLUMN secret SET STATISTICS 0;
@@ -113,19 +104,19 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 -- grants
 --
 
-CALL sno_catalog.sno_settle_privileges('sno_seal'::pg_catalog.name);
+CALL sno_catalog.sno_settle_privileges('sno_seal');
 
 -- Whoever may unseal ids learns what sealing hides.  The rights are those of the role that
 -- owns the database at the time, as in extension sno.
 REVOKE EXECUTE ON FUNCTION
-    @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
-    @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
-    @extschema@.sno_seal_uuid(sno, text), @extschema@.sno_unseal(uuid, text),
-    @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
+    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
+    sno_seal(sno, text), sno_unseal(text, text),
+    sno_seal_uuid(sno, text), sno_unseal(uuid, text),
+    sno_seal(bigint, text), sno_unseal(bigint, text)
 FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    @extschema@.sno_seal_create_key(text, bytea), @extschema@.sno_seal_drop_key(text),
-    @extschema@.sno_seal(sno, text), @extschema@.sno_unseal(text, text),
-    @extschema@.sno_seal_uuid(sno, text), @extschema@.sno_unseal(uuid, text),
-    @extschema@.sno_seal(bigint, text), @extschema@.sno_unseal(bigint, text)
+    sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
+    sno_seal(sno, text), sno_unseal(text, text),
+    sno_seal_uuid(sno, text), sno_unseal(uuid, text),
+    sno_seal(bigint, text), sno_unseal(bigint, text)
 TO pg_database_owner;

@@ -314,7 +314,7 @@ sno_definition_drop(SnoDefinitions *in, const char *name)
 	const Oid	type = TEXTOID;
 	Datum		value = CStringGetTextDatum(name);
 
-	if (sno_table_change(&in->table, psprintf("DELETE FROM sno_catalog.%s WHERE name OPERATOR(pg_catalog.=) $1",
+	if (sno_table_change(&in->table, psprintf("DELETE FROM sno_catalog.%s WHERE name = $1",
 								  in->table.name), 1, &type, &value, NULL) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -330,7 +330,7 @@ sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 		CStringGetTextDatum(name), role == NULL ? (Datum) 0 : CStringGetTextDatum(role)
 	};
 
-	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET role = $2 WHERE name OPERATOR(pg_catalog.=) $1",
+	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET role = $2 WHERE name = $1",
 								  in->table.name), 2, types, values, role == NULL ? " n" : "  ") == 0)
 		sno_definition_missing(in, name);
 }
@@ -344,7 +344,7 @@ sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after)
 		CStringGetTextDatum(name), TimestampTzGetDatum(sno_unit_to_timestamptz(after))
 	};
 
-	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET after = greatest(after, $2) WHERE name OPERATOR(pg_catalog.=) $1",
+	if (sno_table_change(&in->table, psprintf("UPDATE sno_catalog.%s SET after = greatest(after, $2) WHERE name = $1",
 								  in->table.name), 2, types, values, NULL) == 0)
 		sno_definition_missing(in, name);
 }

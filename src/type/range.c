@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -270,18 +271,14 @@ is_constant_subquery(Node *node)
 		!contain_vars_of_level((Node *) query, 1);
 }
 
-/*
- * A function in the schema of the containment function.  The caller needs no right to that
- * schema, because the call may come from a view, a policy, a constraint or an index that
- * others made.
- */
+/* A function of ours, which are in the schema of the server's own. */
 static Oid
-function_beside(Oid containment, const char *name, Oid argument)
+own_function(const char *name, Oid argument)
 {
 	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
 										   CStringGetDatum(name),
 										   PointerGetDatum(buildoidvector(&argument, 1)),
-										   ObjectIdGetDatum(get_func_namespace(containment)));
+										   ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
 
 	if (!OidIsValid(function))
 		elog(ERROR, "cache lookup failed for function %s", name);
@@ -302,7 +299,7 @@ call_of(Oid function, Expr *argument)
  * computed before any row is looked at.  A uuid is compared with the bound as a uuid.
  */
 static Expr *
-bound_value(Oid containment, const char *bound, Oid type, Node *range)
+bound_value(const char *bound, Oid type, Node *range)
 {
 	Expr	   *value;
 
@@ -312,19 +309,18 @@ bound_value(Oid containment, const char *bound, Oid type, Node *range)
 		Query	   *query = castNode(Query, link->subselect);
 		TargetEntry *target = linitial_node(TargetEntry, query->targetList);
 
-		target->expr = bound_value(containment, bound, type, (Node *) target->expr);
+		target->expr = bound_value(bound, type, (Node *) target->expr);
 		return (Expr *) link;
 	}
-	value = call_of(function_beside(containment, bound, TSTZRANGEOID), copyObject((Expr *) range));
+	value = call_of(own_function(bound, TSTZRANGEOID), copyObject((Expr *) range));
 	if (type == UUIDOID)
-		value = call_of(function_beside(containment, "sno_to_uuidv8", exprType((Node *) value)), value);
+		value = call_of(own_function("sno_to_uuidv8", exprType((Node *) value)), value);
 	return value;
 }
 
 /* `id operator bound(range)`: an operator of the type's order. */
 static Expr *
-bound_clause(Oid containment, Node *id, StrategyNumber strategy,
-			 const char *bound, Node *range)
+bound_clause(Node *id, StrategyNumber strategy, const char *bound, Node *range)
 {
 	Oid			type = exprType(id);
 	TypeCacheEntry *cache = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
@@ -332,7 +328,7 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
 											   strategy);
 
 	return make_opclause(operator, BOOLOID, false, (Expr *) copyObject(id),
-						 bound_value(containment, bound, type, range),
+						 bound_value(bound, type, range),
 						 InvalidOid, InvalidOid);
 }
 
@@ -342,7 +338,7 @@ bound_clause(Oid containment, Node *id, StrategyNumber strategy,
  * range is one of ids.
  */
 static List *
-bound_clauses(Oid containment, List *args)
+bound_clauses(List *args)
 {
 	Node	   *id = (Node *) linitial(args);
 	Node	   *range = (Node *) lsecond(args);
@@ -355,12 +351,8 @@ bound_clauses(Oid containment, List *args)
 	if (is_range_of_ids(exprType(range), exprType(id)))
 		return NIL;
 
-	return list_make2(bound_clause(containment, id,
-								   BTGreaterEqualStrategyNumber,
-								   "sno_range_min", range),
-					  bound_clause(containment, id,
-								   BTLessEqualStrategyNumber,
-								   "sno_range_max", range));
+	return list_make2(bound_clause(id, BTGreaterEqualStrategyNumber, "sno_range_min", range),
+					  bound_clause(id, BTLessEqualStrategyNumber, "sno_range_max", range));
 }
 
 /*
@@ -374,7 +366,7 @@ static Node *
 simplify(SupportRequestSimplify *request)
 {
 	FuncExpr   *call = request->fcall;
-	List	   *clauses = bound_clauses(call->funcid, call->args);
+	List	   *clauses = bound_clauses(call->args);
 	ListCell   *cell;
 
 	if (clauses == NIL)
@@ -397,7 +389,7 @@ simplify(SupportRequestSimplify *request)
 	}
 
 	if (exprType(linitial(call->args)) == UUIDOID)
-		clauses = lappend(clauses, call_of(function_beside(call->funcid, "sno_is_uuidv8", UUIDOID),
+		clauses = lappend(clauses, call_of(own_function("sno_is_uuidv8", UUIDOID),
 										   copyObject((Expr *) linitial(call->args))));
 	return eval_const_expressions(request->root,
 								  (Node *) make_andclause(clauses));
@@ -425,7 +417,7 @@ index_condition(SupportRequestIndexCondition *request)
 	if (!is_pseudo_constant_for_index(request->root, range, request->index))
 		return NULL;
 
-	clauses = bound_clauses(request->funcid, args);
+	clauses = bound_clauses(args);
 	foreach(cell, clauses)
 	{
 		if (!op_in_opfamily(((OpExpr *) lfirst(cell))->opno, request->opfamily))

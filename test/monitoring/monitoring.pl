@@ -67,9 +67,7 @@ sub start_server
 		'CREATE EXTENSION sno', 'SELECT sno_generate()',
 		'ALTER DATABASE hostile SET search_path = planted, pg_catalog');
 	$node->safe_psql('app', $_) foreach (
-		'CREATE SCHEMA "i d"; GRANT USAGE ON SCHEMA "i d" TO PUBLIC',
-		'CREATE EXTENSION sno SCHEMA "i d"; CREATE EXTENSION sno_flakes SCHEMA "i d"',
-		'ALTER DATABASE app SET search_path = "i d"', @queries);
+		'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes', @queries);
 	return $node;
 }
 
@@ -332,9 +330,9 @@ wait_for_alerts(
 
 # A role that lost its right to look, while nothing else is wrong
 wait_for_alerts($well, '');
-$well->safe_psql('app', 'REVOKE USAGE ON SCHEMA "i d" FROM PUBLIC');
+$well->safe_psql('app', 'REVOKE EXECUTE ON FUNCTION sno_check() FROM pg_monitor');
 wait_for_alerts($well, 'SnoUnwatched');
-$well->safe_psql('app', 'GRANT USAGE ON SCHEMA "i d" TO PUBLIC');
+$well->safe_psql('app', 'GRANT EXECUTE ON FUNCTION sno_check() TO pg_monitor');
 wait_for_alerts($well, '');
 close_session($_) foreach @{ $sessions{well} };
 $well->stop;

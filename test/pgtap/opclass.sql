@@ -148,7 +148,7 @@ SELECT is_empty($$
     FROM probe AS v, probe AS b, unnest('{0, 4 ms, 3999 us, 1 day, 1 mon, 1 mon -3 days, -1 mon 40 days, 7 years 3 days 5:00, 20 years, 5000 days, 100000 h, 99 years,
         100 years, 101 years, 36600 days, 36601 days, 878400 h, 878401 h, 200 years -100 days}'::interval[]) AS i,
         unnest('{true,false}'::bool[]) AS sub, unnest('{true,false}'::bool[]) AS less
-    WHERE sno_in_range(v.id, b.id, i, sub, less) <> in_range(sno_timestamp(v.id), sno_timestamp(b.id), i, sub, less)
+    WHERE sno_catalog.sno_in_range(v.id, b.id, i, sub, less) <> in_range(sno_timestamp(v.id), sno_timestamp(b.id), i, sub, less)
 $$, 'in_range: the same for ids and for their times');
 
 SELECT is_empty($$

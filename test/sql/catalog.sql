@@ -255,16 +255,14 @@ BEGIN
     RAISE EXCEPTION 'planted';
 END
 $$;
-CREATE FUNCTION planted.sno_meta(public.sno) RETURNS integer LANGUAGE sql AS 'SELECT -1';
-SET search_path = planted, pg_catalog, public;
+SET search_path = planted, pg_catalog;
 SELECT 2 >= 1;
-SELECT public.sno_generate() IS NOT NULL AS made;
+SELECT sno_generate() IS NOT NULL AS made;
 SELECT (SELECT count(*) FROM planted.sno_lease) + (SELECT count(*) FROM pg_temp.sno_lease) AS planted;
-DROP FUNCTION planted.sno_meta(public.sno);
 DROP EXTENSION sno;
-CREATE EXTENSION sno SCHEMA public;
+CREATE EXTENSION sno;
 SELECT pg_sleep(0.01);
-SELECT public.sno_generate() IS NOT NULL AS made;
+SELECT sno_generate() IS NOT NULL AS made;
 SELECT count(*) FROM sno_catalog.sno_lease;
 RESET search_path;
 \set VERBOSITY terse

@@ -270,16 +270,16 @@ FROM (VALUES
     ('n, @', $$@ < lo('2026-01-01 05:00')$$, $$n = 7 AND @ >= lo('2026-01-01 04:59') AND @ < lo('2026-01-01 05:00')$$)) AS s (keys, predicate, query);
 
 -- Anybody may name the estimators for an operator, which may have another type or no order.
-CREATE OPERATOR pg_temp.<<< (LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_lt, RESTRICT = sno_bound_sel, JOIN = sno_bound_joinsel);
-CREATE OPERATOR pg_temp.<<< (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4lt, RESTRICT = sno_bound_sel, JOIN = sno_bound_joinsel);
-CREATE OPERATOR pg_temp.<<< (LEFTARG = name, RIGHTARG = text, FUNCTION = namelttext, RESTRICT = sno_bound_sel, JOIN = sno_bound_joinsel);
+CREATE OPERATOR pg_temp.<<< (LEFTARG = sno, RIGHTARG = sno, FUNCTION = sno_catalog.sno_lt, RESTRICT = sno_catalog.sno_bound_sel, JOIN = sno_catalog.sno_bound_joinsel);
+CREATE OPERATOR pg_temp.<<< (LEFTARG = integer, RIGHTARG = integer, FUNCTION = int4lt, RESTRICT = sno_catalog.sno_bound_sel, JOIN = sno_catalog.sno_bound_joinsel);
+CREATE OPERATOR pg_temp.<<< (LEFTARG = name, RIGHTARG = text, FUNCTION = namelttext, RESTRICT = sno_catalog.sno_bound_sel, JOIN = sno_catalog.sno_bound_joinsel);
 CREATE FUNCTION pg_temp.is_odd(integer) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1 % 2 = 1; END';
-CREATE OPERATOR pg_temp.<<< (RIGHTARG = integer, FUNCTION = pg_temp.is_odd, RESTRICT = sno_bound_sel);
+CREATE OPERATOR pg_temp.<<< (RIGHTARG = integer, FUNCTION = pg_temp.is_odd, RESTRICT = sno_catalog.sno_bound_sel);
 SELECT condition, (pg_temp.plan('SELECT FROM event AS e, event AS f WHERE ' || condition) ->> 'Plan Rows')::numeric / 20000 / 20000 AS selectivity
 FROM unnest(ARRAY[$$e.id OPERATOR(pg_temp.<<<) sno_min('2026-01-01 03:00')$$, 'e.n OPERATOR(pg_temp.<<<) 7', 'OPERATOR(pg_temp.<<<) e.n', 'e.n OPERATOR(pg_temp.<<<) f.n', $$e.n::text::name OPERATOR(pg_temp.<<<) '7'::text$$]) AS condition;
 CREATE TEMP TABLE price AS SELECT n::money AS price FROM event;
 ANALYZE price;
 BEGIN;
-ALTER OPERATOR < (money, money) SET (RESTRICT = sno_bound_sel, JOIN = sno_bound_joinsel);
+ALTER OPERATOR < (money, money) SET (RESTRICT = sno_catalog.sno_bound_sel, JOIN = sno_catalog.sno_bound_joinsel);
 SELECT (pg_temp.plan('SELECT FROM price WHERE price < 7000::money') ->> 'Plan Rows')::numeric / 20000 AS selectivity;
 ROLLBACK;

@@ -270,9 +270,8 @@ CREATE EXTENSION sno;
 SELECT sno_generate() AS b \gset
 SAVEPOINT s;
 DROP EXTENSION sno;
-CREATE SCHEMA elsewhere;
-CREATE EXTENSION sno SCHEMA elsewhere;
-SELECT elsewhere.sno_generate() AS c \gset
+CREATE EXTENSION sno;
+SELECT sno_generate() AS c \gset
 ROLLBACK TO SAVEPOINT s;
 SELECT sno_generate() AS d \gset
 ROLLBACK;
@@ -284,10 +283,9 @@ SELECT count(DISTINCT sno_partition(id)) FROM t;
 SELECT count(*) FROM sno_catalog.sno_lease;
 
 DROP EXTENSION sno CASCADE;
-CREATE SCHEMA elsewhere;
-CREATE EXTENSION sno SCHEMA elsewhere;
+CREATE EXTENSION sno;
 SELECT pg_sleep(0.01);
-SELECT elsewhere.sno_generate() IS NOT NULL AS made;
+SELECT sno_generate() IS NOT NULL AS made;
 SELECT count(*) FROM sno_catalog.sno_lease;
 \c :db
 DROP DATABASE regress_sno_generate;

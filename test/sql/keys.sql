@@ -295,23 +295,20 @@ SELECT node BETWEEN node_first AND node_last AS sealed, node_last - node_first +
 FROM sno_generators(), sno_flake_parts(sno_unseal(sno_flake_generate('chosen'), 'url'), 'randflake') WHERE name = 'chosen';
 SELECT sno_flake_drop_generator('chosen');
 
--- The type is that of extension sno, whatever the owner of the database has put into the
--- schema, and whatever the name of sno's schema is.
+-- The type is that of extension sno, whatever the owner of the database has.
 SET client_min_messages = warning;
 DROP EXTENSION sno CASCADE;
 SET SESSION AUTHORIZATION regress_sno_owner;
-CREATE SCHEMA "Our ids";
 CREATE SCHEMA planted;
 CREATE DOMAIN planted.sno AS text;
 CREATE TEMP TABLE sno (planted integer);
-SET search_path = planted;
-CREATE EXTENSION sno SCHEMA "Our ids";
-CREATE EXTENSION sno_seal;
+SET search_path = planted, pg_catalog;
+CREATE EXTENSION sno_seal CASCADE;
 SHOW search_path;
 RESET search_path;
 RESET SESSION AUTHORIZATION;
 SELECT p.oid::regprocedure AS function, prorettype::regtype AS result
-FROM pg_proc p WHERE pronamespace = 'planted'::regnamespace ORDER BY p.oid::regprocedure::text COLLATE "C";
+FROM pg_proc p WHERE proname ~ 'seal' ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 \c :db
 SET client_min_messages = warning;

@@ -9,13 +9,13 @@ SET DateStyle = 'ISO, YMD';
 
 -- Three ids, which differ in the first eight bytes, or only in the last two
 SELECT a, b, a = b AS eq, a <> b AS ne, a < b AS lt, a <= b AS le, a > b AS gt, a >= b AS ge,
-    sign(sno_cmp(a, b)) AS cmp
+    sign(sno_catalog.sno_cmp(a, b)) AS cmp
 FROM unnest('{brpk4q72xwf2m63l,brpk4q72xwf2m63m,brpk4q73xwf2m63l}'::sno[]) a,
     unnest('{brpk4q72xwf2m63l,brpk4q72xwf2m63m,brpk4q73xwf2m63l}'::sno[]) b
 ORDER BY a, b;
 
 -- Bytes are unsigned, at each place.
-SELECT count(*), bool_and(sno_cmp(low, high) < 0 AND low < high AND high > low AND low <> high) AS ordered
+SELECT count(*), bool_and(sno_catalog.sno_cmp(low, high) < 0 AND low < high AND high > low AND low <> high) AS ordered
 FROM generate_series(0, 9) AS place,
     LATERAL (SELECT set_byte('\x00000000000000000000', place, 127)::sno AS low,
         set_byte('\x00000000000000000000', place, 128)::sno AS high) AS pair;
@@ -30,10 +30,10 @@ SELECT '2222222222222222'::sno < current_time;
 \set VERBOSITY default
 
 -- Equal ids hash alike, with and without a seed.
-SELECT count(DISTINCT sno_hash(id)) > 990 AS spread,
-    bool_and(sno_hash(id) = sno_hash(id::text::sno)) AS alike,
-    bool_and(sno_hash_extended(id, 0)::bit(32) = sno_hash(id)::bit(32)) AS agree,
-    bool_and(sno_hash_extended(id, 1) <> sno_hash_extended(id, 2)) AS seeded
+SELECT count(DISTINCT sno_catalog.sno_hash(id)) > 990 AS spread,
+    bool_and(sno_catalog.sno_hash(id) = sno_catalog.sno_hash(id::text::sno)) AS alike,
+    bool_and(sno_catalog.sno_hash_extended(id, 0)::bit(32) = sno_catalog.sno_hash(id)::bit(32)) AS agree,
+    bool_and(sno_catalog.sno_hash_extended(id, 1) <> sno_catalog.sno_hash_extended(id, 2)) AS seeded
 FROM (SELECT decode(lpad(to_hex(n), 20, '0'), 'hex')::sno AS id FROM generate_series(1, 1000) n) AS s;
 
 -- 1,000 ids in an order of their own

@@ -274,7 +274,7 @@ UPDATE pg_type SET typstorage = 'x', typlen = 12, typreceive = 0 WHERE oid = 'sn
 UPDATE pg_type SET typalign = 'c' WHERE oid = 'sno[]'::regtype;
 UPDATE pg_opclass SET opcdefault = true WHERE opcname = 'sno_bloom_ops';
 DELETE FROM pg_amproc WHERE amprocnum = 4 AND amproclefttype = 'sno'::regtype AND amproc = 'btequalimage'::regproc;
-DELETE FROM pg_description WHERE objoid = 'sno_eq'::regproc OR objoid = '=(sno,sno)'::regoperator;
+DELETE FROM pg_description WHERE objoid = 'sno_catalog.sno_eq'::regproc OR objoid = '=(sno,sno)'::regoperator;
 \o /dev/null
 SELECT pg_temp.examine('spoilt');
 \o

@@ -7,30 +7,26 @@ CREATE EXTENSION IF NOT EXISTS sno;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO, YMD';
 
--- A schema that the search path does not name, and traps in one that it names
+-- Traps in a schema that the search path names before pg_catalog
 BEGIN;
-DROP EXTENSION sno CASCADE;
-CREATE SCHEMA apart;
 CREATE SCHEMA traps;
 CREATE FUNCTION traps.trap() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'trapped'; END$$;
-CREATE EXTENSION sno SCHEMA apart;
-SELECT n.nspname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typname = 'sno';
 SET LOCAL search_path = traps, pg_catalog;
-CREATE FUNCTION sno_range_min(tstzrange) RETURNS apart.sno LANGUAGE sql AS 'SELECT NULL::apart.sno WHERE trap()';
-CREATE FUNCTION sno_range_max(tstzrange) RETURNS apart.sno LANGUAGE sql AS 'SELECT NULL::apart.sno WHERE trap()';
-CREATE FUNCTION compare(apart.sno, apart.sno) RETURNS boolean LANGUAGE sql AS 'SELECT trap()';
-CREATE OPERATOR = (FUNCTION = compare, LEFTARG = apart.sno, RIGHTARG = apart.sno);
-CREATE OPERATOR < (FUNCTION = compare, LEFTARG = apart.sno, RIGHTARG = apart.sno);
-CREATE OPERATOR <= (FUNCTION = compare, LEFTARG = apart.sno, RIGHTARG = apart.sno);
-CREATE OPERATOR >= (FUNCTION = compare, LEFTARG = apart.sno, RIGHTARG = apart.sno);
-CREATE TABLE item (id apart.sno PRIMARY KEY);
-INSERT INTO item SELECT apart.sno_min(timestamptz '2026-01-01' + n * interval '1 day') FROM generate_series(0, 364) n;
+CREATE FUNCTION sno_range_min(tstzrange) RETURNS sno LANGUAGE sql AS 'SELECT NULL::sno WHERE trap()';
+CREATE FUNCTION sno_range_max(tstzrange) RETURNS sno LANGUAGE sql AS 'SELECT NULL::sno WHERE trap()';
+CREATE FUNCTION compare(sno, sno) RETURNS boolean LANGUAGE sql AS 'SELECT trap()';
+CREATE OPERATOR = (FUNCTION = compare, LEFTARG = sno, RIGHTARG = sno);
+CREATE OPERATOR < (FUNCTION = compare, LEFTARG = sno, RIGHTARG = sno);
+CREATE OPERATOR <= (FUNCTION = compare, LEFTARG = sno, RIGHTARG = sno);
+CREATE OPERATOR >= (FUNCTION = compare, LEFTARG = sno, RIGHTARG = sno);
+CREATE TABLE item (id sno PRIMARY KEY);
+INSERT INTO item SELECT sno_min(timestamptz '2026-01-01' + n * interval '1 day') FROM generate_series(0, 364) n;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
 EXPLAIN (COSTS OFF)
-SELECT id FROM item WHERE id OPERATOR(apart.<@) tstzrange('2026-02-01', '2026-03-01');
-SELECT count(*), apart.min(id), apart.max(id)
-FROM item WHERE id OPERATOR(apart.<@) tstzrange('2026-02-01', '2026-03-01');
+SELECT id FROM item WHERE id <@ tstzrange('2026-02-01', '2026-03-01');
+SELECT count(*), min(id), max(id)
+FROM item WHERE id <@ tstzrange('2026-02-01', '2026-03-01');
 SELECT count(DISTINCT id), count(id::uuid), count(id::timestamptz), count(id::bytea) FROM item;
 -- The traps work: a query that names one runs it.
 SELECT id FROM item WHERE id = '9d5ve82222222222';

@@ -16,7 +16,7 @@ SELECT '23456789abcdefgh'::text::sno, 'ijklmnopqrstuvwx'::sno::text;
 SELECT pg_column_size('brpk4q72xwf2m63l'::sno), pg_typeof('brpk4q72xwf2m63l'::sno);
 SELECT '{brpk4q72xwf2m63l,NULL,2222222222222222}'::sno[];
 SELECT ROW('brpk4q72xwf2m63l'::sno, 1);
-SELECT sno_send('23456789abcdefgh'), sno_send('ijklmnopqrstuvwx');
+SELECT sno_catalog.sno_send('23456789abcdefgh'), sno_catalog.sno_send('ijklmnopqrstuvwx');
 
 -- Bad text
 CREATE FUNCTION pg_temp.attempt(input text, OUT code text, OUT message text, OUT detail text)

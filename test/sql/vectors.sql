@@ -22,7 +22,7 @@ SELECT count(*) FROM vector;
 
 -- Each query below shows the cases that fail: none.
 SELECT * FROM vector WHERE encode(id::bytea, 'hex') <> hex;
-SELECT * FROM vector WHERE encode(sno_send(id), 'hex') <> hex;
+SELECT * FROM vector WHERE encode(sno_catalog.sno_send(id), 'hex') <> hex;
 SELECT * FROM vector WHERE decode(hex, 'hex')::sno <> id;
 SELECT * FROM vector WHERE id::text::sno <> id OR id::text !~ '^[2-9a-x]{16}$';
 SELECT * FROM vector WHERE id::uuid::sno <> id OR convert_from(uuid_send(id::uuid), 'SQL_ASCII') <> id::text;

@@ -35,7 +35,7 @@ ORDER BY id DESC;
 SELECT n, array_agg(n) OVER (ORDER BY id RANGE BETWEEN '2 h' PRECEDING AND CURRENT ROW) FROM event ORDER BY id;
 
 -- Each comparison on its own: value <= or >= base plus or minus the offset
-SELECT sub, less, array_agg(sno_in_range(v.id, b.id, '2 h', sub, less) ORDER BY v.id)
+SELECT sub, less, array_agg(sno_catalog.sno_in_range(v.id, b.id, '2 h', sub, less) ORDER BY v.id)
 FROM event v, event b, (VALUES (true, true), (true, false), (false, true), (false, false)) AS c (sub, less)
 WHERE b.n = 5
 GROUP BY sub, less ORDER BY sub DESC, less DESC;

@@ -16,22 +16,16 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use TestHelpers;
 
-# Leases are longer than the test.  The schema of the extension may differ, that
-# of its tables is always the same.
-my %schema = (publisher => 'public', subscriber => 'ids');
+# Leases are longer than the test.
 my %node;
-foreach my $name (sort keys %schema)
+foreach my $name (qw(publisher subscriber))
 {
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(allows_streaming => 'logical');
 	$node->append_conf('postgresql.conf',
 		"log_statement = none\nautovacuum = off\nsno.lease_duration = 1h\n");
 	$node->start;
-	$node->safe_psql(
-		'postgres', qq{
-CREATE SCHEMA IF NOT EXISTS $schema{$name};
-CREATE EXTENSION sno SCHEMA $schema{$name};
-ALTER DATABASE postgres SET search_path = public, ids});
+	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 	$node{$name} = $node;
 }
 my ($publisher, $subscriber) = @node{qw(publisher subscriber)};

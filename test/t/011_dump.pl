@@ -48,13 +48,10 @@ $source->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE ROLE only_here; CREATE DATABASE app OWNER owner');
 
 # A dump must bring all this back in the right order, with an empty search path.
-# The extension is in a schema of its own, and objects of all kinds refer to it.
+# Objects of all kinds refer to the extension.
 $source->safe_psql(
 	'app', q{
-ALTER DATABASE app SET search_path = public, ids;
-CREATE SCHEMA ids;
-CREATE EXTENSION sno SCHEMA ids;
-SET search_path = public, ids;
+CREATE EXTENSION sno;
 CREATE TABLE t (
 	id sno PRIMARY KEY DEFAULT sno_generate(1) CHECK (id <@ tstzrange('2020-01-01', NULL)),
 	made_at timestamptz GENERATED ALWAYS AS (sno_timestamp(id)) STORED,
@@ -79,7 +76,7 @@ SELECT sno_restrict_generator('closed', 'only_here')},
 # The extension sno_seal may be left out of the build.
 my $seals = $source->psql(
 	'app', q{
-CREATE EXTENSION sno_seal SCHEMA ids;
+CREATE EXTENSION sno_seal;
 SELECT sno_seal_create_key('key', '\x000102030405060708090a0b0c0d0e0f'), sno_flake_create_generator('sealed', 'randflake', 1, key => 'key');
 SELECT sno_flake_generate('sealed');
 CREATE VIEW sealed AS SELECT sno_seal(id, 'key') AS id FROM t},
@@ -102,7 +99,7 @@ my $content =
   q{SELECT (SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM t),
 	(SELECT md5(string_agg(tableoid::regclass || ' ' || id, ',' ORDER BY id)) FROM log),
 	(SELECT count(*) FROM log),
-	ids.sno_prefixed(ids.sno_with_meta(ids.sno_zero(), 7)),
+	sno_prefixed(sno_with_meta(sno_zero(), 7)),
 	(SELECT string_agg(concat(name, ' for ', role), ',' ORDER BY name) FROM sno_catalog.sno_generator)};
 my $foreign = q{SELECT * FROM sno_catalog.sno_lease
 	WHERE system_identifier <> (SELECT system_identifier FROM pg_control_system()) ORDER BY partition};
@@ -150,7 +147,7 @@ sub check_seal
 {
 	my ($dbname) = @_;
 	my $session  = open_session($target, $dbname);
-	my $generate = q{SELECT ids.sno_flake_generate('sealed') IS NOT NULL};
+	my $generate = q{SELECT sno_flake_generate('sealed') IS NOT NULL};
 	$session->query_safe('BEGIN; SAVEPOINT s');
 	is($session->query_safe('SELECT count(*) FROM sno_catalog.sno_seal_key'),
 		0, "$dbname: keys are not in a dump");
@@ -160,7 +157,7 @@ sub check_seal
 		"$dbname: a generator without its key is an error");
 	$session->query_safe('ROLLBACK TO s');
 	is( $session->query_safe(
-			qq{SELECT FROM ids.sno_seal_create_key('key', '\\x000102030405060708090a0b0c0d0e0f');
+			qq{SELECT FROM sno_seal_create_key('key', '\\x000102030405060708090a0b0c0d0e0f');
 $generate, count(DISTINCT id) = (SELECT count(*) FROM t) FROM sealed}
 		),
 		't|t',
@@ -192,7 +189,7 @@ sub check_restored
 	# The clock is behind the ids that the first server issued.
 	$ids = $target->safe_psql(
 		$dbname,
-		'SET search_path = ids; ' . ids_of(100, 'named'),
+		ids_of(100, 'named'),
 		connstr => connection($target, $dbname));
 	$named->add($dbname, $ids);
 	is(scalar(grep { decode_id($_)->{tick_tock} != 1 } split /\n/, $ids),
@@ -205,7 +202,7 @@ sub generate
 {
 	my ($dbname) = @_;
 	return $target->psql($dbname,
-		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT sno_generate()"
 	);
 }
 
@@ -243,7 +240,7 @@ check_restored('super');
 # owner.
 my (undef, undef, $error) = $target->psql(
 	'super',
-	'SET search_path = ids; ' . ids_of(1, 'closed'),
+	ids_of(1, 'closed'),
 	connstr => connection($target, 'super'));
 like(
 	$error,
@@ -266,7 +263,7 @@ sub create_without_public
 	return;
 }
 create_without_public('chosen');
-dump_as('chosen.sql', 'owner', '-n', 'public', '-n', 'ids', '-e', 'sno*');
+dump_as('chosen.sql', 'owner', '-n', 'public', '-e', 'sno*');
 restore($target, 'chosen', 'chosen.sql', 'owner');
 check_restored('chosen');
 
@@ -280,8 +277,8 @@ unlike(slurp_file("$dir/without.sql"),
 	'a dump with -n and without -e has nothing of the extension');
 $target->safe_psql(
 	'without',
-	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids;'
-	  . ($seals ? 'CREATE EXTENSION sno_seal SCHEMA ids' : ''),
+	'CREATE EXTENSION sno;'
+	  . ($seals ? 'CREATE EXTENSION sno_seal' : ''),
 	connstr => connection($target, 'without'));
 restore($target, 'without', 'without.sql', 'owner');
 is( $target->safe_psql(
@@ -304,7 +301,7 @@ my $session = open_session($target, 'halves');
 $notes->add(
 	$session,
 	$session->query_safe(
-		'SELECT ids.sno_generate() FROM generate_series(1, 100)'));
+		'SELECT sno_generate() FROM generate_series(1, 100)'));
 restore($target, 'halves', 'data.sql', 'owner');
 $target->safe_psql('halves', 'VACUUM FULL sno_catalog.sno_lease');
 close_session($session);
@@ -327,7 +324,7 @@ is( $target->safe_psql(
 		'busy', q{
 SELECT count(*) > 800, count(*) FILTER (WHERE NOT EXISTS (
 	SELECT FROM sno_catalog.sno_lease
-	WHERE partition = ids.sno_partition(id) AND tick_until >= ids.sno_timestamp(id)))
+	WHERE partition = sno_partition(id) AND tick_until >= sno_timestamp(id)))
 FROM t}),
 	't|0',
 	'leases in a dump bound all ids in the dump');
@@ -378,7 +375,7 @@ restore($source, 'app', 'custom', 'owner', '--clean', '--if-exists');
 foreach my $when ('after a restore', 'after a crash')
 {
 	my (undef, undef, $refused) = $source->psql('app',
-		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT sno_generate()"
 	);
 	like(
 		$refused,

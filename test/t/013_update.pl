@@ -74,13 +74,13 @@ my @statements = (
 	q{COMMENT ON COLUMN sno_catalog.sno_lease.holder IS 'another comment'},
 	'REVOKE EXECUTE ON FUNCTION sno_partition(sno) FROM PUBLIC',
 	'GRANT SELECT (holder) ON sno_catalog.sno_lease TO PUBLIC',
-	'CREATE OPERATOR <<< (FUNCTION = sno_lt, LEFTARG = sno, RIGHTARG = sno)',
+	'CREATE OPERATOR <<< (FUNCTION = sno_catalog.sno_lt, LEFTARG = sno, RIGHTARG = sno)',
 	'ALTER OPERATOR <= (sno, sno) SET (JOIN = neqjoinsel)',
 	'ALTER OPERATOR FAMILY sno_ops USING hash ADD FUNCTION 1 (text, text) pg_catalog.hashtext(text)',
 	'CREATE CAST (sno AS text) WITH INOUT',
 	'ALTER TYPE sno SET (ANALYZE = pg_catalog.array_typanalyze)',
-	'CREATE OR REPLACE AGGREGATE min(sno) (SFUNC = sno_smaller, STYPE = sno, SORTOP = <, PARALLEL = SAFE)',
-	'CREATE TABLE sno_more (id sno PRIMARY KEY, n integer DEFAULT 7)',
+	'CREATE OR REPLACE AGGREGATE min(sno) (SFUNC = sno_catalog.sno_smaller, STYPE = sno, SORTOP = <, PARALLEL = SAFE)',
+	'CREATE TABLE sno_catalog.sno_more (id sno PRIMARY KEY, n integer DEFAULT 7)',
 	q{SELECT pg_catalog.pg_extension_config_dump('sno_catalog.sno_lease', 'WHERE partition > 0')},
 	'ALTER TABLE sno_catalog.sno_lease ADD CHECK (timeline > 0)',
 	'ALTER TABLE sno_catalog.sno_lease ALTER COLUMN drifts SET DEFAULT 0',
@@ -125,11 +125,11 @@ my $lost = catalog_after(
 	'ALTER EXTENSION sno DROP FUNCTION sno_is_zero(sno)');
 like(
 	differences($next, $lost),
-	qr/^- function public\.sno_is_zero/m,
+	qr/^- function pg_catalog\.sno_is_zero/m,
 	'the comparison shows if a function is no longer a member');
 
 #
-# The extension sno_seal: in another schema than sno, and updated
+# The extension sno_seal
 #
 SKIP:
 {
@@ -137,11 +137,9 @@ SKIP:
 		"SELECT default_version FROM pg_available_extensions WHERE name = 'sno_seal'");
 	skip 'extension sno_seal is not installed', 1 if $version eq '';
 
-	my @create = (
-		'CREATE SCHEMA ids; CREATE SCHEMA seals; CREATE EXTENSION sno SCHEMA ids',
-		'CREATE EXTENSION sno_seal SCHEMA seals');
+	my @create = ('CREATE EXTENSION sno', 'CREATE EXTENSION sno_seal');
 	my $seal = catalog_of_after('sno_seal', @create);
-	like($seal, qr/^function seals\.sno_seal\(ids\.sno,pg_catalog\.text\)/m,
+	like($seal, qr/^function pg_catalog\.sno_seal\(pg_catalog\.sno,pg_catalog\.text\)/m,
 		'sno_seal seals the type of sno');
 	foreach my $old (
 		map { /sno_seal--([^-]+)\.sql$/ ? $1 : () } glob("$scripts/sno_seal--*.sql"))
@@ -150,21 +148,21 @@ SKIP:
 				$seal,
 				catalog_of_after(
 					'sno_seal', $create[0],
-					"CREATE EXTENSION sno_seal SCHEMA seals VERSION '$old'",
+					"CREATE EXTENSION sno_seal VERSION '$old'",
 					"ALTER EXTENSION sno_seal UPDATE TO '$version'")),
 			'',
 			"sno_seal: an update from $old leaves what $version creates");
 	}
 
 	my @more = (
-		q{COMMENT ON FUNCTION @extschema@.sno_seal(bigint, text) IS 'another comment'},
+		q{COMMENT ON FUNCTION sno_seal(bigint, text) IS 'another comment'},
 		'ALTER TABLE sno_catalog.sno_seal_key ADD COLUMN more integer');
 	append_to_file("$scripts/sno_seal--next.sql",
 		slurp_file("$scripts/sno_seal--$version.sql"));
 	write_script('sno_seal--next',           @more);
 	write_script("sno_seal--$version--next", @more);
 	my $after = catalog_of_after('sno_seal', $create[0],
-		q{CREATE EXTENSION sno_seal SCHEMA seals VERSION 'next'});
+		q{CREATE EXTENSION sno_seal VERSION 'next'});
 	isnt(differences($seal, $after), '', 'the entries of its next version differ');
 	is( differences(
 			$after,

@@ -1,6 +1,6 @@
 
 # What the owner of a database put into a schema, before the extensions are
-# installed into it, is never run, and nothing of the extensions depends on it.
+# installed, is never run, and nothing of the extensions depends on it.
 #
 # planted.sql plants operators and functions for all types, and types and views,
 # by all names that the scripts use.  Each of them warns if it is run.  So what
@@ -172,35 +172,33 @@ cmp_ok($overloads, '>', 10_000, 'and more than 10,000 functions');
 #
 
 plant('installed');
-as_owner('installed', 'CREATE EXTENSION sno SCHEMA planted');
-as_owner('installed', 'CREATE EXTENSION sno_flakes SCHEMA planted');
-as_owner('installed', 'CREATE EXTENSION sno_seal SCHEMA planted');
+run_sql('mallory', 'planted,pg_catalog', 'installed', "CREATE EXTENSION $_") foreach 'sno', 'sno_flakes', 'sno_seal';
 in_a_trap('installed',
 	'CREATE EXTENSION sno_registry SCHEMA planted');
 check_clean('installed', 'CREATE EXTENSION');
 
 my $use_sno = q{
-	SELECT planted.sno_create_generator('shared'::pg_catalog.text, 1), planted.sno_create_generator('other'::pg_catalog.text, 2);
-	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
-	SELECT planted.sno_flake_create_layout('own'::pg_catalog.text, TIMESTAMP WITH TIME ZONE '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789'::pg_catalog.text);
-	SELECT planted.sno_flake_create_generator('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
-	SELECT planted.sno_restrict_generator('other'::pg_catalog.text, 'mallory'::pg_catalog.name);
-	SELECT planted.sno_drop_generator('other'::pg_catalog.text);
-	SELECT planted.sno_flake_create_generator('others'::pg_catalog.text, 'snowflake'::pg_catalog.text, 5);
-	SELECT planted.sno_flake_restrict_generator('others'::pg_catalog.text, 'mallory'::pg_catalog.name);
-	SELECT planted.sno_flake_drop_generator('others'::pg_catalog.text);
-	SELECT planted.sno_flake_generate('flakes'::pg_catalog.text), planted.sno_generate(1, 'shared'::pg_catalog.text);
+	SELECT pg_catalog.sno_create_generator('shared'::pg_catalog.text, 1), pg_catalog.sno_create_generator('other'::pg_catalog.text, 2);
+	SELECT pg_catalog.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea);
+	SELECT pg_catalog.sno_flake_create_layout('own'::pg_catalog.text, TIMESTAMP WITH TIME ZONE '2020-01-01 00:00:00Z', 1, 40, 11, 12, false, '0123456789'::pg_catalog.text);
+	SELECT pg_catalog.sno_flake_create_generator('flakes'::pg_catalog.text, 'own'::pg_catalog.text, NULL::bigint, 1, 'key'::pg_catalog.text);
+	SELECT pg_catalog.sno_restrict_generator('other'::pg_catalog.text, 'mallory'::pg_catalog.name);
+	SELECT pg_catalog.sno_drop_generator('other'::pg_catalog.text);
+	SELECT pg_catalog.sno_flake_create_generator('others'::pg_catalog.text, 'snowflake'::pg_catalog.text, 5);
+	SELECT pg_catalog.sno_flake_restrict_generator('others'::pg_catalog.text, 'mallory'::pg_catalog.name);
+	SELECT pg_catalog.sno_flake_drop_generator('others'::pg_catalog.text);
+	SELECT pg_catalog.sno_flake_generate('flakes'::pg_catalog.text), pg_catalog.sno_generate(1, 'shared'::pg_catalog.text);
 	INSERT INTO sno_catalog.sno_prefix VALUES (1, 'user');
-	CREATE TABLE public.item (id planted.sno DEFAULT planted.sno_generate(1), n integer) PARTITION BY RANGE (id);
-	CALL planted.sno_maintain_time_partitions('public.item'::pg_catalog.regclass, interval '1 day', interval '3 days', interval '1 day');
+	CREATE TABLE public.item (id pg_catalog.sno DEFAULT pg_catalog.sno_generate(1), n integer) PARTITION BY RANGE (id);
+	CALL pg_catalog.sno_maintain_time_partitions('public.item'::pg_catalog.regclass, interval '1 day', interval '3 days', interval '1 day');
 	INSERT INTO public.item (n) VALUES (1), (2);
-	SELECT planted.min(id), planted.max(id), pg_catalog.count(DISTINCT id) FROM public.item;
-	SELECT planted.sno_prefixed(id), planted.sno_date_bin(interval '1 day', id, TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.item;
-	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT planted.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
-	CALL planted.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
+	SELECT pg_catalog.min(id), pg_catalog.max(id), pg_catalog.count(DISTINCT id) FROM public.item;
+	SELECT pg_catalog.sno_prefixed(id), pg_catalog.sno_date_bin(interval '1 day', id, TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.item;
+	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT pg_catalog.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
+	CALL pg_catalog.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
 	INSERT INTO public.by_uuid DEFAULT VALUES;
-	SELECT * FROM planted.sno_generators();
-	SELECT * FROM planted.sno_check();
+	SELECT * FROM pg_catalog.sno_generators();
+	SELECT * FROM pg_catalog.sno_check();
 	VACUUM ANALYZE sno_catalog.sno_generator, sno_catalog.sno_lease, sno_catalog.sno_flake_layout,
 		sno_catalog.sno_flake_generator, sno_catalog.sno_prefix, sno_catalog.sno_seal_key;
 	REINDEX TABLE sno_catalog.sno_generator;
@@ -228,31 +226,6 @@ check_clean('installed', 'use');
 
 is(bodies_without_path('installed'), '',
 	'functions whose bodies are parsed when they run set search_path');
-
-#
-# The type sno is in another schema, and what is planted has its name.
-#
-
-plant('apart');
-as_owner(
-	'apart', q{
-	CREATE SCHEMA ids;
-	CREATE EXTENSION sno SCHEMA ids;
-	CREATE DOMAIN planted.sno AS text CHECK (planted.is_checked());
-	CREATE TEMP TABLE sno (planted integer);
-	CREATE EXTENSION sno_flakes SCHEMA planted;
-	CREATE EXTENSION sno_seal SCHEMA planted});
-check_clean('apart', 'CREATE EXTENSION sno_flakes and sno_seal');
-is( in_a_trap(
-		'apart', q{
-	SELECT planted.sno_seal_create_key('key'::pg_catalog.text, NULL::pg_catalog.bytea) \g /dev/null
-	SELECT planted.sno_unseal(planted.sno_seal(ids.sno_zero(), 'key'::pg_catalog.text), 'key'::pg_catalog.text);
-	SELECT planted.sno_flake_create_generator('sealed'::pg_catalog.text, 'randflake'::pg_catalog.text, 1::bigint, 1, 'key'::pg_catalog.text);
-	SELECT planted.sno_unseal(planted.sno_flake_generate('sealed'::pg_catalog.text), 'key'::pg_catalog.text) \g /dev/null
-	VACUUM ANALYZE sno_catalog.sno_seal_key}),
-	"2222222222222222\n1",
-	'ids of the true type are sealed');
-check_clean('apart', 'use of sno_seal');
 
 #
 # The registry without the extension's control file, by whoever has any search path
@@ -291,7 +264,7 @@ is(bodies_without_path('portable'), '', 'and what is parsed when it runs sets se
 #
 
 my $default = as_superuser('postgres',
-	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno'");
+	"SELECT default_version FROM pg_available_extensions WHERE name = 'sno_registry'");
 foreach my $extension ('sno', 'sno_flakes', 'sno_seal', 'sno_registry')
 {
 	foreach my $old (
@@ -304,22 +277,22 @@ foreach my $extension ('sno', 'sno_flakes', 'sno_seal', 'sno_registry')
 	{
 		my $dbname = "from_${extension}_$old" =~ tr/./_/r;
 		plant($dbname);
-		as_superuser($dbname,
-			"CREATE EXTENSION $extension SCHEMA planted VERSION '$old' CASCADE");
+		my $schema = $extension eq 'sno_registry' ? 'SCHEMA planted' : '';
+		as_superuser($dbname, "CREATE EXTENSION $extension $schema VERSION '$old' CASCADE");
 		as_superuser($dbname, "ALTER EXTENSION $extension UPDATE");
 		check_clean($dbname, "$extension, an update from $old");
 	}
 }
 
-append_to_file("$scripts/sno--$default--wrong.sql",
-	q{CREATE TABLE sno_catalog.sno_more (n bigint CHECK (n * 1.5 > 0.5));
+append_to_file("$scripts/sno_registry--$default--wrong.sql",
+	q{CREATE TABLE sno_registry.more (n bigint CHECK (n * 1.5 > 0.5));
 DO 'BEGIN PERFORM FROM pg_class WHERE oid = ''pg_class''::regclass; END';
 });
-as_superuser('installed', q{ALTER EXTENSION sno UPDATE TO 'wrong'});
+as_superuser('installed', q{ALTER EXTENSION sno_registry UPDATE TO 'wrong'});
 isnt(what_ran(), '', 'it shows if a script runs what is planted');
 like(
 	what_uses_it('installed'),
-	qr/^constraint sno_more_n_check .* uses operator .*\*/m,
+	qr/^constraint more_n_check .* uses operator .*\*/m,
 	'it shows if a constraint uses that');
 
 $node->stop;

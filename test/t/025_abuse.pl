@@ -49,7 +49,7 @@ sub is_refused
 }
 
 #
-# The schema of the extension belongs to another user, who has set traps there
+# Traps that another user has set, in a schema that the search path names before pg_catalog
 #
 sql(q{
 CREATE ROLE mallory LOGIN;
@@ -67,7 +67,7 @@ sql('CREATE SCHEMA sno_catalog AUTHORIZATION mallory');
 $mallory->query_safe('CREATE TABLE sno_catalog.sno_lease (trap integer)');
 my $before = sql($objects);
 my ($status, $out, $err) = $node->psql('postgres',
-	"\\set VERBOSITY verbose\nCREATE EXTENSION sno SCHEMA ids");
+	"\\set VERBOSITY verbose\nCREATE EXTENSION sno");
 like(
 	$err,
 	qr/^.*ERROR:  2BP01: cannot drop schema sno_catalog because other objects depend on it$/m,
@@ -88,13 +88,13 @@ CREATE OPERATOR = (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement)
 CREATE OPERATOR >= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement);
 CREATE OPERATOR <= (FUNCTION = trap, LEFTARG = anyelement, RIGHTARG = anyelement)}
 );
-sql('CREATE EXTENSION sno SCHEMA ids');
+sql('SET search_path = ids, pg_catalog; CREATE EXTENSION sno');
 pass('the script of the extension runs none of the traps');
 is(sql(q{SELECT nspowner::regrole = current_user::regrole FROM pg_namespace WHERE nspname = 'sno_catalog'}),
 	't', 'an empty schema of another user is replaced');
 
 is_refused(
-	'owner of the schema', $mallory,
+	'who set traps', $mallory,
 	'SELECT * FROM sno_catalog.sno_lease'                     => '42501',
 	'INSERT INTO sno_catalog.sno_lease DEFAULT VALUES'        => '42501',
 	'DELETE FROM sno_catalog.sno_lease'                       => '42501',
@@ -110,11 +110,11 @@ is_refused(
 	'CREATE POLICY p ON sno_catalog.sno_lease'        => '42501',
 	'GRANT SELECT ON sno_catalog.sno_lease TO alice'  => '42501',
 	'DROP TABLE sno_catalog.sno_lease'                => '42501',
-	'DROP FUNCTION ids.sno_generate(integer)'         => '2BP01',
-	'ALTER FUNCTION ids.sno_generate(integer) STABLE' => '42501',
-	'CREATE OR REPLACE FUNCTION ids.sno_generate(meta integer DEFAULT 0) RETURNS ids.sno LANGUAGE sql AS $$SELECT NULL::ids.sno$$'
+	'DROP FUNCTION sno_generate(integer)'             => '42501',
+	'ALTER FUNCTION sno_generate(integer) STABLE'     => '42501',
+	'CREATE OR REPLACE FUNCTION pg_catalog.sno_generate(meta integer DEFAULT 0) RETURNS sno LANGUAGE sql AS $$SELECT NULL::sno$$'
 	  => '42501',
-	q{CREATE FUNCTION mine() RETURNS ids.sno LANGUAGE c AS 'sno', 'sno_generate'}
+	q{CREATE FUNCTION mine() RETURNS sno LANGUAGE c AS 'sno', 'sno_generate'}
 	  => '42501');
 $notes->add($mallory, $mallory->query_safe(ids_of(100)));
 
@@ -131,12 +131,12 @@ CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR TRUNCATE ON sno_lease EXECUTE FUN
 GRANT ALL ON sno_lease TO PUBLIC;
 CREATE TYPE sno AS (trap integer);
 RESET search_path});
-my $alice = connect_as('alice', 'search_path = traps, ids, pg_catalog');
+my $alice = connect_as('alice', 'search_path = traps, pg_catalog');
 $alice->query_safe(q{CREATE TEMP TABLE sno_lease (trap integer)});
 $notes->add(
 	$alice,
 	$alice->query_safe(
-		'SELECT ids.sno_generate(n % 256) FROM generate_series(1, 1000) AS n')
+		'SELECT sno_generate(n % 256) FROM generate_series(1, 1000) AS n')
 );
 is( $alice->query_safe('SELECT count(*) FROM traps.sno_lease')
 	  . $alice->query_safe('SELECT count(*) FROM pg_temp.sno_lease'),
@@ -162,9 +162,9 @@ is( $alice->query_safe(
 	),
 	'',
 	'anybody: no statistics of the table can be seen');
-sql('REVOKE EXECUTE ON FUNCTION ids.sno_generate(integer) FROM PUBLIC');
+sql('REVOKE EXECUTE ON FUNCTION sno_generate(integer) FROM PUBLIC');
 is_refused('a user without EXECUTE',
-	$alice, 'SELECT ids.sno_generate()' => '42501');
+	$alice, 'SELECT sno_generate()' => '42501');
 $notes->check('abuse');
 
 #
@@ -172,7 +172,7 @@ $notes->check('abuse');
 # shared memory
 #
 my $library = build_library(other_layout());
-sql(qq{CREATE FUNCTION another(integer) RETURNS ids.sno LANGUAGE c AS '$library', 'sno_generate'}
+sql(qq{CREATE FUNCTION another(integer) RETURNS sno LANGUAGE c AS '$library', 'sno_generate'}
 );
 my $error =
   ($node->psql('postgres', "\\set VERBOSITY verbose\nSELECT another(1)"))[2];
@@ -187,7 +187,7 @@ like(
 $notes->add(
 	$mallory,
 	$node->safe_psql(
-		'postgres', 'SELECT ids.sno_generate() FROM generate_series(1, 100)')
+		'postgres', 'SELECT sno_generate() FROM generate_series(1, 100)')
 );
 $notes->check('another library');
 

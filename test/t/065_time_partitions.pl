@@ -64,27 +64,23 @@ as_owner('bare', 'CREATE EXTENSION sno CASCADE');
 like($error, qr/extension sno depends on/, 'the extension keeps PL/pgSQL');
 
 #
-# An owner who isn't a superuser, in a schema that is renamed
+# An owner who isn't a superuser
 #
 create_database('app');
 as_owner(
 	'app', q{
-CREATE SCHEMA "My ids";
-CREATE EXTENSION sno SCHEMA "My ids";
-CREATE TABLE event (id "My ids".sno PRIMARY KEY DEFAULT "My ids".sno_generate(), n integer)
-	PARTITION BY RANGE (id);
-CALL "My ids".sno_maintain_time_partitions('event', '1 month', '1 month', at => '2026-11-22 00:00+00');
-ALTER SCHEMA "My ids" RENAME TO ids;
-CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')}
+CREATE EXTENSION sno;
+CREATE TABLE event (id sno PRIMARY KEY DEFAULT sno_generate(), n integer) PARTITION BY RANGE (id);
+CALL sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')}
 );
 is( partitions('app', 'event'),
 	q{event_2026_11|owner|0|FOR VALUES FROM ('9pdbrg2222222222') TO ('9qjvq92222222222')
 event_2026_12|owner|0|FOR VALUES FROM ('9qjvq92222222222') TO ('9rrsvdi222222222')
 event_2027_01|owner|0|FOR VALUES FROM ('9rrsvdi222222222') TO ('9t3q4i2222222222')},
-	'an owner makes partitions, before and after the schema is renamed');
+	'an owner makes partitions');
 
 # By a member of the owner, who doesn't become the owner, and by a superuser, who may not
-my $october = "CALL ids.sno_maintain_time_partitions('event', '1 month', '0', at => '2026-10-01 00:00+00')";
+my $october = "CALL sno_maintain_time_partitions('event', '1 month', '0', at => '2026-10-01 00:00+00')";
 $node->safe_psql('postgres', 'CREATE ROLE member IN ROLE owner');
 (undef, undef, $error) = $node->psql('app', $october);
 like($error, qr/a superuser must not maintain table public\.event/, 'a superuser is refused');
@@ -96,9 +92,9 @@ like(partitions('app', 'event'),
 # Long names of several bytes a character are cut between characters.
 as_owner(
 	'app', q{
-CREATE TABLE "ééééééééééééééééééééééééééééééé" (id ids.sno) PARTITION BY RANGE (id);
-CALL ids.sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 month', '0', at => '2026-11-22 00:00+00');
-CALL ids.sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 day', '0', at => '2026-10-31 00:00+00')}
+CREATE TABLE "ééééééééééééééééééééééééééééééé" (id sno) PARTITION BY RANGE (id);
+CALL sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 month', '0', at => '2026-11-22 00:00+00');
+CALL sno_maintain_time_partitions('"ééééééééééééééééééééééééééééééé"', '1 day', '0', at => '2026-10-31 00:00+00')}
 );
 is( $node->safe_psql(
 		'app',
@@ -115,7 +111,7 @@ $node->safe_psql('postgres', q{CREATE TABLESPACE apart LOCATION ''});
 $node->safe_psql(
 	'app', q{
 CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler;
-CREATE TABLE elsewhere (id ids.sno PRIMARY KEY) PARTITION BY RANGE (id) TABLESPACE apart}
+CREATE TABLE elsewhere (id sno PRIMARY KEY) PARTITION BY RANGE (id) TABLESPACE apart}
 );
 my $method = 'heap';
 if ($node->pg_version >= 17)
@@ -125,7 +121,7 @@ if ($node->pg_version >= 17)
 }
 is( $node->safe_psql(
 		'app', q{
-CALL ids.sno_maintain_time_partitions('elsewhere', '1 day', '0', at => '2026-11-22 00:00+00');
+CALL sno_maintain_time_partitions('elsewhere', '1 day', '0', at => '2026-11-22 00:00+00');
 SELECT spcname, amname FROM pg_class AS c JOIN pg_tablespace AS t ON t.oid = reltablespace JOIN pg_am AS a ON a.oid = relam
 WHERE relname = 'elsewhere_2026_11_22'}),
 	"apart|$method",
@@ -137,7 +133,7 @@ $node->safe_psql('app', 'DROP TABLE elsewhere; DROP ACCESS METHOD heap2');
 #
 my $dump = PostgreSQL::Test::Utils::tempdir('dump') . '/app.sql';
 as_owner('app',
-	'INSERT INTO event SELECT ids.sno_min(timestamptz \'2026-10-01 00:00+00\' + n * interval \'1 day\'), n FROM generate_series(0, 91) AS n'
+	'INSERT INTO event SELECT sno_min(timestamptz \'2026-10-01 00:00+00\' + n * interval \'1 day\'), n FROM generate_series(0, 91) AS n'
 );
 $node->command_ok(
 	[ 'pg_dump', '-f', $dump, '-d', $node->connstr('app') . ' user=owner' ],
@@ -152,12 +148,12 @@ $node->command_ok(
 my $before = partitions('app', 'event');
 is(partitions('restored', 'event'), $before, 'partitions are restored');
 as_owner('restored',
-	"CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')"
+	"CALL sno_maintain_time_partitions('event', '1 month', '2 months', at => '2026-11-22 00:00+00')"
 );
 is(partitions('restored', 'event'),
 	$before, 'a call finds the restored partitions');
 as_owner('restored',
-	"CALL ids.sno_maintain_time_partitions('event', '1 month', '2 months', '1 month', at => '2026-12-22 00:00+00')"
+	"CALL sno_maintain_time_partitions('event', '1 month', '2 months', '1 month', at => '2026-12-22 00:00+00')"
 );
 is( as_owner(
 		'restored',
@@ -173,16 +169,16 @@ is( as_owner(
 my $calls = 50;
 $node->safe_psql(
 	'app', q{
-CREATE TABLE busy (id ids.sno NOT NULL, n integer) PARTITION BY RANGE (id);
+CREATE TABLE busy (id sno NOT NULL, n integer) PARTITION BY RANGE (id);
 CREATE INDEX ON busy (id);
 CREATE SEQUENCE minute;
 SELECT nextval('minute');
 CREATE FUNCTION busy_time(minute bigint) RETURNS timestamptz LANGUAGE sql RETURN timestamptz '2026-11-22 00:00+00' + minute * interval '1 minute';
-CALL ids.sno_maintain_time_partitions('busy', '1 minute', '10 minutes', at => busy_time(0));
+CALL sno_maintain_time_partitions('busy', '1 minute', '10 minutes', at => busy_time(0));
 CREATE PROCEDURE call_busy(calls integer) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. calls LOOP
-		CALL ids.sno_maintain_time_partitions('busy', '1 minute', '10 minutes', '5 minutes', busy_time(nextval('minute')));
+		CALL sno_maintain_time_partitions('busy', '1 minute', '10 minutes', '5 minutes', busy_time(nextval('minute')));
 		COMMIT;
 	END LOOP;
 END $$;
@@ -192,7 +188,7 @@ DECLARE
 BEGIN
 	LOOP
 		SELECT last_value INTO minute FROM minute;
-		INSERT INTO busy VALUES (ids.sno_with_timestamp(ids.sno_generate(), busy_time(minute)), minute);
+		INSERT INTO busy VALUES (sno_with_timestamp(sno_generate(), busy_time(minute)), minute);
 		COMMIT;
 		EXIT WHEN minute > until;
 	END LOOP;
@@ -208,7 +204,7 @@ foreach my $session (@callers, @writers)
 	close_session($session);
 }
 $node->safe_psql('app',
-	"CALL ids.sno_maintain_time_partitions('busy', '1 minute', '0', '5 minutes', at => busy_time(1000))"
+	"CALL sno_maintain_time_partitions('busy', '1 minute', '0', '5 minutes', at => busy_time(1000))"
 );
 is( $node->safe_psql(
 		'app', q{

@@ -34,25 +34,24 @@ sub connection
 	return $node->connstr($dbname) . ' user=owner';
 }
 
-# The extension is in a schema of its own.  The owner adds a layout.
+# The owner adds a layout.
 $source->safe_psql('postgres', 'CREATE DATABASE app OWNER owner');
 $source->safe_psql(
 	'app', q{
-CREATE SCHEMA ids;
-CREATE EXTENSION sno_flakes SCHEMA ids CASCADE;
-SELECT ids.sno_flake_create_layout('mine', '2025-01-01Z', 1, 41, 10, 12);
-SELECT ids.sno_flake_create_generator('own', 'mine', 5), ids.sno_flake_generate('own');
+CREATE EXTENSION sno_flakes CASCADE;
+SELECT sno_flake_create_layout('mine', '2025-01-01Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('own', 'mine', 5), sno_flake_generate('own');
 CREATE TABLE t (id bigint PRIMARY KEY, n integer);
-INSERT INTO t SELECT ids.sno_flake_make('2026-01-01Z'::timestamptz + n * interval '1 ms', n % 1024, n % 4096, 'mine'), n
+INSERT INTO t SELECT sno_flake_make('2026-01-01Z'::timestamptz + n * interval '1 ms', n % 1024, n % 4096, 'mine'), n
 FROM generate_series(1, 1000) AS n;
-CREATE INDEX t_time ON t (ids.sno_flake_timestamp(id, 'mine'));
-CREATE INDEX t_late ON t (n) WHERE id >= ids.sno_flake_min('2026-01-01 00:00:00.5Z', 'mine')},
+CREATE INDEX t_time ON t (sno_flake_timestamp(id, 'mine'));
+CREATE INDEX t_late ON t (n) WHERE id >= sno_flake_min('2026-01-01 00:00:00.5Z', 'mine')},
 	connstr => connection($source, 'app'));
 
 #
 # Sessions see a layout when it is committed, and never if it isn't.
 #
-my $time     = q{SELECT ids.sno_flake_timestamp(1::bigint << 22, 'later')};
+my $time     = q{SELECT sno_flake_timestamp(1::bigint << 22, 'later')};
 my @sessions = map { open_session($source, 'app') } 1 .. 2;
 $_->query_safe(q{SET TimeZone = 'UTC'}) foreach @sessions;
 $sessions[0]->query_safe("PREPARE read AS $time");
@@ -61,7 +60,7 @@ sub adds
 {
 	my ($end, $unit) = @_;
 	$sessions[1]->query_safe(
-		"BEGIN; SELECT ids.sno_flake_create_layout('later', '2025-01-01Z', $unit, 41, 10, 12)"
+		"BEGIN; SELECT sno_flake_create_layout('later', '2025-01-01Z', $unit, 41, 10, 12)"
 	);
 	is( $sessions[1]->query_safe($time),
 		sprintf('2025-01-01 00:00:%02d+00', $unit / 1000),
@@ -411,14 +410,14 @@ TABLE sno_catalog.sno_flake_generator;
 SELECT md5(string_agg(t::text, ',' ORDER BY id)), count(*) FROM t;
 SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY 1;
 SET enable_seqscan = off;
-SELECT count(*) FROM t WHERE ids.sno_flake_timestamp(id, 'mine') BETWEEN '2026-01-01 00:00:00.1Z' AND '2026-01-01 00:00:00.199Z';
-SELECT count(*) FROM t WHERE id >= ids.sno_flake_min('2026-01-01 00:00:00.5Z', 'mine') AND n > 0};
+SELECT count(*) FROM t WHERE sno_flake_timestamp(id, 'mine') BETWEEN '2026-01-01 00:00:00.1Z' AND '2026-01-01 00:00:00.199Z';
+SELECT count(*) FROM t WHERE id >= sno_flake_min('2026-01-01 00:00:00.5Z', 'mine') AND n > 0};
 my $expected = $source->safe_psql('app', $content);
 like($expected, qr/\|20\|later,mine\nown\|.*\n100\n501$/s,
 	'layouts, rows and indexes are as they were made');
 
 my $issued =
-  $source->safe_psql('app', q{SELECT ids.sno_flake_generate('own')});
+  $source->safe_psql('app', q{SELECT sno_flake_generate('own')});
 
 sub restores
 {
@@ -435,7 +434,7 @@ sub restores
 	cmp_ok(
 		$target->safe_psql(
 			$dbname,
-			q{SELECT ids.sno_flake_generate('own')},
+			q{SELECT sno_flake_generate('own')},
 			connstr => connection($target, $dbname)),
 		'>', $issued,
 		"$dbname: the generator goes on");
@@ -466,8 +465,8 @@ restores('directory',
 # order of their schemas.  pg_restore takes another order.
 $source->safe_psql(
 	'app', q{
-ALTER TABLE t ADD at timestamptz GENERATED ALWAYS AS (ids.sno_flake_timestamp(id, 'mine')) STORED;
-ALTER TABLE t ADD CHECK (ids.sno_flake_timestamp(id, 'mine') >= '2026-01-01Z')}
+ALTER TABLE t ADD at timestamptz GENERATED ALWAYS AS (sno_flake_timestamp(id, 'mine')) STORED;
+ALTER TABLE t ADD CHECK (sno_flake_timestamp(id, 'mine') >= '2026-01-01Z')}
 );
 $expected = $source->safe_psql('app', $content);
 $source->command_ok(
@@ -487,7 +486,7 @@ append_to_file(
 $target->safe_psql('postgres', 'CREATE DATABASE computed OWNER owner');
 $target->safe_psql(
 	'computed',
-	'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids; CREATE EXTENSION sno_flakes SCHEMA ids',
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes',
 	connstr => connection($target, 'computed'));
 $target->command_ok(
 	[
@@ -505,11 +504,10 @@ is($target->safe_psql('computed', $content),
 $target->safe_psql('postgres', 'CREATE DATABASE app OWNER owner');
 $target->safe_psql(
 	'app', q{
-CREATE SCHEMA ids;
-CREATE EXTENSION sno SCHEMA ids;
-CREATE EXTENSION sno_flakes SCHEMA ids;
-SELECT ids.sno_flake_create_layout('theirs', '2024-01-01Z', 1, 41, 10, 12);
-SELECT ids.sno_flake_create_generator('own', 'theirs', 6);
+CREATE EXTENSION sno;
+CREATE EXTENSION sno_flakes;
+SELECT sno_flake_create_layout('theirs', '2024-01-01Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('own', 'theirs', 6);
 CREATE TABLE t (id bigint PRIMARY KEY, n integer, at timestamptz)});
 my $tables =
   'TABLE sno_catalog.sno_flake_layout; TABLE sno_catalog.sno_flake_generator';
@@ -522,10 +520,10 @@ $target->safe_psql('app',
 $target->wait_for_subscription_sync($source, 'sub', 'app');
 $source->safe_psql(
 	'app', q{
-SELECT ids.sno_flake_create_layout('last', '2023-01-01Z', 1, 41, 10, 12);
-SELECT ids.sno_flake_create_generator('more', 'last', 7);
-SELECT ids.sno_flake_drop_generator('own');
-INSERT INTO t VALUES (ids.sno_flake_make('2026-02-01Z', 0, 0, 'mine'))});
+SELECT sno_flake_create_layout('last', '2023-01-01Z', 1, 41, 10, 12);
+SELECT sno_flake_create_generator('more', 'last', 7);
+SELECT sno_flake_drop_generator('own');
+INSERT INTO t VALUES (sno_flake_make('2026-02-01Z', 0, 0, 'mine'))});
 $source->wait_for_catchup('sub');
 is($target->safe_psql('app', 'SELECT count(*) FROM t'),
 	1001, 'the rows of other tables arrive');

@@ -174,10 +174,9 @@ my %before = (
 			q{SET ROLE mallory;
 			CREATE SCHEMA planted;
 			CREATE FUNCTION planted.run() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'planted code runs'; RETURN true; END$$;
-			CREATE VIEW planted.pg_extension AS SELECT 'sno'::name AS extname, 'planted'::regnamespace::oid AS extnamespace WHERE planted.run();
+			CREATE VIEW planted.pg_extension AS SELECT 'sno'::name AS extname WHERE planted.run();
 			CREATE FUNCTION planted.sno_check() RETURNS boolean LANGUAGE sql RETURN planted.run();
 			CREATE FUNCTION planted.sno_reseed() RETURNS boolean LANGUAGE sql RETURN planted.run();
-			CREATE FUNCTION planted.replace(text, text, text) RETURNS text LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.replace($1, $2, $3); END$$;
 			CREATE FUNCTION planted.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.set_config($1, $2, $3); END$$;
 			CREATE FUNCTION planted.current_database() RETURNS name LANGUAGE plpgsql AS $$BEGIN PERFORM planted.run(); RETURN pg_catalog.current_database(); END$$},
 			'ALTER DATABASE hostile SET search_path = planted, pg_catalog');
@@ -188,7 +187,7 @@ my %before = (
 		query_on('server', $_) foreach (
 			q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('flake', 'snowflake', 1)},
 			q{SELECT sno_generate(1, 'orders'), sno_flake_generate('flake'), sno_generate_at('2020-01-01')},
-			q{CREATE EXTENSION sno_seal SCHEMA ids},
+			q{CREATE EXTENSION sno_seal},
 			q{SELECT sno_seal_create_key('url')},
 			q{SELECT sno_flake_create_layout('ours', '2020-01-01', 1000, 30, 6, 8)},
 			q{SELECT sno_flake_create_generator('own', 'ours'), sno_flake_generate('own')});
@@ -215,15 +214,15 @@ my %before = (
 
 	# As after an upgrade to 16, and from 17
 	'ADD TYPE' => sub {
-		query_on('server', 'ALTER EXTENSION sno DROP TYPE ids.sno[]', $_)
+		query_on('server', 'ALTER EXTENSION sno DROP TYPE sno[]', $_)
 		  foreach 'app', 'app_test';
 	},
 	'ALTER OPERATOR FAMILY' => sub {
 		foreach my $database ('app', 'app_test')
 		{
 			query_on('server',
-				'ALTER OPERATOR FAMILY ids.sno_ops USING btree DROP FUNCTION 6 (ids.sno, ids.sno);
-				ALTER OPERATOR FAMILY ids.sno_ops USING gist DROP FUNCTION 12 ("any", "any")',
+				'ALTER OPERATOR FAMILY sno_ops USING btree DROP FUNCTION 6 (sno, sno);
+				ALTER OPERATOR FAMILY sno_ops USING gist DROP FUNCTION 12 ("any", "any")',
 				$database);
 		}
 	},
