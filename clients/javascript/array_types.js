@@ -1,11 +1,9 @@
 'use strict'
 
-// The array types of sno and of its domains, wherever the extension is.
+// The array types of sno and of its domains.
 module.exports = `
   WITH RECURSIVE sno AS (
-      SELECT t.oid, typarray FROM pg_catalog.pg_type AS t
-      JOIN pg_catalog.pg_extension ON extnamespace = typnamespace
-      WHERE extname = 'sno' AND typname = 'sno'
+      SELECT oid, typarray FROM pg_catalog.pg_type WHERE oid = pg_catalog.to_regtype('pg_catalog.sno')
     UNION ALL
       SELECT t.oid, t.typarray FROM pg_catalog.pg_type AS t
       JOIN sno ON typbasetype = sno.oid)

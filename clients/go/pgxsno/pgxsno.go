@@ -11,15 +11,11 @@ import (
 	sno "sno.example/go"
 )
 
-// Register teaches a connection the type.  It is the AfterConnect of a pool.  The schema
-// of the extension needn't be in the search path.
+// Register teaches a connection the type.  It is the AfterConnect of a pool.
 func Register(ctx context.Context, conn *pgx.Conn) error {
 	var element, array uint32
-	err := conn.QueryRow(ctx, `SELECT t.oid, t.typarray
-		FROM pg_catalog.pg_type AS t
-		JOIN pg_catalog.pg_depend AS d ON (d.classid, d.objid, d.deptype) = ('pg_catalog.pg_type'::regclass, t.oid, 'e')
-		JOIN pg_catalog.pg_extension AS e ON (d.refclassid, d.refobjid) = ('pg_catalog.pg_extension'::regclass, e.oid)
-		WHERE (e.extname, t.typname) = ('sno', 'sno')`).Scan(&element, &array)
+	err := conn.QueryRow(ctx, `SELECT oid, typarray FROM pg_catalog.pg_type
+		WHERE oid = pg_catalog.to_regtype('pg_catalog.sno')`).Scan(&element, &array)
 	if err != nil {
 		return fmt.Errorf("sno: looking for the type: %w", err)
 	}

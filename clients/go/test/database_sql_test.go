@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -209,20 +208,6 @@ func madeHere(name string) {
 	fails("22012", err, name+"a query that fails after some rows")
 }
 
-// The extension in a schema, which isn't in the search path.
-func schema(driver string) {
-	database := os.Getenv("PGDATABASE") + "_" + driver
-	must(exec("CREATE DATABASE " + database))
-	var err error
-	db, err = sql.Open(driver, "dbname="+database)
-	must(err)
-	must(exec("CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids; CREATE TABLE t (id ids.sno DEFAULT ids.sno_generate(1))"))
-	var id, back sno.ID
-	scan(&id, "INSERT INTO t DEFAULT VALUES RETURNING id")
-	scan(&back, "SELECT id FROM t WHERE id OPERATOR(ids.=) $1", id)
-	same(back, id, driver+": the extension in a schema")
-}
-
 func main() {
 	var err error
 	for _, driver := range []string{"postgres", "pgx"} {
@@ -234,7 +219,6 @@ func main() {
 			copies()
 			must(exec("TRUNCATE customers, orders"))
 		}
-		schema(driver)
 	}
 	binaries()
 	done()

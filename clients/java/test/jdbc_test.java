@@ -274,20 +274,6 @@ class Main {
             new ByteArrayInputStream("not an id\n".getBytes(StandardCharsets.US_ASCII))), "a wrong id in COPY: 22P02");
     }
 
-    /** The extension in a schema, which is in the search path. */
-    static void schema() throws Exception {
-        execute("CREATE DATABASE " + DATABASE + "_schema");
-        connection.close();
-        connection = Tap.connect(DATABASE + "_schema", "currentSchema=public,ids");
-        PGSno.register(connection);
-        execute("CREATE SCHEMA ids");
-        execute("CREATE EXTENSION sno SCHEMA ids");
-        execute("CREATE TABLE t (id sno DEFAULT sno_generate(1), related sno[])");
-        Sno id = (Sno) value("INSERT INTO t DEFAULT VALUES RETURNING id");
-        execute("UPDATE t SET related = ? WHERE id = ?", array(id, null), id);
-        Tap.same(value("SELECT related FROM t WHERE id = ?", id), Arrays.asList(id, null), "the extension in a schema");
-    }
-
     public static void main(String[] arguments) throws Exception {
         connection = Tap.connect(DATABASE, "");
         withoutClass();
@@ -308,7 +294,6 @@ class Main {
         connection = Tap.connect(DATABASE, "reWriteBatchedInserts=true");
         PGSno.register(connection);
         batch("batches rewritten: ");
-        schema();
         connection.close();
         Tap.done();
     }

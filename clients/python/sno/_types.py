@@ -1,14 +1,11 @@
-"""Finds the type sno, and the domains over it, in any schema of a database."""
+"""Finds the type sno, and the domains over it in a database."""
 
 from typing import Any, Iterable, NamedTuple
 
 # The extension's own type comes first.
 QUERY = """
     WITH RECURSIVE found AS (
-        SELECT t.oid FROM pg_extension AS e
-        JOIN pg_depend AS d ON (d.refclassid, d.refobjid) = (e.tableoid, e.oid) AND d.deptype = 'e'
-        JOIN pg_type AS t ON (d.classid, d.objid) = (t.tableoid, t.oid)
-        WHERE e.extname = 'sno' AND t.typname = 'sno'
+        SELECT oid FROM pg_type WHERE oid = to_regtype('pg_catalog.sno')
         UNION ALL
         SELECT t.oid FROM pg_type AS t JOIN found ON t.typbasetype = found.oid)
     SELECT t.oid, t.typarray, n.nspname::text, t.typname::text,

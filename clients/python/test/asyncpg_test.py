@@ -144,16 +144,15 @@ async def main():
         for _ in 1, 2:
             same(await pool.fetchval("SELECT ARRAY[$1::sno]", ada), [ada], "a pool")
 
-    # The extension in a schema that isn't in the search path; a database without it.
+    # A database without the extension, which comes later.
     await execute("CREATE DATABASE asyncpg_elsewhere TEMPLATE template0")
     elsewhere = await asyncpg.connect(database="asyncpg_elsewhere")
     await fails(LookupError, register(elsewhere), "no extension")
-    await elsewhere.execute('CREATE SCHEMA "My ids"')
-    await elsewhere.execute('CREATE EXTENSION sno SCHEMA "My ids"')
+    await elsewhere.execute("CREATE EXTENSION sno")
     await register(elsewhere)
-    await elsewhere.execute('CREATE TABLE t (id "My ids".sno, ids "My ids".sno[])')
+    await elsewhere.execute("CREATE TABLE t (id sno, ids sno[])")
     row = await elsewhere.fetchrow("INSERT INTO t VALUES ($1, $2) RETURNING *", ada, [bob, None])
-    same(tuple(row), (ada, [bob, None]), "another schema")
+    same(tuple(row), (ada, [bob, None]), "another database")
     await elsewhere.close()
     await execute("TRUNCATE customers, orders")
     await connection.close()

@@ -223,18 +223,17 @@ async def awaited():
 
 same(asyncio.run(awaited()), (ada, [ada]), "an AsyncConnection")
 
-# The extension in a schema that isn't in the search path; a database without it.
+# A database without the extension, which comes later.
 connection.execute("CREATE DATABASE psycopg3_elsewhere TEMPLATE template0")
 with psycopg.connect(dbname="psycopg3_elsewhere", autocommit=True) as elsewhere:
     raises(LookupError, lambda: register(elsewhere), "no extension")
-    elsewhere.execute('CREATE SCHEMA "My ids"')
-    elsewhere.execute('CREATE EXTENSION sno SCHEMA "My ids"')
+    elsewhere.execute("CREATE EXTENSION sno")
     register(elsewhere)
-    elsewhere.execute('CREATE TABLE t (id "My ids".sno, ids "My ids".sno[])')
+    elsewhere.execute("CREATE TABLE t (id sno, ids sno[])")
     for factory in psycopg.Cursor, psycopg.ClientCursor:
         cursor = factory(elsewhere)
         cursor.execute("INSERT INTO t VALUES (%s, %s) RETURNING *", [ada, [ada, None]])
-        same(cursor.fetchone(), (ada, [ada, None]), f"another schema, {factory.__name__}")
+        same(cursor.fetchone(), (ada, [ada, None]), f"another database, {factory.__name__}")
 
 # The example of README.
 connection.execute("TRUNCATE customers, orders")

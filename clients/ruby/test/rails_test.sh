@@ -117,7 +117,7 @@ mkdir -p db && mv structure.sql db
 works 'a task that adds definitions' rails 'require "rake"; include Rake::DSL; load "tasks.rb"'
 mv db/structure.sql .
 is "$(grep -E '^CREATE (SCHEMA|EXTENSION|TABLE|VIEW|FUNCTION|TYPE)' structure.sql)" \
-'CREATE EXTENSION IF NOT EXISTS sno WITH SCHEMA public;
+'CREATE EXTENSION IF NOT EXISTS sno WITH SCHEMA pg_catalog;
 CREATE TABLE public.customers (
 CREATE TABLE public.orders (' 'so has structure.sql'
 
