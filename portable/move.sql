@@ -3,11 +3,14 @@
 --     psql -1 -v ON_ERROR_STOP=1 -f portable/move.sql
 --
 -- Run it as the owner of what is installed.  What is installed then belongs to the same role.
+-- The functions of sno_portable come from the schema that they are in, or go into the first
+-- schema of the search path.
 --
 -- No table is read or written: the ids stay as they are.  Defaults of columns are dropped,
 -- and set again.  It fails, and changes nothing, if other objects use functions of sno, and
 -- names them: views, for example.  Drop these before, and create them again.
 
+SELECT coalesce(pg_catalog.quote_ident(pg_catalog.current_schema()::pg_catalog.text), $$''$$) AS schema \gset
 SET LOCAL search_path = pg_catalog;
 
 DO $$
@@ -30,11 +33,12 @@ SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
     WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'sno_portable.next()'::regprocedure
         AND p.proname = 'sno_generate_uuidv8' \gset
 \else
-    SELECT extnamespace::regnamespace AS schema, extnamespace AS schema_oid,
-        to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged
-    FROM pg_extension WHERE extname = 'sno' \gset
+    SELECT 'pg_catalog'::regnamespace::oid AS schema_oid,
+        to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged \gset
 \endif
 
+-- With this search path, defaults call functions of sno by names alone.
+SET LOCAL search_path = :schema;
 CREATE TEMPORARY TABLE sno_moved ON COMMIT DROP AS
 SELECT format('ALTER TABLE ONLY %s ALTER COLUMN %I', d.adrelid::regclass, a.attname) AS alter_column,
     pg_get_expr(d.adbin, d.adrelid) AS expression
@@ -48,19 +52,16 @@ SELECT alter_column || ' DROP DEFAULT' FROM pg_temp.sno_moved \gexec
     \if :packaged
         DROP EXTENSION sno_portable;
     \else
-        SET LOCAL search_path = :schema;
         \ir drop.sql
     \endif
-    CREATE EXTENSION sno SCHEMA :schema;
+    CREATE EXTENSION sno;
 \else
     DROP EXTENSION sno;
     \if :packaged
         CREATE EXTENSION sno_portable SCHEMA :schema;
     \else
-        SET LOCAL search_path = :schema;
         \ir sno_portable--1.0.sql
     \endif
 \endif
 
-SET LOCAL search_path = pg_catalog;
 SELECT alter_column || ' SET DEFAULT ' || expression FROM pg_temp.sno_moved \gexec

@@ -515,7 +515,7 @@ CREATE PROCEDURE sno_portable.sno_maintain_time_partitions(
     step   interval,
     ahead  interval DEFAULT NULL,
     keep   interval DEFAULT NULL,
-    at     timestamptz DEFAULT pg_catalog.now(),
+    at     timestamptz DEFAULT now(),
     home   regprocedure DEFAULT 'sno_portable.sno_min(timestamptz)'::regprocedure)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -640,7 +640,7 @@ BEGIN
                     WHEN first = date_trunc('minute', first) THEN '_YYYY_MM_DD_HH24MI'
                     ELSE '_YYYY_MM_DD_HH24MISSMS' END);
                 base := class.relname;
-                WHILE pg_catalog.octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
+                WHILE octet_length(base || suffix) > current_setting('max_identifier_length')::integer LOOP
                     base := left(base, -1);
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);

@@ -180,9 +180,9 @@ $next = (values_of('', 1))[0][0];
 #
 
 $node->safe_psql('postgres', 'CREATE DATABASE native; CREATE DATABASE copied');
-$node->safe_psql('native', 'CREATE SCHEMA app AUTHORIZATION owner; CREATE EXTENSION sno SCHEMA app');
+$node->safe_psql('native', 'CREATE SCHEMA app AUTHORIZATION owner; CREATE EXTENSION sno');
 my $ids = $node->safe_psql('native', q{
-	SELECT string_agg(app.sno_to_uuidv8(decode(lpad(to_hex(b::bit(40)::bigint), 10, '0') || lpad(to_hex((b << 40)::bit(40)::bigint), 10, '0'), 'hex')::app.sno)::text, ',')
+	SELECT string_agg(sno_to_uuidv8(decode(lpad(to_hex(b::bit(40)::bigint), 10, '0') || lpad(to_hex((b << 40)::bit(40)::bigint), 10, '0'), 'hex')::sno)::text, ',')
 	FROM (
 		SELECT set_bit(B'0'::bit(80), n, 1) FROM generate_series(0, 79) AS n
 		UNION ALL SELECT ~set_bit(B'0'::bit(80), n, 1) FROM generate_series(0, 79) AS n
@@ -227,7 +227,7 @@ my $partitions = join "\n", map { qq{
 is(answer('owner', $partitions), answer('owner', $partitions, 'native'), 'so are partitions');
 my ($ours, $theirs) = map {
 	slurp_file($_) =~ /(CREATE PROCEDURE (?:sno_portable\.)?sno_maintain_time_partitions.*?\$procedure\$;)/s;
-	$1 =~ s/sno_portable\.(?=sno_maintain)//r =~ s/,\n    home .*(?=\)\n)//r =~ s/\n    SELECT \S+space, o.*?(?=\n    EXECUTE 'SELECT ' \|\| to_bound INTO highest)//sr
+	$1 =~ s/sno_portable\.(?=sno_maintain)//r =~ s/,\n    home .*(?=\)\n)//r =~ s/\n    sno       regnamespace;//r =~ s/\n    SELECT (?:f\.pronamespace, )?o\.opcintype.*?(?=\n    EXECUTE 'SELECT ' \|\| to_bound INTO highest)//sr
 } "$folder/sno_portable--1.0.sql", "$folder/../sql/sno--1.0.sql";
 cmp_ok(length $theirs, '>', 5000, 'the procedure is found');
 is($ours, $theirs, 'it is that of the extension');
@@ -464,10 +464,11 @@ is($own[0] >> 1, 1000 << 15, 'the counter goes around in them');
 sub state
 {
 	return $node->safe_psql('postgres', q{
+		SET search_path = app;
 		SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'app.document'::regclass;
 		SELECT relfilenode FROM pg_class WHERE relname LIKE 'document%' ORDER BY relname;
 		SET enable_seqscan = off;
-		EXPLAIN (COSTS OFF) SELECT FROM app.document WHERE app.sno_during(id, '[2026-05-01 00:00+00, 2026-05-02 00:00+00)')})
+		EXPLAIN (COSTS OFF) SELECT FROM app.document WHERE sno_during(id, '[2026-05-01 00:00+00, 2026-05-02 00:00+00)')})
 	  =~ s/^\s*Filter.*\n//gmr;
 }
 my $state = state();
@@ -477,7 +478,7 @@ like(run_script('postgres', 'move.sql'), qr/view v depends on/, 'a view keeps th
 $node->safe_psql('postgres', 'DROP VIEW app.v; DROP FUNCTION app.meta()');
 is(run_script('postgres', 'move.sql'), '', 'the database moves to the extension');
 is(state(), $state, 'the table stays as it is');
-is($node->safe_psql('postgres', "SELECT app.sno_meta(id::text::app.sno) FROM app.sno_generate(3) AS id"), 3, 'the extension makes ids');
+is($node->safe_psql('postgres', "SELECT sno_meta(id::text::sno) FROM sno_generate(3) AS id"), 3, 'the extension makes ids');
 is(scalar(values_of('')), 3, 'so does the default');
 is(run_script('postgres', 'move.sql'), '', 'it moves back');
 is(state(), $state, 'the table stays as it is');
