@@ -40,10 +40,9 @@ sub create_extension
 {
 	my ($node, $dbname) = @_;
 	my @as_owner = (connstr => $node->connstr($dbname) . ' user=owner');
-	$node->safe_psql($dbname,
-		'CREATE SCHEMA ids; CREATE EXTENSION sno SCHEMA ids', @as_owner);
+	$node->safe_psql($dbname, 'CREATE EXTENSION sno', @as_owner);
 	$seals =
-	  $node->psql($dbname, 'CREATE EXTENSION sno_seal SCHEMA ids', @as_owner) == 0;
+	  $node->psql($dbname, 'CREATE EXTENSION sno_seal', @as_owner) == 0;
 	return;
 }
 
@@ -67,7 +66,7 @@ sub generate
 {
 	my ($node, $dbname) = @_;
 	return $node->psql($dbname,
-		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT ids.sno_generate()"
+		"\\set VERBOSITY verbose\nSET sno.max_wait = 0; SELECT sno_generate()"
 	);
 }
 
@@ -88,8 +87,6 @@ foreach my $dbname (@databases)
 	create_extension($old, $dbname);
 	$old->safe_psql(
 		$dbname, qq{
-ALTER DATABASE $dbname SET search_path = public, ids;
-SET search_path = public, ids;
 CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(1), made_at timestamptz GENERATED ALWAYS AS (sno_timestamp(id)) STORED);
 CREATE INDEX t_hash ON t USING hash (id);
 CREATE INDEX t_gist ON t USING gist (id);
@@ -101,7 +98,7 @@ CREATE TABLE log_0 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE log_1 PARTITION OF log FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE VIEW recent AS SELECT id FROM t WHERE id <@ tstzrange('2026-01-01', NULL)}
 	);
-	$old->safe_psql($dbname, q{SELECT ids.sno_seal_create_key('key')}) if $seals;
+	$old->safe_psql($dbname, q{SELECT sno_seal_create_key('key')}) if $seals;
 	set_partitions($old, $dbname, $partitions{$dbname});
 	my @sessions = map { open_session($old, $dbname) } 1 .. 4;
 	foreach my $session (@sessions)
@@ -129,12 +126,16 @@ FROM pg_namespace AS n
 LEFT JOIN pg_depend AS d ON d.classid = 'pg_namespace'::regclass AND d.objid = n.oid AND d.deptype = 'e'
 LEFT JOIN pg_init_privs AS p ON p.classoid = 'pg_namespace'::regclass AND p.objoid = n.oid
 WHERE nspname = 'sno_catalog'};
-$content .= q{; SELECT ids.sno_seal(42, 'key')} if $seals;
+$content .= q{; SELECT sno_seal(42, 'key')} if $seals;
 my %expected = map { $_ => $old->safe_psql($_, $content) } @databases;
 my $leases   = 0;
 $leases += $old->safe_psql($_, 'SELECT count(*) FROM sno_catalog.sno_lease')
   foreach @databases;
 is($leases, 8, 'the old server has leased all its partitions');
+$old->safe_psql('postgres', 'CREATE DATABASE constructs OWNER owner');
+create_extension($old, 'constructs');
+my $constructs = constructs_with('sno', "'2222222222222222'::sno", "'9q7lkdko263dq225'::sno");
+$old->safe_psql('constructs', $constructs);
 $old->stop;
 
 #
@@ -209,6 +210,10 @@ $new->safe_psql('app',
 	q{UPDATE pg_extension SET extowner = 'owner'::regrole WHERE extname ~ '^sno'}
 );
 my $fresh = catalog_of($new, 'fresh');
+$new->safe_psql('fresh', $constructs);
+is( definitions_of($new->connstr('constructs'), '-n', 'app'),
+	definitions_of($new->connstr('fresh'),      '-n', 'app'),
+	'definitions that were upgraded are as new ones');
 if ($old->pg_version < 18 && $new->pg_version >= 18)
 {
 	my $lacking = differences($fresh, catalog_of($new, 'app'));
@@ -219,7 +224,7 @@ if ($old->pg_version < 18 && $new->pg_version >= 18)
 	) foreach ('sno_skip_support', 'gist_translate_cmptype_common');
 	$new->safe_psql(
 		'app', q{
-ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
+ALTER OPERATOR FAMILY sno_ops USING btree ADD FUNCTION 6 (sno, sno) sno_catalog.sno_skip_support(internal);
 ALTER OPERATOR FAMILY sno_ops USING gist ADD FUNCTION 12 ("any", "any") gist_translate_cmptype_common(integer)}
 	);
 }
@@ -227,7 +232,7 @@ if ($new->pg_version < 17)
 {
 	like(
 		differences($fresh, catalog_of($new, 'app')),
-		qr/^- type ids\.sno\[\]/m,
+		qr/^- type pg_catalog\.sno\[\]/m,
 		'the array type is no longer a member');
 	$new->safe_psql('app', 'ALTER EXTENSION sno ADD TYPE sno[]');
 }

@@ -19,7 +19,7 @@ $ENV{PGCTLTIMEOUT} //= $PostgreSQL::Test::Utils::timeout_default;
 our @EXPORT = qw(decode_id partitions_of unit_of ids_of
   wait_until kill_postmaster start_again query_if_up crash_and_recover crashes check_log configure
   restore_dump open_session close_session drop_session send_query has_answered
-  receive error_of take_errors skip_without_seal);
+  receive error_of take_errors skip_without_seal constructs_with definitions_of);
 
 # Skip the test if the extension sno_seal was left out of the build.
 sub skip_without_seal
@@ -291,6 +291,22 @@ sub take_errors
 	my $errors = $session->{stderr};
 	$session->{stderr} = '';
 	return $errors =~ s/^psql:<stdin>:\d+: //gmr;
+}
+
+# The script constructs.sql with a type and two of its values.
+sub constructs_with
+{
+	my ($type, @values) = @_;
+	my %word = (ID => $type, ID_ops => "${type}_ops", ID_0 => $values[0], ID_1 => $values[1]);
+	return slurp_file("$FindBin::RealBin/constructs.sql") =~ s/\b(ID(?:_ops|_\d)?)\b/$word{$1}/gr;
+}
+
+# What pg_dump writes about the definitions in a database, without what differs between dumps.
+sub definitions_of
+{
+	my ($connection, @options) = @_;
+	my ($out) = run_command([ 'pg_dump', '--schema-only', @options, '-d', $connection ]);
+	return $out =~ s/^(?:--|\\(?:un)?restrict).*\n//gmr;
 }
 
 1;
