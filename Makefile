@@ -33,7 +33,7 @@ LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
 # built where OpenSSL's headers are missing.
 SEAL_OBJS = $(addprefix src/seal/, key.o cipher.o seal.o) $(addprefix src/core/, sparx.o ff1.o)
 SEAL_LIBRARY = sno_seal$(DLSUFFIX)
-SEAL_TESTS = keys key_locks key_missed definitions privileges names
+SEAL_TESTS = keys key_locks key_missed definitions privileges names schema
 EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY) $(dependencies)
 
 dependencies = $(addsuffix .d, $(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS) $(SEAL_OBJS))
