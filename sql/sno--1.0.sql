@@ -973,7 +973,7 @@ COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
 CREATE FUNCTION sno_extend_families() RETURNS void
 LANGUAGE sql AS $$
     ALTER OPERATOR FAMILY sno_ops USING btree
-        ADD FUNCTION 6 (sno, sno) sno_skip_support(internal);
+        ADD FUNCTION 6 (sno, sno) sno_catalog.sno_skip_support(internal);
     ALTER OPERATOR FAMILY sno_ops USING gist
         ADD FUNCTION 12 ("any", "any") gist_translate_cmptype_common(integer);
 $$;
