@@ -194,7 +194,7 @@ sub sent
 		"EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM event WHERE $condition");
 	return join '; ', $plan =~ /^ *(Filter.*)$/mg,
 	  $plan =~
-	  /Foreign Scan on public\.(event_\w+)[^\n]*\n[^\n]*\n +Remote SQL: [^\n]*id OPERATOR\(public\.>=\) [^\n]*id OPERATOR\(public\.<=\) /g;
+	  /Foreign Scan on public\.(event_\w+)[^\n]*\n[^\n]*\n +Remote SQL: [^\n]*id >= [^\n]*id <= /g;
 }
 my $year = "id <@ tstzrange('2026-01-01', '2027-01-01')";
 is(sent($year), 'event_eu; event_us',
