@@ -17,7 +17,7 @@ ALTER EXTENSION sno SET SCHEMA ids;
 CREATE VIEW member AS
 SELECT extname, (pg_identify_object(classid, objid, 0)).*, classid, objid
 FROM pg_extension AS e JOIN pg_depend ON refclassid = 'pg_extension'::regclass AND refobjid = e.oid AND deptype = 'e'
-WHERE extname ~ '^sno' AND objid NOT IN (SELECT oid FROM pg_type WHERE typrelid <> 0);   -- from 17 on, they have row types of tables
+WHERE extname ~ '^sno' AND objid NOT IN (SELECT oid FROM pg_type WHERE typrelid <> 0 OR typelem <> 0);   -- from 17 on, they have row types of tables, and arrays of these
 SELECT extname, schema, string_agg(DISTINCT type, ', ') FROM member GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- What only the server calls is in sno_catalog, and nothing else is.
