@@ -53,7 +53,7 @@ is( answer(
 		WHERE opfname = 'sno_ops' AND (amname, amprocnum) IN (('btree', 6), ('gist', 12))}
 	),
 	$version >= 18
-	? 'btree 6 sno_skip_support, gist 12 gist_translate_cmptype_common'
+	? 'btree 6 sno_catalog.sno_skip_support, gist 12 gist_translate_cmptype_common'
 	: '',
 	'the operator families have the support functions of this version');
 is( answer(
