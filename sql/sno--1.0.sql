@@ -1611,9 +1611,9 @@ AS $$
     FROM (
         SELECT 1, name::text, c.call
         FROM sno_catalog.sno_generator, LATERAL (VALUES
-            (format('SELECT sno_create_generator(%L, %s, %s, %s, %L);',
+            (format('SELECT pg_catalog.sno_create_generator(%L, %s, %s, %s, %L);',
                 name, partition, sequence_min, sequence_max, meta)),
-            (CASE WHEN role IS NOT NULL THEN format('SELECT sno_restrict_generator(%L, %L);', name, role) END)
+            (CASE WHEN role IS NOT NULL THEN format('SELECT pg_catalog.sno_restrict_generator(%L, %L);', name, role) END)
         ) AS c (call)
         UNION ALL
         SELECT 2, prefix::text, format('INSERT INTO sno_catalog.sno_prefix VALUES (%s, %L);', meta, prefix)

@@ -448,21 +448,21 @@ SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' SET timezone = 'UTC'
 AS $$
     SELECT call
     FROM (
-        SELECT 1, name::text, format('SELECT sno_flake_create_layout(%L, %L, %s, %s, %s, %s, %L, %L);',
+        SELECT 1, name::text, format('SELECT pg_catalog.sno_flake_create_layout(%L, %L, %s, %s, %s, %s, %L, %L);',
             name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits)
         FROM sno_catalog.sno_flake_layout
         WHERE NOT built_in
         UNION ALL
-        SELECT DISTINCT 2, key::text, format('SELECT sno_seal_create_key(%L);', key)
+        SELECT DISTINCT 2, key::text, format('SELECT pg_catalog.sno_seal_create_key(%L);', key)
         FROM sno_catalog.sno_flake_generator
         WHERE key IS NOT NULL
         UNION ALL
         SELECT 3, name::text, c.call
         FROM sno_catalog.sno_flake_generator, LATERAL (VALUES
-            (format('SELECT sno_flake_create_generator(%L, %L, %L, %s, %L);',
+            (format('SELECT pg_catalog.sno_flake_create_generator(%L, %L, %L, %s, %L);',
                 name, layout, node_first, coalesce(nodes, node_last - node_first + 1), key)),
             (CASE WHEN role IS NOT NULL
-                THEN format('SELECT sno_flake_restrict_generator(%L, %L);', name, role) END)
+                THEN format('SELECT pg_catalog.sno_flake_restrict_generator(%L, %L);', name, role) END)
         ) AS c (call)) AS d (part, name, call)
     WHERE call IS NOT NULL
     ORDER BY part, name, call;

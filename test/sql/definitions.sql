@@ -36,6 +36,10 @@ SELECT sno_flake_definitions();
 SET client_min_messages = warning;
 CREATE EXTENSION sno_seal CASCADE;
 CREATE EXTENSION sno_flakes;
+-- Functions that somebody planted fit the calls better.
+CREATE FUNCTION sno_create_generator(text, integer, integer, integer, text) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE FUNCTION sno_flake_create_layout(text, text, integer, integer, integer, integer, text, text) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
+CREATE FUNCTION sno_flake_create_generator(text, text, text, integer, text) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''planted''; END';
 \set ON_ERROR_STOP on
 \i :file
 \set ON_ERROR_STOP off

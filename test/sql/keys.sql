@@ -295,7 +295,8 @@ SELECT node BETWEEN node_first AND node_last AS sealed, node_last - node_first +
 FROM sno_generators(), sno_flake_parts(sno_unseal(sno_flake_generate('chosen'), 'url'), 'randflake') WHERE name = 'chosen';
 SELECT sno_flake_drop_generator('chosen');
 
--- The type is that of extension sno, whatever the owner of the database has.
+-- The extension sno_seal uses the type sno of pg_catalog, even if the owner of the database has
+-- another type of that name earlier in the search path.
 SET client_min_messages = warning;
 DROP EXTENSION sno CASCADE;
 SET SESSION AUTHORIZATION regress_sno_owner;
