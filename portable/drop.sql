@@ -1,9 +1,9 @@
--- Drop what sno_portable--1.0.sql created in the schema sno_portable, and in the first schema
+-- Drop the objects of sno_portable--1.0.sql in the schema sno_portable and in the first schema
 -- of the search path:
 --
 --     psql -v ON_ERROR_STOP=1 -f portable/drop.sql
 --
--- It fails, and drops nothing, if tables, views or functions still use it: it is one statement.
+-- It is one statement, which fails if tables, views or functions still use these objects.
 
 DO $$
 BEGIN

@@ -2,13 +2,12 @@
 --
 --     psql -1 -v ON_ERROR_STOP=1 -f portable/move.sql
 --
--- Run it as the owner of what is installed.  What is installed then belongs to the same role.
--- The functions of sno_portable come from the schema that they are in, or go into the first
--- schema of the search path.
+-- Run it as the owner of the installed functions, who then owns the new ones.  The functions of
+-- sno_portable come from their schema, or go into the first schema of the search path.
 --
--- No table is read or written: the ids stay as they are.  Defaults of columns are dropped,
--- and set again.  It fails, and changes nothing, if other objects use functions of sno, and
--- names them: views, for example.  Drop these before, and create them again.
+-- No table is read or written: the ids stay as they are.  Defaults of columns are dropped and
+-- set again.  If other objects use functions of sno, for example views, the script fails without
+-- changes, and lists them.  Drop these before, and create them again afterwards.
 
 SELECT coalesce(pg_catalog.quote_ident(pg_catalog.current_schema()::pg_catalog.text), $$''$$) AS schema \gset
 SET LOCAL search_path = pg_catalog;
@@ -37,7 +36,7 @@ SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
         to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged \gset
 \endif
 
--- With this search path, defaults call functions of sno by names alone.
+-- With this search path, defaults call functions of sno by unqualified names.
 SET LOCAL search_path = :schema;
 CREATE TEMPORARY TABLE sno_moved ON COMMIT DROP AS
 SELECT format('ALTER TABLE ONLY %s ALTER COLUMN %I', d.adrelid::regclass, a.attname) AS alter_column,

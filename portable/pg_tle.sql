@@ -1,5 +1,5 @@
 -- Make the extension sno_portable of pg_tle available in this database, for CREATE EXTENSION.
--- Run it in this folder, because psql reads the script there:
+-- Run it in this directory, because psql reads the script there:
 --
 --     cd portable && psql -1 -v ON_ERROR_STOP=1 -f pg_tle.sql
 

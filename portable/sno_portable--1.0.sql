@@ -1,7 +1,7 @@
 -- The functions of doc/uuid.md in SQL and PL/pgSQL, for servers where nobody can install
--- a library.  doc/managed.md tells how to install them, and what they promise.
+-- a library.  doc/managed.md describes the installation and the guarantees.
 --
--- An id is a uuid of version 8, as the extension sno makes it:
+-- An id is a uuid of version 8 in the format of the extension sno:
 --
 --     bytes 0-5         6, 7              8                          15
 --    +-----------------+----+------------+--+-----------------------+----------+
@@ -10,47 +10,45 @@
 --    +-----------------+----+------------+--+-----------------------+----------+
 --
 -- The counter is a sequence, in the place of partition and sequence of the extension.  Two
--- ids are equal only if their counters are.  So no id comes twice, whatever the clock does,
--- if the counter never takes a value again before it went around, which is 2^32 values.
+-- ids are equal only if their counters are equal.  So no id comes twice, even if the clock is
+-- set back, if the counter repeats no value within a cycle of 2^32 values.
 --
--- A sequence alone doesn't promise that.  A crash loses the end of the WAL, and with it values
--- that a session saw.  A restore or setval() sets it back.  So the counter leaps:
+-- A sequence alone doesn't guarantee that.  A crash loses the end of the WAL, and with it values
+-- that a session has seen.  A restore or setval() sets it back.  So the counter leaps:
 --
 -- - by 2^24 to 2^25 values when the server starts or has crashed: fewer than 2^24 can be lost
--- - to any place but the 2^24 values before and after it when a dump is restored, the database
+-- - to any value except the 2^24 values before and after it when a dump is restored, the database
 --   copied, a standby promoted, the WAL replayed to a point in time, the sequence restarted or
---   set: nobody knows how many are lost
+--   set: the number of lost values is unknown
 --
--- Each transaction looks before its first id whether it must:
+-- Before its first id, each transaction checks whether the counter must leap:
 --
--- 1. `seen` has the last value that a transaction began with, and the present start of the
---    server, database and file of the counter.  Each transaction writes it, and finds the
---    counter after it.  It is unlogged.  So a crash, a promotion, or any other recovery resets
---    it, whatever the clock says, and a clean stop doesn't.  ALTER SEQUENCE RESTART, TRUNCATE
+-- 1. `seen` has the counter's value at the beginning of the last transaction, and identifies the
+--    present start of the server, the database and the file of the counter.  Each transaction
+--    writes it, and must find the counter after it.  It is unlogged, so a crash, a promotion or
+--    any other recovery resets it, and a clean stop doesn't.  ALTER SEQUENCE RESTART, TRUNCATE
 --    RESTART IDENTITY and DROP give the counter another file.
--- 2. `life` has the timeline, database and file for which the counter leapt last.  It tells
---    whether what is lost is bounded.  It ends with nextval(), which leaves a log_cnt.
---    setval() leaves none, and that is how pg_restore sets sequences.  So what pg_restore
---    wrote is not what a leap wrote, also if the values are the same.  It sets `life`
---    before `seen`, in the order of names.  So one of both differs after each of its steps.
--- 3. A leap is on disk before `seen` tells of it.  So after a crash, the counter is there, or
---    after it.  All that is missing are the values that were lost, and the next leap is over
---    these.
--- 4. Leaps go one after the other, because they lock `lock`.  Only its owner can.
--- 5. Neither sequence is undone by ROLLBACK.  What ROLLBACK undoes is that the transaction
---    has looked.
--- 6. Within its transaction, a session looks again if the counter didn't increase, and after a
---    value that 1024 divides.  So a transaction that makes many ids doesn't leave `seen` behind.
+-- 2. `life` identifies the timeline, database and file of the last leap of the counter.  It shows
+--    whether the number of lost values is bounded.  A leap writes it by setval() and then
+--    nextval(), which leaves a log_cnt, while pg_restore uses setval() alone, which leaves none.
+--    So a restore is recognized even if the values are the same.  pg_restore sets `life` before
+--    `seen`, in the order of names, so at least one of them is wrong after each of its steps.
+-- 3. A leap is on disk before it is recorded in `seen`.  So after a crash, the counter is at the
+--    leap's value or after it.  Only values after that can be lost, and the next leap skips them.
+-- 4. One leap runs at a time, because it locks `lock`, which only its owner can do.
+-- 5. ROLLBACK undoes neither sequence, only the record that the transaction has checked.
+-- 6. Within its transaction, a session checks again if the counter didn't increase, and after
+--    each multiple of 1024.  So a transaction that generates many ids doesn't leave `seen` behind.
 --
--- What remains is a transaction that is open while setval() or a restore of the data alone sets
--- the counter back to a value after its own last one, and setval() to one of the values after
--- that in `seen`: a few thousand.  All others leap.
+-- Two cases are not covered: setval() or a restore of data alone sets the counter back to a value
+-- after the last one of a transaction that stays open meanwhile; and setval() sets it back to a
+-- value after the one in `seen`, one of the last few thousand.  In all others, the counter leaps.
 --
--- All is created in a schema that this script makes, so nobody can have put anything there.
--- The search path is pg_catalog, and what this script creates is qualified.  In the end, what
--- users call moves to the first schema of the search path that the script began with.  The
--- bodies of SQL functions are bound when they are created, so that schema may be renamed.
--- Parameters have names, because pg_dump writes a wrong body if only some have.
+-- All objects are created in a schema that this script creates, so it has no objects of others.
+-- The search path is pg_catalog, and the new names are qualified.  At the end, the functions for
+-- users move to the first schema of the script's original search path.  The bodies of SQL
+-- functions are bound when they are created, so that schema may be renamed.  Parameters have
+-- names, because pg_dump writes a wrong body if only some have one.
 
 DO $$
 BEGIN
@@ -60,7 +58,7 @@ BEGIN
 END
 $$;
 
--- Without a transaction, the settings are gone here.  Then all that follows fails, because
+-- Without a transaction, the settings are gone here.  Then everything that follows fails, because
 -- there is no schema.
 DO $$
 BEGIN
@@ -80,19 +78,20 @@ $$;
 
 CREATE SEQUENCE sno_portable.counter AS bigint MINVALUE 0 MAXVALUE 4294967295 START WITH 0 CYCLE;
 COMMENT ON SEQUENCE sno_portable.counter IS
-    'partitions and sequences of ids, which never come back';
+    'partitions and sequences of ids, which are never repeated';
 
 CREATE SEQUENCE sno_portable.life AS bigint MINVALUE 0;
 COMMENT ON SEQUENCE sno_portable.life IS
-    'timeline, database and file for which the counter leapt, by their hash';
+    'hash of the timeline, database and file of the last leap of the counter';
 
 CREATE UNLOGGED SEQUENCE sno_portable.seen AS bigint MINVALUE 0;
 COMMENT ON SEQUENCE sno_portable.seen IS
-    'start of the server, by its hash, and last value that a transaction began with';
+    'hash of the start of the server, and the counter at the beginning of the '
+    'last transaction';
 
 CREATE TABLE sno_portable.lock ();
 COMMENT ON TABLE sno_portable.lock IS
-    'what a leap of the counter locks: it has no rows';
+    'lock for leaps of the counter, without rows';
 
 CREATE FUNCTION sno_portable.leap(locked boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -104,7 +103,7 @@ DECLARE
     start    CONSTANT bigint := hashtextextended(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), file), 0)
         & 2147483647;
     most     CONSTANT bigint := 16777216;   -- values that a crash can lose
-    -- in this order, so that what this session takes is after what it has seen
+    -- in this order, so that this session's value is after the value in `seen`
     seen     CONSTANT bigint := pg_sequence_last_value('sno_portable.seen');
     last     CONSTANT bigint := seen & 4294967295;
     restored CONSTANT boolean := seen IS NOT NULL AND (SELECT l.log_cnt = 0 FROM sno_portable.life AS l);
@@ -119,7 +118,7 @@ BEGIN
     IF goes_on AND value - last BETWEEN 1 AND most THEN
         NULL;
     ELSIF NOT locked THEN
-        -- The subtransaction is rolled back.  That unlocks, and undoes no sequence.
+        -- The subtransaction is rolled back.  That unlocks, but undoes no sequence.
         BEGIN
             LOCK TABLE sno_portable.lock IN EXCLUSIVE MODE;
             value := sno_portable.leap(true);
@@ -148,7 +147,7 @@ BEGIN
             IF current_setting('server_version_num')::integer >= 170000 THEN
                 PERFORM pg_logical_emit_message(false, 'sno', '', true);
             ELSE
-                -- That writes the initial page of the sequence to disk, and so flushes the WAL
+                -- This writes the initial page of the sequence to disk, and so flushes the WAL
                 -- before it.
                 CREATE UNLOGGED SEQUENCE sno_portable.flush;
             END IF;
@@ -161,7 +160,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_portable.leap(boolean) IS
-    'next value of the counter, after a leap if it may have gone back';
+    'next value of the counter, after a leap if it may have been set back';
 
 CREATE FUNCTION sno_portable.first() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -212,12 +211,12 @@ COMMENT ON FUNCTION sno_portable.sno_reseed(integer, integer) IS
 -- ids as uuids
 --
 
--- As an integer, because the planner would guess from the pattern that no uuid matches.
+-- Compared as an integer, because the planner would guess from a pattern that no uuid matches.
 CREATE FUNCTION sno_portable.sno_is_uuidv8(id uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (id::text COLLATE "C" ~ '-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{10}$'::text)::integer <> 0;
 COMMENT ON FUNCTION sno_portable.sno_is_uuidv8(uuid) IS
-    'whether the uuid is one that sno_to_uuidv8() can make';
+    'whether sno_to_uuidv8() can return the uuid';
 
 -- The head is the first 64 bits of the uuid, but its version.  The tail is bits 12-31 of the
 -- counter.
@@ -258,12 +257,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_portable.refuse_text(text) IS
-    'error of a text that is not an id';
+    'raise the error for a text that is not an id';
 
 CREATE DOMAIN sno_portable.sno AS text COLLATE "C"
     CHECK (VALUE ~ '^[2-9a-x]{16}$'::text OR sno_portable.refuse_text(VALUE));
 COMMENT ON DOMAIN sno_portable.sno IS
-    'id as a text, which sorts as ids do';
+    'id as a text, in the order of ids';
 
 CREATE FUNCTION sno_portable.sno_from_uuidv8(id uuid) RETURNS sno_portable.sno
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -292,7 +291,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_portable.sno_from_uuidv8(uuid) IS
-    'id of a uuid that sno_to_uuidv8() made';
+    'id of a uuid that sno_to_uuidv8() can return';
 
 CREATE FUNCTION sno_portable.sno_to_uuidv8(id sno_portable.sno) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -317,7 +316,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN '2010-01-01 00:00:00+00'::timestamptz
     + ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
 COMMENT ON FUNCTION sno_portable.sno_timestamp(sno_portable.sno) IS
-    'start of the unit of 4 ms in which the id was made';
+    'start of the unit of 4 ms in which the id was issued';
 
 CREATE FUNCTION sno_portable.sno_meta(id sno_portable.sno) RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -325,13 +324,12 @@ RETURN ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 16) & 255::bigint)
 COMMENT ON FUNCTION sno_portable.sno_meta(sno_portable.sno) IS
     'metabyte of the id, the byte for the user, 0 to 255';
 
--- The planner replaces a call by its body, so it costs what date_bin() costs.
+-- The planner replaces a call by its body, so it costs as much as date_bin().
 CREATE FUNCTION sno_portable.sno_date_bin(stride interval, id sno_portable.sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN pg_catalog.date_bin(stride, sno_portable.sno_timestamp(id), origin);
 COMMENT ON FUNCTION sno_portable.sno_date_bin(interval, sno_portable.sno, timestamptz) IS
-    'start of the bin that holds sno_timestamp() of the id, as date_bin() '
-    'gives it';
+    'start of the bin that holds sno_timestamp() of the id, as in date_bin()';
 
 --
 -- time bounds
@@ -402,9 +400,9 @@ RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), sn
 COMMENT ON FUNCTION sno_portable.sno_max(timestamptz, integer) IS
     'highest id with that metabyte in the unit of 4 ms that holds the time';
 
--- An id's time is the start of its unit.  So a range of time is an interval of units
--- [first, past), and that is an interval of ids.  If it is empty, so is what is between
--- the highest id of all and the lowest.
+-- An id's time is the start of its unit, so a range of time is an interval of units [first,
+-- past), and that is an interval of ids.  If it is empty, the interval from the highest id of all
+-- to the lowest is empty, too.
 CREATE FUNCTION sno_portable.bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -453,13 +451,12 @@ RETURN sno_portable.sno_from_uuidv8(sno_portable.range_max(during));
 COMMENT ON FUNCTION sno_portable.sno_range_max(tstzrange) IS
     'highest id whose sno_timestamp() is in the range';
 
--- The planner replaces a call by its body, and so sees bounds.
+-- The planner replaces a call by its body, so it sees the bounds.
 CREATE FUNCTION sno_portable.sno_during(id uuid, during tstzrange) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id >= sno_portable.range_min(during) AND id <= sno_portable.range_max(during) AND sno_portable.sno_is_uuidv8(id);
 COMMENT ON FUNCTION sno_portable.sno_during(uuid, tstzrange) IS
-    'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
-    'in the range';
+    'whether the uuid is the version 8 form of an id whose time is in the range';
 
 --
 -- new ids
@@ -477,15 +474,15 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_portable.refuse_clock() IS
-    'error of a clock that no id can tell';
+    'raise the error for a clock outside of the epoch';
 
 CREATE DOMAIN sno_portable.unit AS bigint
     CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno_portable.refuse_clock());
 COMMENT ON DOMAIN sno_portable.unit IS
     'unit of 4 ms since 2010-01-01 UTC, of the clock';
 
--- The planner replaces the call by its body, which needs no PL/pgSQL.  Arguments are
--- evaluated from left to right: the metabyte, the counter, and the same value once more.
+-- The planner replaces the call by its body, which needs no PL/pgSQL.  Arguments are evaluated
+-- from left to right: the metabyte, the counter, and the same value again.
 CREATE FUNCTION sno_portable.sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN sno_portable.uuid(
@@ -502,14 +499,14 @@ BEGIN ATOMIC
     SELECT sno_portable.sno_from_uuidv8(sno_portable.sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
 END;
 COMMENT ON FUNCTION sno_portable.sno_generate_many(bigint, integer) IS
-    'the given number of new ids, as sno_generate_uuidv8() makes them';
+    'the given number of new ids, like sno_generate_uuidv8()';
 
 --
 -- time partitions of tables
 --
 
--- The same as the extension's, but for the type of the key.  `home` tells the schema of
--- these functions.
+-- Like the extension's procedure, except for the type of the key.  `home` identifies the schema
+-- of these functions.
 CREATE PROCEDURE sno_portable.sno_maintain_time_partitions(
     parent regclass,
     step   interval,
@@ -528,8 +525,8 @@ DECLARE
     sno       regnamespace;
     key       regtype;
     class     pg_class;
-    -- Bounds are texts of ids, or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The
-    -- type name compares bytes, so they sort as the ids do.
+    -- Bounds are texts of ids or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The type name
+    -- compares bytes, so texts sort like ids.
     to_bound  text;         -- from a time
     to_time   text;         -- from a bound
     highest   name;
@@ -584,7 +581,7 @@ BEGIN
             HINT = 'The table needs PARTITION BY RANGE on one column of type uuid.';
     END IF;
     to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
-    -- All that has to do with time is in the first 13 characters, of other uuids, too.
+    -- The time is in the first 13 characters, of other uuids, too.
     to_time := format('%1$s.sno_timestamp(%1$s.sno_from_uuidv8((left($1, 13) || ''-8000-8000-000000000000'')::uuid))', sno);
     EXECUTE 'SELECT ' || to_bound INTO highest USING 'infinity'::timestamptz;
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
@@ -599,7 +596,7 @@ BEGIN
             HINT = 'Connect as the owner of the table.';
     END IF;
 
-    -- Calls go one after the other.  Readers and writers go on.
+    -- One call runs at a time.  Readers and writers go on.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
     SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
@@ -624,7 +621,7 @@ BEGIN
             to_id := '~';
         END IF;
 
-        -- Fill what is free of this step: up to each partition in it, then up to its end.
+        -- Fill the free times of this step: up to each partition in it, then up to its end.
         FOR taken IN
             SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
             WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
@@ -645,7 +642,7 @@ BEGIN
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
 
-                -- CREATE TABLE ... PARTITION OF makes the same, but stops readers and writers.
+                -- CREATE TABLE ... PARTITION OF does the same, but blocks readers and writers.
                 -- ATTACH adds indexes, foreign keys, triggers and identity.
                 EXECUTE concat(
                     format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
@@ -661,8 +658,8 @@ BEGIN
         begins := begins + step;
     END LOOP;
 
-    -- To detach stops readers and writers.  New ones queue behind it while it waits for
-    -- old ones, so it must not wait for long.
+    -- Detaching blocks readers and writers.  New ones queue behind it while it waits for present
+    -- ones, so it must not wait for long.
     IF timeout = '0' THEN
         PERFORM set_config('lock_timeout', '1s', true);
     END IF;
@@ -692,7 +689,7 @@ COMMENT ON PROCEDURE sno_portable.sno_maintain_time_partitions(regclass, interva
     'create the time partitions of a table, and detach old ones';
 
 --
--- rights, whatever the default privileges are, and the schema of what users call
+-- privileges, independent of default privileges, and the schema of functions for users
 --
 
 DO $$

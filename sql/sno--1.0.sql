@@ -7,11 +7,11 @@
 -- schema
 --
 
--- The type, its operators and what users call are in pg_catalog, where every search path finds
--- them, and nobody else's objects first.  Relations can't be there, and what only the server
--- calls would drown the rest.  Both are in a schema that nobody but the database's owner may
--- use.  If it exists, it may be somebody else's.  So it is never taken over.  But Rails 7.1
--- and others create all schemas before extensions.  So an empty one is replaced.
+-- The type, its operators and the functions for users are in pg_catalog, where every search path
+-- finds them first.  Relations can't be there, and functions that only the server calls would
+-- clutter it: these are in a schema that only the database's owner may use.  If this schema
+-- exists, it may belong to somebody else, so it is never taken over.  But Rails 7.1 and others
+-- create all schemas before extensions, so an empty one is replaced.
 DROP SCHEMA IF EXISTS sno_catalog;
 CREATE SCHEMA sno_catalog;
 COMMENT ON SCHEMA sno_catalog IS
@@ -64,8 +64,8 @@ CREATE TYPE sno (
 COMMENT ON TYPE sno IS
     'id of 10 bytes, sorted by time, with a text form of 16 characters';
 
--- postgres_fdw sends a list of ids only if its type is a member of the extension.  From 17
--- on, an array type becomes one with the type of its elements.
+-- postgres_fdw sends a list of ids only if the array type is a member of the extension.  From 17
+-- on, it becomes one with its element type.
 DO $$
 BEGIN
     IF current_setting('server_version_num')::int < 170000 THEN
@@ -93,7 +93,7 @@ CREATE FUNCTION sno_timestamp(sno) RETURNS timestamptz
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_timestamp(sno) IS
-    'start of the unit of 4 ms in which the id was made';
+    'start of the unit of 4 ms in which the id was issued';
 
 CREATE FUNCTION sno_tick_tock(sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -132,13 +132,12 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_parts(sno) IS
     'all five fields of the id';
 
--- The planner replaces a call by its body, so it costs what date_bin() costs.
+-- The planner replaces a call by its body, so it costs as much as date_bin().
 CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN date_bin(stride, sno_timestamp(id), origin);
 COMMENT ON FUNCTION sno_date_bin(interval, sno, timestamptz) IS
-    'start of the bin that holds sno_timestamp() of the id, as date_bin() '
-    'gives it';
+    'start of the bin that holds sno_timestamp() of the id, as in date_bin()';
 
 --
 -- constructors
@@ -289,7 +288,7 @@ COMMENT ON CAST (bytea AS sno) IS
 
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
 COMMENT ON CAST (sno AS timestamptz) IS
-    'start of the unit of 4 ms in which the id was made';
+    'start of the unit of 4 ms in which the id was issued';
 
 --
 -- uuid version 8
@@ -305,7 +304,7 @@ CREATE FUNCTION sno_from_uuidv8(uuid) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_uuidv8(uuid) IS
-    'id of a uuid that sno_to_uuidv8() made';
+    'id of a uuid that sno_to_uuidv8() can return';
 
 CREATE FUNCTION sno_catalog.sno_is_uuidv8_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -318,7 +317,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_is_uuidv8_support;
 COMMENT ON FUNCTION sno_is_uuidv8(uuid) IS
-    'whether the uuid is one that sno_to_uuidv8() can make';
+    'whether sno_to_uuidv8() can return the uuid';
 
 --
 -- operators: comparison
@@ -451,11 +450,11 @@ COMMENT ON OPERATOR >= (sno, sno) IS
 -- operators: an id and a time
 --
 
--- The planner puts the bodies of these functions in place of the calls.  So indexes,
--- partition pruning and estimates work as for any bound on the id.  Those of = aren't
--- strict, because AND isn't, and the planner would leave them alone.  If one operand is a
--- literal or a parameter without a type, PostgreSQL takes the operator whose operands are
--- of one type, as if these weren't there.
+-- The planner replaces calls of these functions by their bodies, so indexes, partition pruning
+-- and estimates work as for any bound on the id.  The functions for = aren't strict: AND isn't,
+-- so the planner wouldn't inline them.  If one operand is a literal or a parameter without a
+-- type, PostgreSQL prefers the operator whose operands have the same type, so these operators
+-- don't affect such queries.
 
 CREATE FUNCTION sno_catalog.sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -475,7 +474,7 @@ RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
 COMMENT ON FUNCTION sno_catalog.sno_eq_timestamptz(sno, timestamptz) IS
     'implementation of = operator';
 
--- No index serves <>, and two bounds joined by OR would be estimated badly.
+-- No index supports <>, and the estimate for two bounds joined by OR would be bad.
 CREATE FUNCTION sno_catalog.sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -678,10 +677,9 @@ COMMENT ON OPERATOR > (timestamptz, sno) IS
 -- operators: an id in a range of time
 --
 
--- The planner turns both into comparisons with sno_range_min() and
--- sno_range_max().  They are defined for anyrange, and raise an error unless the
--- range is a tstzrange.  If they were defined for tstzrange, queries that have no
--- id, such as "during @> '[2026-01-01,)'", would change their meaning.
+-- The planner turns both into comparisons with sno_range_min() and sno_range_max().  They are
+-- defined for anyrange, and raise an error unless the range is a tstzrange.  Operators for
+-- tstzrange would change the meaning of queries without ids, such as "during @> '[2026-01-01,)'".
 
 CREATE FUNCTION sno_catalog.sno_range_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -726,16 +724,15 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (anyrange, sno) IS
     'whether the range contains sno_timestamp() of the id';
 
--- There is no operator for uuids.  It would win over the server's own operators where
--- users have ranges of uuids.
+-- There is no operator for uuids, because it would be preferred to the server's own operators for
+-- ranges of uuids.
 
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 SUPPORT sno_catalog.sno_range_support;
 COMMENT ON FUNCTION sno_during(uuid, tstzrange) IS
-    'whether the uuid is one that sno_to_uuidv8() made of an id whose time is '
-    'in the range';
+    'whether the uuid is the version 8 form of an id whose time is in the range';
 
 --
 -- operator classes
@@ -784,7 +781,8 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_brin_distance(internal, internal) IS
     'BRIN minmax-multi support: distance between two ids';
 
--- The server's functions, for columns of a domain, too (src/type/opclass.c).
+-- The server's functions, which these call, don't support columns of a domain
+-- (src/type/opclass.c).
 
 CREATE FUNCTION sno_catalog.sno_brin_minmax_add_value(internal, internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -850,13 +848,13 @@ CREATE FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) RETUR
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) IS
-    'GiST support: how much an entry grows if an id is added';
+    'GiST support: growth of an entry if an id is added';
 
 CREATE FUNCTION sno_catalog.sno_gist_picksplit(internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_gist_picksplit(internal, internal) IS
-    'GiST support: how to divide a full page';
+    'GiST support: division of a full page';
 
 CREATE FUNCTION sno_catalog.sno_gist_same(bytea, bytea, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -944,7 +942,7 @@ COMMENT ON OPERATOR CLASS sno_bloom_ops USING brin IS
 COMMENT ON OPERATOR FAMILY sno_bloom_ops USING brin IS
     'Bloom filter of the ids in a range of pages';
 
--- The numbers are those of stratnum.h for = <> < <= > >= in GiST.
+-- The strategy numbers of = <> < <= > >= in GiST are defined by stratnum.h.
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING gist AS
     OPERATOR 18 =,
@@ -963,13 +961,15 @@ DEFAULT FOR TYPE sno USING gist AS
     FUNCTION 11 sno_catalog.sno_gist_sort_support(internal),
     STORAGE bytea;
 COMMENT ON OPERATOR CLASS sno_ops USING gist IS
-    'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
+    'ids together with ranges, in exclusion constraints and in keys WITHOUT '
+    'OVERLAPS';
 COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
-    'ids beside ranges, in exclusion constraints and in keys WITHOUT OVERLAPS';
+    'ids together with ranges, in exclusion constraints and in keys WITHOUT '
+    'OVERLAPS';
 
--- Two members of the families are for PostgreSQL 18 and later: skip scans of
--- btrees, and GiST for keys WITHOUT OVERLAPS.  Older servers don't know them.  So
--- they are in a function, whose text PostgreSQL doesn't check before it runs.
+-- Two members of the families are for PostgreSQL 18 and later: skip scans of btrees, and keys
+-- WITHOUT OVERLAPS with GiST.  Older servers don't know them, so they are in a function, whose
+-- text PostgreSQL checks only when it runs.
 CREATE FUNCTION sno_extend_families() RETURNS void
 LANGUAGE sql AS $$
     ALTER OPERATOR FAMILY sno_ops USING btree
@@ -1036,7 +1036,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate(integer) IS
-    'new id that differs from all others of this database';
+    'new id, different from all others of this database';
 
 CREATE FUNCTION sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
@@ -1058,8 +1058,7 @@ RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_create_generator(text, integer, integer, integer, integer) IS
-    'define a named generator, which all sessions share, and return its '
-    'partition';
+    'create a named generator, which all sessions share, and return its partition';
 
 CREATE FUNCTION sno_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1071,28 +1070,28 @@ CREATE FUNCTION sno_restrict_generator(name text, role name DEFAULT NULL) RETURN
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
-    'let only members of a role use a named generator, or everybody if the '
-    'role is null';
+    'let only members of a role use a named generator, or every role if the role '
+    'is null';
 
 CREATE FUNCTION sno_borrow_partition(duration interval DEFAULT '1 hour',
     sequences integer DEFAULT 65536, OUT snapshot jsonb, OUT until timestamptz)
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_borrow_partition(interval, integer) IS
-    'lend a partition, or some of its sequences, to an application that makes '
+    'lend a partition, or some of its sequences, to an application that generates '
     'ids by itself';
 
 CREATE FUNCTION sno_snapshot_generator() RETURNS jsonb
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_snapshot_generator() IS
-    'state of the generator of this session, in the form of the Go package';
+    'state of the generator of this session, in the format of the Go package';
 
 CREATE FUNCTION sno_snapshot_generator(name text) RETURNS jsonb
 AS 'MODULE_PATHNAME', 'sno_snapshot_generator_named'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_snapshot_generator(text) IS
-    'state of a named generator, in the form of the Go package';
+    'state of a named generator, in the format of the Go package';
 
 CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1111,7 +1110,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 SUPPORT sno_catalog.sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
-    'the given number of new ids, as sno_generate(integer) makes them';
+    'the given number of new ids, like sno_generate(integer)';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
@@ -1125,8 +1124,8 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
-    'new id for the given time, in its unit of 4 ms, that differs from all '
-    'others of this database';
+    'new id for the given time, in its unit of 4 ms, different from all others of '
+    'this database';
 
 CREATE FUNCTION sno_reseed() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1144,7 +1143,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_watermark() IS
     'bound for reading a feed: rows that this statement does not see yet have '
-    'this id or higher ones';
+    'this id or higher ids';
 
 CREATE FUNCTION sno_watermark_blockers(
     OUT pid         integer,
@@ -1154,7 +1153,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_watermark_blockers() IS
-    'transactions of this database that made ids, have not ended, and hold '
+    'transactions of this database that generated ids, have not ended, and hold '
     'watermarks back';
 
 CREATE FUNCTION sno_watermark_guard() RETURNS trigger
@@ -1167,8 +1166,8 @@ CREATE FUNCTION sno_reset_watermark() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reset_watermark() IS
-    'let sno_watermark() begin anew after the clock was more than an hour '
-    'behind a watermark';
+    'let sno_watermark() start again after the clock was more than an hour behind '
+    'a watermark';
 
 --
 -- time partitions of tables
@@ -1191,8 +1190,8 @@ DECLARE
     seconds   numeric;
     key       regtype;
     class     pg_class;
-    -- Bounds are texts of ids, or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The
-    -- type name compares bytes, so they sort as the ids do.
+    -- Bounds are texts of ids or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The type name
+    -- compares bytes, so texts sort like ids.
     to_bound  text;         -- from a time
     to_time   text;         -- from a bound
     highest   name;
@@ -1246,7 +1245,7 @@ BEGIN
     END IF;
     IF key = 'uuid'::regtype THEN
         to_bound := 'sno_to_uuidv8(sno_min($1))::text';
-        -- All that has to do with time is in the first 6 bytes, of other uuids, too.
+        -- The time is in the first 6 bytes, of other uuids, too.
         to_time := 'sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || decode(''00000000'', ''hex''))::sno)';
     ELSE
         to_bound := 'sno_min($1)::text';
@@ -1265,7 +1264,7 @@ BEGIN
             HINT = 'Connect as the owner of the table.';
     END IF;
 
-    -- Calls go one after the other.  Readers and writers go on.
+    -- One call runs at a time.  Readers and writers go on.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
     SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
@@ -1290,7 +1289,7 @@ BEGIN
             to_id := '~';
         END IF;
 
-        -- Fill what is free of this step: up to each partition in it, then up to its end.
+        -- Fill the free times of this step: up to each partition in it, then up to its end.
         FOR taken IN
             SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
             WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
@@ -1311,7 +1310,7 @@ BEGIN
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
 
-                -- CREATE TABLE ... PARTITION OF makes the same, but stops readers and writers.
+                -- CREATE TABLE ... PARTITION OF does the same, but blocks readers and writers.
                 -- ATTACH adds indexes, foreign keys, triggers and identity.
                 EXECUTE concat(
                     format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
@@ -1327,8 +1326,8 @@ BEGIN
         begins := begins + step;
     END LOOP;
 
-    -- To detach stops readers and writers.  New ones queue behind it while it waits for
-    -- old ones, so it must not wait for long.
+    -- Detaching blocks readers and writers.  New ones queue behind it while it waits for present
+    -- ones, so it must not wait for long.
     IF timeout = '0' THEN
         PERFORM set_config('lock_timeout', '1s', true);
     END IF;
@@ -1377,7 +1376,7 @@ CREATE FUNCTION sno_from_prefixed(text) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_prefixed(text) IS
-    'id of a text that sno_prefixed() made';
+    'id of a text that sno_prefixed() can return';
 
 --
 -- status
@@ -1408,8 +1407,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION sno_generators() IS
-    'state and counters of all generators, those of sessions and the named '
-    'ones';
+    'state and counters of all generators, of sessions and named ones';
 
 CREATE FUNCTION sno_reset_statistics() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1428,8 +1426,8 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
-    'partitions and nodes of layouts that the registry granted to this '
-    'database, and the times of ids for which it did';
+    'partitions and nodes of layouts that the registry granted to this database, '
+    'with the times of their ids';
 
 CREATE FUNCTION sno_check(
     OUT item   text,
@@ -1440,17 +1438,16 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 9;
 COMMENT ON FUNCTION sno_check() IS
-    'what can go wrong: one row for each item, with what was found and what '
-    'to do';
+    'faults and risks: one row for each item, with findings and remedy';
 
 --
 -- catalog: the tables
 --
 
--- The leases of partitions (src/README.md), one row each.  A session that
--- generates overwrites its row in place, outside of transactions.  It raises an
--- error if the table isn't as it is created here: no index, no nullable column.
--- If somebody locks the table in EXCLUSIVE mode or above, generators wait.
+-- The leases of partitions (src/README.md), one row each.  A session that generates overwrites
+-- its row in place, outside of transactions.  It raises an error if the table isn't as created
+-- here: no index, no nullable column.  If another session locks the table in EXCLUSIVE mode or
+-- above, generators wait.
 
 CREATE TABLE sno_catalog.sno_lease (
     holder            bigint      NOT NULL,
@@ -1473,7 +1470,7 @@ CREATE TABLE sno_catalog.sno_lease (
 COMMENT ON TABLE sno_catalog.sno_lease IS
     'leases, one row each, which generators write in place';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
-    'random number of the holder, who wrote the row';
+    'random number of the holder that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
     'server that wrote the row, as in pg_control_system(), or 0 after '
     'sno_reseed()';
@@ -1487,7 +1484,7 @@ COMMENT ON COLUMN sno_catalog.sno_lease.kind IS
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
     'partition leased, 0 to 65535, or 0 if the kind is n or f';
 COMMENT ON COLUMN sno_catalog.sno_lease.layout IS
-    'epoch, unit and bits of the layout as 16 bytes, or zeros if the kind is not n';
+    'epoch, unit and bits of the layout as 16 bytes, or zero if the kind is not n';
 COMMENT ON COLUMN sno_catalog.sno_lease.shard_min IS
     'first sequence of the partition, 0 to 65535, or node of the layout, 0 to 2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.shard_max IS
@@ -1498,25 +1495,23 @@ COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
     'unit of 4 ms of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
-    'how often the generator has changed sides, with tick-tock as the lowest '
-    'bit';
+    'number of changes of sides; the lowest bit is the tick-tock bit';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
-    'last unit of 4 ms in which ids with the tick-tock bit 0 may be issued '
-    'under the lease';
+    'last unit of 4 ms of ids with the tick-tock bit 0 under the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
-    'last unit of 4 ms in which ids with the tick-tock bit 1 may be issued '
-    'under the lease';
+    'last unit of 4 ms of ids with the tick-tock bit 1 under the lease';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.home IS
-    'what tells the database that wrote the row from others that had its OID';
+    'number that distinguishes the database that wrote the row from others that '
+    'had its OID';
 
--- A dump has the rows.  In the restored database they are another holder's.
+-- Dumps contain the rows.  In the restored database they belong to another holder.
 SELECT pg_extension_config_dump('sno_catalog.sno_lease', '');
 
--- The definitions of named generators (src/catalog/definition.c).  No two may have the
--- same ids, whatever the metabyte.  They belong to this server alone: the trigger
--- drops what logical replication brings, and tells sessions of changes.
+-- The definitions of named generators (src/catalog/definition.c).  No two may have the same ids,
+-- whatever the metabyte.  They belong to this server alone: the trigger discards rows from
+-- logical replication, and notifies sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -1539,7 +1534,7 @@ COMMENT ON TABLE sno_catalog.sno_generator IS
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
-    'name of the role whose members may use it, or null if everybody may';
+    'name of the role whose members may use it, or null if every role may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
@@ -1547,7 +1542,7 @@ COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
 COMMENT ON COLUMN sno_catalog.sno_generator.database IS
     'OID of the database where it was made';
 COMMENT ON COLUMN sno_catalog.sno_generator.home IS
-    'what tells that database from others that had its OID';
+    'number that distinguishes that database from others that had its OID';
 COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
     'partition of its ids, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
@@ -1557,7 +1552,7 @@ COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
     'metabyte of all its ids, 0 to 255, or null if callers choose one';
 COMMENT ON COLUMN sno_catalog.sno_generator.role_oid IS
-    'OID of the role, or null if there was none when it was named';
+    'OID of the role, or null if the role did not exist then';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id';
 
@@ -1565,21 +1560,21 @@ CREATE FUNCTION sno_catalog.sno_table_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
-    'trigger function of tables that sessions remember: tells them of '
-    'changes, or refuses these';
+    'trigger function of tables that sessions cache: notifies them of changes, or '
+    'refuses changes';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
 COMMENT ON TRIGGER sno_generator_changed ON sno_catalog.sno_generator IS
-    'tells sessions of changed definitions, and drops what logical '
-    'replication brings';
+    'notifies sessions of changed definitions, and discards rows from logical '
+    'replication';
 ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_changed;
 
 SELECT pg_extension_config_dump('sno_catalog.sno_generator', '');
 
--- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, as the
--- definitions of generators do.
+-- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, like
+-- definitions of generators.
 
 CREATE TABLE sno_catalog.sno_prefix (
     meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
@@ -1597,8 +1592,8 @@ CREATE TRIGGER sno_prefix_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_prefix
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
 COMMENT ON TRIGGER sno_prefix_changed ON sno_catalog.sno_prefix IS
-    'tells sessions of changed prefixes, and drops what logical replication '
-    'brings';
+    'notifies sessions of changed prefixes, and discards rows from logical '
+    'replication';
 ALTER TABLE sno_catalog.sno_prefix ENABLE ALWAYS TRIGGER sno_prefix_changed;
 
 SELECT pg_extension_config_dump('sno_catalog.sno_prefix', '');
@@ -1628,8 +1623,8 @@ COMMENT ON FUNCTION sno_definitions() IS
 -- grants
 --
 
--- Default privileges of the installer give rights to roles, or withhold them from everybody.
--- The rights on what an extension has are those that its script gives.
+-- Default privileges of the installer grant privileges to roles, or withhold them from PUBLIC.
+-- The members of an extension have only the privileges that its script grants.
 
 CREATE PROCEDURE sno_catalog.sno_settle_privileges(extension name)
 LANGUAGE plpgsql
@@ -1638,7 +1633,7 @@ AS $procedure$
 DECLARE
     given record;
 BEGIN
-    -- What is new has a row of pg_depend that this transaction wrote.
+    -- New members have a row of pg_depend that this transaction wrote.
     FOR given IN
         SELECT o.kind, (pg_identify_object(m.classid, m.objid, 0)).identity AS object, o.owner::regrole AS owner,
             (SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ')
@@ -1663,25 +1658,25 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
-    'give what a script added to an extension the rights that PostgreSQL gives '
-    'without default privileges';
+    'give the members added to an extension by a script the privileges that '
+    'PostgreSQL gives without default privileges';
 CALL sno_catalog.sno_settle_privileges('sno');
 REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
--- The role that owns the database at the time has these rights.  The role that
--- installs the extension is not named: PostgreSQL remembers grants to it after the
--- role is dropped, and then a dump can't be restored.  There is no grant option,
--- because only a superuser can restore what pg_database_owner granted.
+-- These privileges belong to the role that owns the database at the time.  The role that installs
+-- the extension is not named: PostgreSQL remembers grants to it after the role is dropped, and
+-- then a dump can't be restored.  There is no grant option, because only a superuser can restore
+-- grants by pg_database_owner.
 
--- pg_dump and pg_restore need these if the database's owner runs them.  Nobody else
--- sees the tables: to generate, EXECUTE on the function is enough.
+-- pg_dump and pg_restore need these if the database's owner runs them.  Other roles need no
+-- privilege on the tables: to generate, EXECUTE on the function is enough.
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE
     sno_catalog.sno_lease, sno_catalog.sno_generator
 TO pg_database_owner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
--- Functions that change more than what the caller has, or read the tables
+-- Functions that affect other sessions, or read the tables
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
@@ -1693,8 +1688,8 @@ GRANT EXECUTE ON FUNCTION
     sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_definitions()
 TO pg_database_owner;
 
--- What generators do.  Only members of pg_monitor see those of other databases.
--- Only superusers may reset the counters, and roles to which they grant that.
+-- State of generators.  Only members of pg_monitor see generators of other databases.
+-- Only superusers may reset the counters, and roles to which they grant EXECUTE.
 REVOKE EXECUTE ON FUNCTION
     sno_generators(), sno_reset_statistics(), sno_check(), sno_watermark_blockers()
 FROM PUBLIC;

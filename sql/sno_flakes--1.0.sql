@@ -8,8 +8,8 @@
 -- catalog: the tables
 --
 
--- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by
--- its layout are immutable, so rows never change.
+-- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by its
+-- layout are immutable, so rows never change.
 
 CREATE TABLE sno_catalog.sno_flake_layout (
     name          text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -36,25 +36,24 @@ COMMENT ON TABLE sno_catalog.sno_flake_layout IS
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.name IS
     'name of the layout, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.epoch IS
-    'time 0, in whole milliseconds, or null if the layout counts';
+    'time 0, in whole milliseconds, or null for a counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.unit IS
-    'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 if the layout '
-    'counts the ids';
+    'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 for a counting '
+    'layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.time_bits IS
-    'number of bits of the time, the highest ones of the id, or of what is '
-    'counted, 1 to 64';
+    'number of bits of the time, the highest ones of the id, or of the number, 1 '
+    'to 64';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_bits IS
-    'number of bits of the node, 0 to 48, or 0 to 16 if the layout counts';
+    'number of bits of the node, 0 to 48, or 0 to 16 in a counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS
-    'number of bits of the sequence, 1 to 32, or 0 if the layout counts';
+    'number of bits of the sequence, 1 to 32, or 0 in a counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_last IS
-    'whether the node is last, after the sequence, and not between time and '
-    'sequence';
+    'whether the node comes last, after the sequence';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.digits IS
     'digits of the text form, from zero up, 2 to 64 ASCII characters, or null '
     'for the form of the type';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.built_in IS
-    'whether the extension brings the layout, so that dumps leave it out';
+    'whether the extension creates the layout, so that dumps omit it';
 
 INSERT INTO sno_catalog.sno_flake_layout VALUES
     ('snowflake',   '2010-11-04 01:42:54.657Z', 1, 41, 10, 12, false, NULL, true),
@@ -84,8 +83,8 @@ BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_flake_layout
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed(
     'updates', 'Add another layout: indexes may depend on what functions made of this one.');
 COMMENT ON TRIGGER sno_flake_layout_changed ON sno_catalog.sno_flake_layout IS
-    'tells sessions of new layouts, keeps the others as they are, and drops '
-    'what logical replication brings';
+    'notifies sessions of new layouts, refuses other changes, and discards rows '
+    'from logical replication';
 CREATE TRIGGER sno_flake_layout_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_flake_layout
 FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
@@ -98,7 +97,7 @@ ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_
 SELECT pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
 
 -- The definitions of generators of flakes (src/flake/nodes.c).  No two may have the same ids.
--- Those that count do so each by itself, so two of them may have one node.
+-- Counters may have the same node, because each counts on its own.
 
 CREATE TABLE sno_catalog.sno_flake_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -128,7 +127,7 @@ COMMENT ON TABLE sno_catalog.sno_flake_generator IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.role IS
-    'name of the role whose members may use it, or null if everybody may';
+    'name of the role whose members may use it, or null if every role may';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.system_identifier IS
     'server where the definition was made, as in pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.timeline IS
@@ -136,26 +135,24 @@ COMMENT ON COLUMN sno_catalog.sno_flake_generator.timeline IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.database IS
     'OID of the database where it was made';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.home IS
-    'what tells that database from others that had its OID';
+    'number that distinguishes that database from others that had its OID';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.layout IS
     'name of the layout of its ids';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_first IS
-    'first node of its ids, 0 to 2^48 - 1, or null if nodes are chosen when it '
-    'issues';
+    'first node of its ids, 0 to 2^48 - 1, or null if nodes are chosen';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_last IS
-    'last node of its ids, 0 to 2^48 - 1, or null as the first one';
+    'last node of its ids, 0 to 2^48 - 1, or null if nodes are chosen';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.counts IS
-    'whether its layout counts, so that other generators may have its node';
+    'whether it is a counter, so that other generators may have its node';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.key IS
-    'key that seals its ids, or null if they are not sealed';
+    'key that seals its ids, or null if they are plain';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.nodes IS
-    'number of nodes that are chosen when it issues, 1 to 2^22, or null if its '
-    'nodes are fixed';
+    'number of nodes that are chosen, 1 to 2^22, or null if its nodes are fixed';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.after IS
-    'time after which its ids are, as sno_flake_advance() said for nodes that '
-    'are chosen, or null';
+    'bound set by sno_flake_advance() for chosen nodes, below the times of all '
+    'its ids, or null';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.role_oid IS
-    'OID of the role, or null if there was none when it was named';
+    'OID of the role, or null if the role did not exist then';
 COMMENT ON CONSTRAINT sno_flake_generator_nodes ON sno_catalog.sno_flake_generator IS
     'nodes are fixed, or chosen';
 COMMENT ON CONSTRAINT sno_flake_generator_overlap ON sno_catalog.sno_flake_generator IS
@@ -165,8 +162,8 @@ CREATE TRIGGER sno_flake_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_flake_generator
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('none', '');
 COMMENT ON TRIGGER sno_flake_generator_changed ON sno_catalog.sno_flake_generator IS
-    'tells sessions of changed definitions, and drops what logical '
-    'replication brings';
+    'notifies sessions of changed definitions, and discards rows from logical '
+    'replication';
 ALTER TABLE sno_catalog.sno_flake_generator ENABLE ALWAYS TRIGGER sno_flake_generator_changed;
 
 SELECT pg_extension_config_dump('sno_catalog.sno_flake_generator', '');
@@ -338,13 +335,14 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text) IS
-    'create a layout of ids, with a unit in milliseconds, which stays as it is';
+    'create a layout of ids, with a unit in milliseconds, which cannot be changed '
+    'later';
 
 CREATE FUNCTION sno_flake_layout_definition(layout text) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_layout_definition(text) IS
-    'what defines a layout, as sno_registry_add_layout() wants it';
+    'definition of a layout, as an argument of sno_registry_add_layout()';
 
 --
 -- generators
@@ -370,7 +368,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_restrict_generator(text, name) IS
     'let only members of a role use a generator of sno_flake_create_generator(), '
-    'or let everybody';
+    'or every role if the role is null';
 
 CREATE FUNCTION sno_catalog.sno_flake_generate_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'sno_generate_support'
@@ -403,8 +401,8 @@ CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
-    'let a generator of sno_flake_create_generator() go on after an id that an older '
-    'generator issued';
+    'let a generator of sno_flake_create_generator() go on after an id that was '
+    'issued elsewhere';
 
 --
 -- feeds
@@ -415,28 +413,28 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark(text) IS
     'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ones, of up to 64 bits';
+    'this id of the generator or higher ids, of up to 64 bits';
 
 CREATE FUNCTION sno_flake_watermark_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark_uuid(text) IS
     'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ones, of 128 bits';
+    'this id of the generator or higher ids, of 128 bits';
 
 CREATE FUNCTION sno_flake_watermark_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark_bytea(text) IS
     'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ones, of 9 to 15 bytes';
+    'this id of the generator or higher ids, of 9 to 15 bytes';
 
 CREATE FUNCTION sno_flake_watermark_guard() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_watermark_guard() IS
-    'trigger function that refuses ids of a generator which readers of a feed '
-    'may have passed';
+    'trigger function that refuses ids of a generator that readers of a feed may '
+    'have passed';
 
 --
 -- definitions
@@ -477,7 +475,7 @@ COMMENT ON FUNCTION sno_flake_definitions() IS
 
 CALL sno_catalog.sno_settle_privileges('sno_flakes');
 
--- As in extension sno: for dumps, and for functions that change more than what the caller has.
+-- As in extension sno: for dumps, and for functions that affect other sessions
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator
 TO pg_database_owner;
 REVOKE EXECUTE ON FUNCTION

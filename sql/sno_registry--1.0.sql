@@ -1,7 +1,7 @@
-/* sno_registry--1.0.sql: the registry that keeps servers apart which make ids */
+/* sno_registry--1.0.sql: the registry for servers that share no ids */
 
--- For one database that all these servers reach.  Where the extension's files can't
--- be installed, the owner of the database does the same with
+-- For one database that all these servers reach.  If the extension's files can't be installed,
+-- the owner of the database runs
 --     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--1.0.sql
 --
 -- Then, for example:
@@ -9,33 +9,32 @@
 --     SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 --     CREATE ROLE sno_asker LOGIN;
 --     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
--- The role needs nothing else.
+-- The role needs no other privilege.
 --
--- A space is the numbers that no two servers may have at the same time: the partitions of
--- sno, or the nodes of a layout of other ids.  A layout is known by its definition: the
--- epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether
--- the node is last.  Its name may differ from server to server.  So it plays no part here.
+-- A space is a range of numbers that no two servers may have at the same time: the partitions
+-- of sno, or the nodes of a layout of other ids.  A layout is identified by its definition: the
+-- epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether the
+-- node is last.  Its name may differ between servers.
 --
--- A grant is a block of numbers and an interval of the ids' time: units of 4 ms since
--- 2010-01-01 UTC, those after the floor up to the ceiling.  A block's next holder has the
--- highest ceiling that was ever granted as its floor.  So no two holders ever have a number
--- and a unit in common, whatever the clocks say.
+-- A grant is a block of numbers and an interval of the times of ids: the units of 4 ms since
+-- 2010-01-01 UTC after the floor, up to the ceiling.  The floor of a block's next holder is the
+-- highest ceiling ever granted.  So no two holders ever have a number and a unit in common, even
+-- if clocks are wrong.
 --
--- That is so as long as the registry forgets nothing.  It forgets its last grants if a
--- standby is promoted that lacks them, or if it is restored to an earlier point.  Then
--- its WAL timeline has changed.  And the old primary may be alive, and go on.  So the
--- blocks of each space are in four parts, of which one is in use.  The next timeline uses
--- the next part, and closes the one before.
+-- This holds as long as the registry forgets no grant.  It forgets its last grants if a standby
+-- that lacks them is promoted, or if it is restored to an earlier point.  Its WAL timeline has
+-- then changed, and the old primary may still be running.  So the blocks of each space are in
+-- four parts, one of which is in use.  The next timeline uses the next part, and closes the
+-- previous one.
 --
--- Each call locks the row of the settings first, so one call is served at a time.
+-- Each call locks the row of the settings first, so one call is handled at a time.
 
--- Whoever installs this may have any search path, with schemas of others.  So all that is
--- looked up now is qualified, but for SQL's keywords.  The other functions have a search path
--- of their own.
+-- The installing role may have any search path, with schemas of other roles.  So all names that
+-- are looked up now are qualified, except SQL's keywords.  The functions set their search path.
 
 CREATE SCHEMA sno_registry;
 COMMENT ON SCHEMA sno_registry IS
-    'tables of the registry, and functions that it uses';
+    'tables and internal functions of the registry';
 
 --
 -- tables
@@ -52,19 +51,19 @@ CREATE TABLE sno_registry.settings (
     closed   bigint[] NOT NULL DEFAULT '{0,0,0,0}'
 );
 COMMENT ON TABLE sno_registry.settings IS
-    'settings of the registry, one row, made by sno_registry_create()';
+    'settings of the registry, one row, inserted by sno_registry_create()';
 COMMENT ON COLUMN sno_registry.settings.longest IS
-    'longest time that a grant may reach after the clock of the registry';
+    'maximum time of a grant after the clock of the registry';
 COMMENT ON COLUMN sno_registry.settings.lossless IS
-    'whether a new WAL timeline lacks no grants';
+    'whether no grant is lost with a new WAL timeline';
 COMMENT ON COLUMN sno_registry.settings.share IS
-    'blocks of a space that one holder can have at most, 1 to 64';
+    'maximum number of blocks of one holder in a space, 1 to 64';
 COMMENT ON COLUMN sno_registry.settings.home IS
-    'where the registry is, as sno_registry.home() tells it';
+    'identity of the registry, the result of sno_registry.home()';
 COMMENT ON COLUMN sno_registry.settings.timeline IS
     'WAL timeline of the last call';
 COMMENT ON COLUMN sno_registry.settings.era IS
-    'how often grants may have been lost';
+    'number of times that grants may have been lost';
 COMMENT ON COLUMN sno_registry.settings.part IS
     'part whose blocks are granted now, 0 to 3';
 COMMENT ON COLUMN sno_registry.settings.closed IS
@@ -81,7 +80,7 @@ CREATE TABLE sno_registry.space (
     last   bigint NOT NULL
 );
 COMMENT ON TABLE sno_registry.space IS
-    'what the registry grants: the partitions of sno, and nodes of layouts';
+    'spaces that the registry grants: the partitions of sno, and nodes of layouts';
 COMMENT ON COLUMN sno_registry.space.layout IS
     'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.space.first IS
@@ -99,11 +98,11 @@ CREATE TABLE sno_registry.holder (
     PRIMARY KEY (layout, holder)
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'who has blocks of a space: one database of one server, in one place';
+    'holders of blocks of a space: one database of one server, in one place';
 COMMENT ON COLUMN sno_registry.holder.layout IS
     'layout of the space';
 COMMENT ON COLUMN sno_registry.holder.holder IS
-    'random number that the asker drew';
+    'random number chosen by the asker';
 COMMENT ON COLUMN sno_registry.holder.token IS
     'token of its last request';
 COMMENT ON COLUMN sno_registry.holder.server IS
@@ -134,17 +133,17 @@ COMMENT ON COLUMN sno_registry.block.last IS
 COMMENT ON COLUMN sno_registry.block.part IS
     'part of the registry that it belongs to, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
-    'to whom it was granted last, or null if that is nobody who is known';
+    'last holder, or null if there is none or it is registered anew';
 COMMENT ON COLUMN sno_registry.block.floor IS
     'unit of 4 ms after which the holder may issue ids';
 COMMENT ON COLUMN sno_registry.block.ceiling IS
-    'last unit of 4 ms of which the holder may issue ids';
+    'last unit of 4 ms in which the holder may issue ids';
 
 CREATE INDEX block_holder ON sno_registry.block (layout, holder);
 COMMENT ON INDEX sno_registry.block_holder IS
-    'finds the blocks of a holder';
+    'blocks by holder';
 
--- Tables of an extension are in dumps only on request.
+-- pg_dump dumps tables of an extension only on request.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_depend
@@ -185,7 +184,7 @@ RETURN ('x' OPERATOR(pg_catalog.||)
 COMMENT ON FUNCTION sno_registry.timeline() IS
     'WAL timeline that this server writes';
 
--- A restored dump makes another table, CREATE DATABASE copies to another database.
+-- A restored dump has another table, a database made by CREATE DATABASE another OID.
 CREATE FUNCTION sno_registry.home() RETURNS pg_catalog.text
 LANGUAGE sql STABLE
 RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid,
@@ -193,7 +192,7 @@ RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid,
         FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
         WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database());
 COMMENT ON FUNCTION sno_registry.home() IS
-    'where this registry is: system identifier, OID of the database, OID of '
+    'identity of this registry: system identifier, OID of the database, OID of '
     'the table settings';
 
 CREATE VIEW sno_registry.blocks AS
@@ -219,7 +218,7 @@ COMMENT ON COLUMN sno_registry.blocks.first IS
 COMMENT ON COLUMN sno_registry.blocks.last IS
     'last partition or node of the block';
 COMMENT ON COLUMN sno_registry.blocks.server IS
-    'label of the server that has it or had it, if that is still known';
+    'label of the server of the present or last holder, if still known';
 COMMENT ON COLUMN sno_registry.blocks.holder IS
     'number of the holder';
 COMMENT ON COLUMN sno_registry.blocks.since IS
@@ -230,7 +229,7 @@ COMMENT ON COLUMN sno_registry.blocks.state IS
     'whether the grant is held, forgotten or over';
 
 --
--- what the functions share
+-- internal functions
 --
 
 CREATE FUNCTION sno_registry.lock() RETURNS sno_registry.settings
@@ -250,7 +249,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.lock() IS
-    'lock the settings, as each call does first, and return them';
+    'lock the settings, which each call does first, and return them';
 
 CREATE FUNCTION sno_registry.refuse_copy(made_in pg_catalog.text, home pg_catalog.text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -268,8 +267,8 @@ $function$;
 COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
     'raise an error if the registry is a copy';
 
--- G5 of src/README.md: what was lost was granted in the parts of the timelines passed, or it
--- prolonged what known holders have.  After sno_registry_vouch() that may be in other parts.
+-- G5 of src/README.md: the lost grants are in the parts of the lost timelines, or prolonged
+-- grants of known holders.  After sno_registry_vouch(), these may be in other parts.
 CREATE FUNCTION sno_registry.lose(timelines integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -291,7 +290,7 @@ COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
     'close parts for twice the longest grant because grants may be lost, use '
     'the next part, and forget all holders';
 
--- Each timeline since the last one had a part, though this one knows nothing of it.
+-- Each timeline since the last one had a part, even if no call was received on it.
 CREATE FUNCTION sno_registry.follow(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -307,8 +306,8 @@ COMMENT ON FUNCTION sno_registry.follow(integer, bigint) IS
     'go on with this WAL timeline, and call lose() if grants of earlier ones '
     'may be lost';
 
--- What was lost before stays below the floors of what is granted next.  No request may
--- have come since that loss, so the timeline is followed first.
+-- Grants lost before remain below the floors of the next grants.  No request may have come since
+-- that loss, so the timeline is followed first.
 CREATE FUNCTION sno_registry.trust(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -320,7 +319,7 @@ AS $function$
     WHERE h.seen >= sno_registry.time_of(registry_now) - 2 * s.longest;
 $function$;
 COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
-    'what sno_registry_vouch() does, on a given WAL timeline at a given unit';
+    'sno_registry_vouch(), on a given WAL timeline at a given unit';
 
 -- The protocol.  It reads no clock, so tests can drive it.
 CREATE FUNCTION sno_registry.answer(
@@ -339,7 +338,7 @@ DECLARE
     complaint text;
     -- Grants reach up to this unit.
     reach    bigint;
-    -- What was granted or lost up to a unit before this one is over, by both clocks.
+    -- Grants up to a unit before this one are over, by both clocks.
     past     bigint := least(asker_now, registry_now);
     has      integer;
     usable   integer;
@@ -360,7 +359,7 @@ BEGIN
             HINT = 'Only the worker of the extension sno should call this function.';
     END IF;
 
-    -- No answer may precede its durability.
+    -- No answer may be sent before it is durable.
     IF current_setting('synchronous_commit') IN ('off', 'local') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -385,7 +384,7 @@ BEGIN
     ELSIF answer.token <> h.token AND answer.next <> h.token THEN
         status := 'superseded';
     ELSE
-        -- What it had before it was forgotten, others may have had since then.
+        -- Its blocks from before it was forgotten may have had other holders since.
         IF h.holder IS NULL THEN
             UPDATE sno_registry.block AS b SET holder = NULL
             WHERE b.layout = answer.layout AND b.holder = answer.holder;
@@ -403,8 +402,8 @@ BEGIN
         SELECT count(*), count(*) FILTER (WHERE b.floor < asker_now) INTO has, usable
         FROM sno_registry.block AS b WHERE b.layout = answer.layout AND b.holder = answer.holder;
 
-        -- The floor is the highest ceiling there was (G1 of src/README.md).  That of a block
-        -- that was never granted is the lowest one.
+        -- The floor is the highest ceiling so far (G1 of src/README.md).  A block that was never
+        -- granted has the lowest ceiling.
         UPDATE sno_registry.block AS b
         SET holder = answer.holder, floor = greatest(b.ceiling, s.closed[s.part + 1]), ceiling = reach
         WHERE b.layout = answer.layout AND b.first IN (
@@ -416,7 +415,7 @@ BEGIN
         status := CASE WHEN usable + has < want THEN 'full' ELSE 'granted' END;
     END IF;
 
-    -- There are no more holders than blocks, whoever asks.
+    -- There are never more holders than blocks.
     DELETE FROM sno_registry.holder AS k
     WHERE NOT EXISTS (
         SELECT FROM sno_registry.block AS b
@@ -431,11 +430,10 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text, bigint, integer, pg_catalog.text) IS
-    'what sno_registry_renew() does, at a given unit, WAL timeline and home of '
-    'the registry';
+    'sno_registry_renew(), at a given unit, WAL timeline and home of the registry';
 
--- The registry may have had this space before, and have lost it.  Then its blocks may have been
--- other ones.  So the new ones begin above all that may be lost, of whatever part.
+-- The registry may have had this space before, with other blocks, and have lost it.  So the new
+-- blocks begin above all grants that may be lost, of whatever part.
 CREATE FUNCTION sno_registry.add(
     layout pg_catalog.text, first bigint, last bigint, size bigint, after pg_catalog.timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -473,7 +471,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.add(pg_catalog.text, bigint, bigint, bigint, pg_catalog.timestamptz) IS
-    'add a space, in blocks of the given size, to what the registry grants';
+    'add a space in blocks of the given size';
 
 --
 -- functions for askers and operators
@@ -489,8 +487,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    -- Whoever has the lock, and does nothing, keeps all others from asking.  A request
-    -- that nobody waits for any more doesn't wait either.
+    -- A session that holds the lock and does nothing blocks all others, so it is ended.  A
+    -- request whose client has stopped waiting must not wait on.
     PERFORM set_config('idle_in_transaction_session_timeout', '15s', true), set_config('lock_timeout', '15s', true);
     -- The clock is read under the lock.
     PERFORM sno_registry.lock();
@@ -540,10 +538,10 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boolean, pg_catalog.timestamptz, integer) IS
-    'make the registry of the partitions from first to last, in blocks of the '
+    'create the registry of the partitions from first to last, in blocks of the '
     'given size';
 
--- The limits are those of src/catalog/layout.c.
+-- The limits of src/catalog/layout.c.
 CREATE FUNCTION sno_registry_add_layout(
     definition pg_catalog.text, first bigint, last bigint, size bigint DEFAULT 8,
     after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
@@ -603,8 +601,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_vouch() IS
-    'say that no grant was lost, and that no former primary of the registry '
-    'was alive';
+    'confirm that no grant was lost, and that no former primary of the registry '
+    'was running';
 
 CREATE FUNCTION sno_registry_report_loss() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -618,7 +616,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_report_loss() IS
-    'say that grants were lost though the WAL timeline does not tell it';
+    'report that grants were lost without a new WAL timeline';
 
 CREATE FUNCTION sno_registry_move() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -637,8 +635,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_move() IS
-    'say that this copy is the registry from now on, and that the original '
-    'has stopped for good';
+    'make this copy the registry, and confirm that the original has stopped for '
+    'good';
 
 --
 -- privileges
@@ -656,8 +654,8 @@ REVOKE ALL ON FUNCTION
     sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;
 
--- Default privileges of the installer may have given rights to other roles.  Only the owner
--- has any.
+-- Default privileges of the installer may have granted privileges to other roles.  Only the owner
+-- keeps any.
 DO $$
 DECLARE
     given record;

@@ -7,8 +7,8 @@
 -- functions
 --
 
--- They read the table of keys.  So they aren't immutable: the planner must not keep what
--- they return, and an index on it would be wrong after the key was created anew.
+-- These functions read the table of keys, so they aren't immutable: the planner must not cache
+-- their results, and an index on these would be wrong after the key was created anew.
 
 CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
 AS 'MODULE_PATHNAME'
@@ -34,14 +34,14 @@ CREATE FUNCTION sno_unseal(sealed uuid, key text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_unseal_uuid'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(uuid, text) IS
-    'the id that sno_seal_uuid() encrypted by the key of that name; null if it '
-    'did not encrypt the uuid';
+    'the id that sno_seal_uuid() encrypted by the key of that name, or null if '
+    'that key did not encrypt the uuid';
 
 CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_seal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_seal(bigint, text) IS
-    'the id encrypted by SPARX-64/128, as Randflake encrypts its raw ids';
+    'the id encrypted by SPARX-64/128, like the raw ids of Randflake';
 
 CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
@@ -59,16 +59,16 @@ CREATE FUNCTION sno_seal_drop_key(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_seal_drop_key(text) IS
-    'drop a key, so that the ids that it sealed can be read no more';
+    'drop a key, after which the ids that it sealed cannot be recovered';
 
 --
 -- the table of keys
 --
 
--- The keys that encrypt ids (src/seal/key.c), in the schema of the tables of extension sno.
--- Only functions read and write the table: there are no grants and no policies, dumps leave
--- it out, and the trigger refuses SQL and drops what logical replication brings.
--- Statistics, which some roles can read, would have secrets.
+-- The keys that encrypt ids (src/seal/key.c), in the schema of the tables of extension sno.  Only
+-- functions read and write the table: there are no grants and no policies, dumps leave it out,
+-- and the trigger refuses changes by SQL and discards rows from logical replication.  There are
+-- no statistics, because roles that can read these could read secrets in them.
 
 CREATE TABLE sno_catalog.sno_seal_key (
     name   text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -79,7 +79,7 @@ ALTER TABLE sno_catalog.sno_seal_key ALTER COLUMN secret SET STATISTICS 0;
 ALTER TABLE sno_catalog.sno_seal_key ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sno_catalog.sno_seal_key FORCE ROW LEVEL SECURITY;
 COMMENT ON TABLE sno_catalog.sno_seal_key IS
-    'keys that encrypt ids, and are not in dumps';
+    'keys that encrypt ids, not in dumps';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.name IS
     'unique name of the key, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.secret IS
@@ -91,7 +91,7 @@ CREATE TRIGGER sno_seal_key_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_seal_key
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
 COMMENT ON TRIGGER sno_seal_key_changed ON sno_catalog.sno_seal_key IS
-    'refuses changes by SQL, and drops what logical replication brings';
+    'refuses changes by SQL, and discards rows from logical replication';
 CREATE TRIGGER sno_seal_key_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_seal_key
 FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
@@ -106,8 +106,8 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 
 CALL sno_catalog.sno_settle_privileges('sno_seal');
 
--- Whoever may unseal ids learns what sealing hides.  The rights are those of the role that
--- owns the database at the time, as in extension sno.
+-- A role that may unseal ids learns the hidden data.  As in extension sno, the role that owns the
+-- database at the time has the privileges.
 REVOKE EXECUTE ON FUNCTION
     sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text),
