@@ -1497,9 +1497,9 @@ COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
     'number of changes of sides; the lowest bit is the tick-tock bit';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
-    'last unit of 4 ms of ids with the tick-tock bit 0 under the lease';
+    'last unit of 4 ms in which the lease allows ids with the tick-tock bit 0';
 COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
-    'last unit of 4 ms of ids with the tick-tock bit 1 under the lease';
+    'last unit of 4 ms in which the lease allows ids with the tick-tock bit 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
     'when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.home IS
