@@ -218,7 +218,7 @@ RETURN (id::text COLLATE "C" ~ '-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{
 COMMENT ON FUNCTION sno_portable.sno_is_uuidv8(uuid) IS
     'whether sno_to_uuidv8() can return the uuid';
 
--- The head is the first 64 bits of the uuid, but its version.  The tail is bits 12-31 of the
+-- The head is the first 64 bits of the uuid without the version.  The tail is bits 12-31 of the
 -- counter.
 CREATE FUNCTION sno_portable.uuid(head bigint, tail bigint) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
