@@ -190,6 +190,7 @@ static const Scope scopes[] = {
 	M(WORKER_TRUSTS, "a worker trusts what another process told", WORKER) \
 	M(WORKER_RAISES, "a worker raises what another process told", WORKER) \
 	M(NOT_LISTED, "a prepared transaction isn't listed", PREPARED) \
+	M(LISTED_LATE, "a prepared transaction is listed after it stopped telling", PREPARED) \
 	M(FORGOTTEN_EARLY, "a prepared transaction that ended is forgotten at once", PREPARED) \
 	M(NOT_RECALLED, "a crash loses the list of prepared transactions", CRASH) \
 	M(ENDED_UNKNOWN, "a transaction that ended before the list was made isn't missed", CRASH) \
@@ -211,7 +212,7 @@ static const Scope scopes[] = {
 	M(NUMBERS_RAISED, "a worker raises the tick that another process told", NUMBERS_WORKER) \
 	M(GUARD_BY_PAST, "the guard reads the next number before it tells", NUMBERS_GUARD) \
 	M(NUMBERS_NOT_LISTED, "a prepared transaction that drew isn't listed", NUMBERS_PREPARED) \
-	M(LISTED_LATE, "a transaction that drew is listed after it stopped telling", NUMBERS_PREPARED) \
+	M(NUMBERS_LISTED_LATE, "a transaction that drew is listed after it stopped telling", NUMBERS_PREPARED) \
 	M(NUMBERS_FORGOTTEN_EARLY, "a prepared transaction that drew and ended is forgotten at once", NUMBERS_PREPARED) \
 	M(NUMBERS_NOT_RECALLED, "a crash loses a prepared transaction that drew", NUMBERS_CRASH) \
 	M(OLD_TICK_TRUSTED, "a tick is trusted that was told before the crash", NUMBERS_CRASH) \
@@ -887,7 +888,9 @@ run_transaction(void)
 {
 	uint64		kept_told = told,
 				kept_bound = sno_feed_bound;
+	SnoTold		what = scope->numbers ? SNO_TOLD_TICK : SNO_TOLD_UNIT;
 	SnoIssuer	kept_issuer;
+	bool		late = mutant == LISTED_LATE || mutant == NUMBERS_LISTED_LATE;
 
 	begin_transaction();
 	w.shared.worker_runs = scope->worker;
@@ -908,17 +911,17 @@ run_transaction(void)
 			at_transaction_event(XACT_EVENT_ABORT, NULL);
 			break;
 		case 2:
-			kept_issuer = issuers->told[SNO_TOLD_TICK];
-			if (mutant != NOT_LISTED && mutant != NUMBERS_NOT_LISTED && mutant != LISTED_LATE)
+			kept_issuer = issuers->told[what];
+			if (mutant != NOT_LISTED && mutant != NUMBERS_NOT_LISTED && !late)
 				at_transaction_event(XACT_EVENT_PRE_PREPARE, NULL);
 			become(AWAITING);
 			at_transaction_event(XACT_EVENT_PREPARE, NULL);
-			if (mutant == LISTED_LATE)
+			if (late)
 			{
 				stop(AT_EVENT);
-				issuers->told[SNO_TOLD_TICK] = kept_issuer;
-				note_prepared(SNO_TOLD_TICK);
-				issuers->told[SNO_TOLD_TICK].since = 0;
+				issuers->told[what] = kept_issuer;
+				note_prepared(what);
+				issuers->told[what].since = 0;
 			}
 			break;
 	}

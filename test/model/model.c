@@ -644,9 +644,12 @@ static const Scope scopes[] = {
 	M(DRIFT_WITHOUT_CLOSING, "a step back doesn't close the word first", NAMED_TWO, false) \
 	M(DRIFT_STAYS_ON_SIDE, "named: a step back stays on its side", NAMED_ONE, false) \
 	M(OPEN_LOOKS_EXACT, "an open state's row says that it is exact", NAMED_ONE, false) \
+	M(SEQUENCE_NOT_WRITTEN, "an exact row has the first sequence, not the next one", NAMED_ONE, true) \
 	M(CRASH_STAYS_ON_SIDE, "a crash doesn't change the side", NAMED_ONE, false) \
 	M(WALL_SAFE_FORGOTTEN, "a second crash forgets the other side", NAMED_ONE, false) \
 	M(LATE_ADDITION_COUNTS, "what is added to a closed word is issued", NAMED_TWO, false) \
+	M(ADDITION_UNBOUNDED, "what is added to an exhausted unit is issued, in the bits of a sequence", NAMED_TWO, true) \
+	M(ENTERED_BY_STORE, "a unit is entered by a plain store, not by an atomic step", NAMED_TWO, true) \
 	M(SWAP_GOES_BACK, "a step back swaps the word", NAMED_ONE, false) \
 	M(LOCK_IGNORED, "two sessions change a group at the same time", NAMED_TWO_FINE, false) \
 	M(OVERLAP_NOT_CLOSED, "a state that overlaps isn't closed", OVERLAP, false) \
@@ -1719,6 +1722,8 @@ write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRe
 		row.wall_safe = s->shared.wall_safe;
 	if (mutant == OPEN_LOOKS_EXACT)
 		row.ceiling = SNO_WORD_UNIT(row.word);
+	if (mutant == SEQUENCE_NOT_WRITTEN && row.ceiling == SNO_WORD_UNIT(row.word))
+		row.word = SNO_WORD(SNO_WORD_UNIT(row.word), row.drifts & 1, row.sequence_min);
 	if (mutant == SEQUENCE_CLAMPED && SNO_WORD_SEQUENCE(row.word) > 1)
 		row.word = SNO_WORD(SNO_WORD_UNIT(row.word), row.drifts & 1, 1);
 	if (mutant == COUNT_CLOSED_INEXACT && row.ceiling == SNO_WORD_UNIT(row.word))
@@ -2190,8 +2195,16 @@ slack(const volatile void *address)
 static uint64
 judge(const volatile void *address, uint64 word)
 {
-	return mutant == LATE_ADDITION_COUNTS && use.state != NULL &&
-		address == &use.state->shared.word && sno_word_is_closed(word) ? use.state->word : word;
+	const SnoNamedState *s = use.state;
+
+	if (s == NULL || address != &s->shared.word)
+		return word;
+	if (mutant == LATE_ADDITION_COUNTS && sno_word_is_closed(word))
+		return s->word;
+	if (mutant == ADDITION_UNBOUNDED && !sno_word_is_closed(word) &&
+		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max)
+		return word - (s->shared.sequence_max - s->shared.sequence_min + 1);
+	return word;
 }
 
 SnoStep
@@ -2199,7 +2212,8 @@ sno_generator_share_unit(SnoGenerator *g, uint64 word, uint64 now, uint32 least,
 {
 	uint64		first = SNO_WORD(now, SNO_WORD_TICK_TOCK(word), Max(least, g->sequence_min));
 
-	if (mutant == LEAST_STORED && now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) < least)
+	if ((mutant == LEAST_STORED && now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) < least) ||
+		(mutant == ENTERED_BY_STORE && now > SNO_WORD_UNIT(word) && !sno_word_is_closed(word) && now <= g->ceiling))
 	{
 		at_word(AT_SWAP, g);
 		g->word = first + 1;

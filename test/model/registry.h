@@ -37,6 +37,7 @@
 #define MUTANTS(M) \
 	M(FILE_TRUSTED, "a copied file is trusted in another place", LEASES, TWICE) \
 	M(OLD_FLOOR, "a block keeps its floor when another holder gets it", LEASES, TWICE) \
+	M(FLOOR_BY_CLOCK, "a block is granted before it is over, from the clock on", LEASES, TWICE) \
 	M(CEILING_LOWERED, "a renewal may lower a ceiling", LEASES, TWICE) \
 	M(SILENCE_RENEWS, "a missing answer counts as a renewal", LEASES, TWICE) \
 	M(BLOCKS_TRUSTED, "who asks for blocks again gets them", LEASES, TWICE) \
@@ -222,7 +223,7 @@ next_block(const Registry *r, const Space *s, int64_t past)
 	int			best = -1;
 
 	for (int i = 0; i < s->blocks; i++)
-		if (part_of_block(r, s, i) == r->part && s->block[i].ceiling < past &&
+		if (part_of_block(r, s, i) == r->part && (s->block[i].ceiling < past || mutate(FLOOR_BY_CLOCK)) &&
 			(best < 0 || s->block[i].ceiling < s->block[best].ceiling))
 			best = i;
 	return best;
@@ -256,7 +257,8 @@ grant(const Registry *r, Space *s, const Request *q, int64_t now)
 		Block	   *b = &s->block[next_block(r, s, past)];
 
 		b->holder = q->holder;
-		b->floor = mutate(OLD_FLOOR) ? b->floor : MAX(b->ceiling, closed);
+		if (!mutate(OLD_FLOOR))
+			b->floor = mutate(FLOOR_BY_CLOCK) ? past - 1 : MAX(b->ceiling, closed);
 		b->ceiling = ceiling;
 		has++;
 		usable++;
