@@ -772,7 +772,6 @@ sub judge
 			diag($_);
 		}
 	}
-	$self->leave_notes(\%verdict, $params{unique}, @clients) if $ENV{TORTURE_NOTES};
 	return \%verdict;
 }
 
@@ -785,32 +784,6 @@ sub about
 		commit     => $ENV{TORTURE_COMMIT} // 'unknown',
 		postgresql => $postgresql,
 		seed       => $ENV{TORTURE_SEED} || 1 };
-}
-
-# Leave the notes of some clients in the folder TORTURE_NOTES, as doc/evidence/notes.md tells.
-# If $unique isn't true, there may be repeats.
-sub leave_notes
-{
-	my ($self, $verdict, $unique, @clients) = @_;
-	my $about  = about();
-	my $number = 1;
-	$number++ while -e "$ENV{TORTURE_NOTES}/$about->{test}.$number.xz";
-	$about->{test} .= ".$number";
-	my @lines = (
-		(map { [ about => $_, $about->{$_} ] } qw(test commit postgresql seed)),
-		[ about => 'minutes',    $self->{minutes} ],
-		[ about => 'repeats',    $unique ? 'none' : 'possible' ],
-		(map { [ found => $_, $verdict->{$_} ] } qw(ids twice unheard again_session again_named)),
-		(map { [ client => $_, $self->{kinds}[$_] ] } @clients),
-		(map { [ fault => $_, $self->{faults}[$_] ] } 0 .. $#{ $self->{faults} }));
-	my $text = join '', map { join("\t", @$_) . "\n" } @lines;
-	IPC::Run::run(
-		[   'perl', dirname(__FILE__) . '/../torture/notes.pl',
-			'text', "$self->{dir}/heard",
-			map { "$self->{dir}/notes.$_" } @clients ],
-		'<', \$text, '|', ['xz'], '>', "$ENV{TORTURE_NOTES}/$about->{test}.xz"
-	) or die 'no notes are left';
-	return;
 }
 
 # Show what each fault did.
@@ -854,7 +827,7 @@ sub enter_in_ledger
 sub check
 {
 	my ($self, %params) = @_;
-	my $verdict = $self->judge(%params, unique => 1);
+	my $verdict = $self->judge(%params);
 	$self->show($verdict);
 	$self->enter_in_ledger($verdict) if $ENV{TORTURE_LEDGER};
 
