@@ -3,7 +3,7 @@
 # generate meanwhile, as in 020_torture.pl, and note each id.  The seed decides whether sessions
 # have partitions of their own, share one, or use a named generator.
 #
-# gdb needs a while to find its way, so this runs only in script/torture and script/evidence.
+# gdb needs a while to find its way, so this runs only in script/torture.
 
 use strict;
 use warnings;

@@ -8,8 +8,7 @@
 # that TORTURE_SEED gives (script/torture).
 #
 # With TORTURE_FLOOD, a client that takes as many ids as it can is beside each client of
-# kind "bulk" or "named".  With TORTURE_LEDGER, that file gets a line for each fault of
-# each test.
+# kind "bulk" or "named".
 
 package Torture;
 
@@ -17,7 +16,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use File::Basename qw(basename dirname);
+use File::Basename qw(dirname);
 use Gdb;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
@@ -775,17 +774,6 @@ sub judge
 	return \%verdict;
 }
 
-# What tells one run from another
-sub about
-{
-	chomp(my $postgresql = `pg_config --version`);
-	return {
-		test       => basename($0, '.pl'),
-		commit     => $ENV{TORTURE_COMMIT} // 'unknown',
-		postgresql => $postgresql,
-		seed       => $ENV{TORTURE_SEED} || 1 };
-}
-
 # Show what each fault did.
 sub show
 {
@@ -806,21 +794,6 @@ sub show
 	return;
 }
 
-# Append lines to the file TORTURE_LEDGER, as test/evidence/campaign/run tells: one for the run,
-# and one for each fault.
-sub enter_in_ledger
-{
-	my ($self, $verdict) = @_;
-	my $about = about();
-	my @lines = (
-		[   'run', @{$about}{qw(test seed commit postgresql)},
-			@{$verdict}{qw(ids twice unheard again_session again_named)} ],
-		map { [ 'fault', $_, $self->{struck}{$_}, @{ $verdict->{faults}{$_} }{qw(ids twice)} ] }
-		  grep { $verdict->{faults}{$_} } @{ $self->{faults} });
-	append_to_file($ENV{TORTURE_LEDGER}, join '', map { join("\t", @$_) . "\n" } @lines);
-	return;
-}
-
 # Check, when all clients have stopped, that the oracle finds nothing wrong.
 # With share => 1, sessions and lives share a partition: that of a named
 # generator.
@@ -829,7 +802,6 @@ sub check
 	my ($self, %params) = @_;
 	my $verdict = $self->judge(%params);
 	$self->show($verdict);
-	$self->enter_in_ledger($verdict) if $ENV{TORTURE_LEDGER};
 
 	cmp_ok($verdict->{ids},  '>', 0, "$verdict->{ids} ids were noted");
 	cmp_ok($verdict->{rows}, '>', 0, "$verdict->{rows} rows are there");
