@@ -113,7 +113,7 @@ endif
 
 # PGXS would put DOCS into one folder, together with those of all extensions.  These
 # name and show each other, so they keep their folders, in one of sno's own.
-DOCS = README.md $(call sources,doc/*.md) $(call sources,doc/*/*.svg) $(call sources,monitoring/*)
+DOCS = README.md $(call sources,doc/*.md) $(call sources,monitoring/*)
 docs = '$(DESTDIR)$(docdir)/$(docmoduledir)/sno'
 install: install-docs
 install-docs:

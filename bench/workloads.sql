@@ -4,7 +4,6 @@ CREATE EXTENSION pgstattuple;
 CREATE SEQUENCE bench;
 SELECT sno_create_generator('bench') \g /dev/null
 
--- Names are those of the colours in style.gp.
 CREATE TABLE key (
     place integer GENERATED ALWAYS AS IDENTITY,
     name text PRIMARY KEY,
