@@ -9,7 +9,7 @@ MODULE_big = sno
 # By layer: what a file includes is of its own folder or of one further up.
 OBJS = \
 	$(addprefix src/core/, generator.o backfill.o issuer.o numbers.o asker.o flake.o) \
-	$(addprefix src/simd/, dispatch.o portable.o ssse3.o avx512vbmi.o neon.o) \
+	$(addprefix src/simd/, dispatch.o portable.o ssse3.o neon.o) \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
 	$(addprefix src/shared/, shmem.o prepared.o feed.o partition.o slices.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o reply.o client.o) \

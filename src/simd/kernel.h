@@ -24,7 +24,6 @@ extern void sno_portable_encode(const uint8_t *id, char *text);
 extern int	sno_portable_decode(const char *text, uint8_t *id);
 extern void sno_ssse3_encode(const uint8_t *id, char *text);
 extern int	sno_ssse3_decode(const char *text, uint8_t *id);
-extern void sno_avx512vbmi_encode(const uint8_t *id, char *text);
 extern void sno_neon_encode(const uint8_t *id, char *text);
 extern int	sno_neon_decode(const char *text, uint8_t *id);
 

@@ -453,9 +453,7 @@ test_dispatch(void)
 	test_choice("portable", true);
 #if defined(__x86_64__)
 	test_choice("ssse3", __builtin_cpu_supports("ssse3"));
-	test_choice("avx512vbmi", __builtin_cpu_supports("avx512vl") &&
-				__builtin_cpu_supports("avx512vbmi"));
-	known += 2;
+	known += 1;
 #elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	test_choice("neon", true);
 	known += 1;
