@@ -1173,7 +1173,6 @@ COMMENT ON FUNCTION sno_reset_watermark() IS
 -- time partitions of tables
 --
 
--- It looks up the schema of the extension, because ALTER SCHEMA can rename it.
 CREATE PROCEDURE sno_maintain_time_partitions(
     parent regclass,
     step   interval,
