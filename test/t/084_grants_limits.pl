@@ -59,9 +59,16 @@ sub clients_of
 my $first = decode_id(value('sno_generate()'));
 my $until = value('until FROM sno_grants()');
 
+my $session = open_session($node, 'postgres');
+$session->query_safe("LOAD 'sno'");
+configure($node, 'sno.lease_duration', '1d', $session);
 $clock->set_offset(20 * 3600);
 is(decode_id(value('sno_generate()'))->{partition} >> 4,
 	$first->{partition} >> 4, 'ids go on until the end of the grant');
+is(value('max(tick_until) <= (SELECT max(until) FROM sno_grants()) FROM sno_catalog.sno_lease'),
+	't', 'no lease goes beyond the grant');
+configure($node, 'sno.lease_duration', '1min', $session);
+close_session($session);
 
 # Nobody makes ids for longer than the grant.
 $clock->set_offset(30 * 3600);
