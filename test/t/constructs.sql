@@ -1,6 +1,6 @@
 --
 -- An application's schema with all constructs in which PostgreSQL writes an operator without its
--- schema, or looks for one while a dump is restored.  008_constructs.pl puts a type for ID, and
+-- schema, or looks for one while a dump is restored.  dump_constructs.pl puts a type for ID, and
 -- two values of that type for ID_0 and ID_1, of which ID_0 is the lower one.
 --
 CREATE SCHEMA app;

@@ -1,5 +1,5 @@
 --
--- What 018_planted.pl plants, as the owner of the database: operators and functions
+-- What rights_planted.pl plants, as the owner of the database: operators and functions
 -- for all types, types and views.  Each warns that it is run, and as whom.
 --
 -- psql variables: words, operators and functions, the files that tell which.

@@ -8,7 +8,7 @@
 # prepare something from readers.
 #
 # Other blocks are run by the test that a comment of the page names by their language, or
-# by all that stands after ```, for example <!-- sql: test/t/064_time.pl -->.  That test
+# by all that stands after ```, for example <!-- sql: test/t/page_time.pl -->.  That test
 # names the page.
 
 use strict;
@@ -219,7 +219,7 @@ foreach my $case (
 	[ 'a block that is indented',   "- a\n  ```sql\n  SELECT;\n  ```\n", qr/^a block that is indented/ ],
 	[ 'indented lines',          "Run\n\n    SELECT;\n", qr/^a block that is indented/ ],
 	[ 'a test that does not exist', "<!-- python: test/t/none.pl -->\n", qr{^test/t/none.pl does not name} ],
-	[ 'a test of other pages', "<!-- python: test/t/001_crash.pl -->\n", qr{^test/t/001_crash.pl does not name} ])
+	[ 'a test of other pages', "<!-- python: test/t/crash_load.pl -->\n", qr{^test/t/crash_load.pl does not name} ])
 {
 	my ($name, $text, $wanted) = @$case;
 	my @wrong = wrong_examples('page.md', $text);

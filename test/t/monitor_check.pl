@@ -213,16 +213,16 @@ my %lasts = (
 	'partition %d of generator \"%s\" was in use for %d ms' => 1,
 	'partition %d of generator \"%s\" belongs to ids of given times' => 1,
 	'the registry granted no partition for a sno within %d ms' => 1,
-	'the registry granted no node for generator \"%s\" within %d ms' => '101_nodes.pl',
+	'the registry granted no node for generator \"%s\" within %d ms' => 'flake_nodes.pl',
 	'generator \"%s\" could not issue an id within %d ms' => 1,
 	'ids were issued below an earlier watermark' => 1,
 	'the system clock is outside the range of a sno' => 1,
-	'partition %d of generator \"%s\" is one that the registry grants' => '084_grants_limits.pl',
-	'nodes from %lld to %lld of generator \"%s\" are among those that the registry grants' => '101_nodes.pl',
-	'generators of this database have used too much shared memory' => '027_memory.pl',
-	'generators of this database are of too many layouts' => '101_nodes.pl',
-	'a row of table \"%s\" of extension \"sno\" is damaged' => '024_disk.pl',
-	'shared memory of extension \"sno\" belongs to another version of its library' => '014_library.pl');
+	'partition %d of generator \"%s\" is one that the registry grants' => 'registry_limits.pl',
+	'nodes from %lld to %lld of generator \"%s\" are among those that the registry grants' => 'flake_nodes.pl',
+	'generators of this database have used too much shared memory' => 'limit_memory.pl',
+	'generators of this database are of too many layouts' => 'flake_nodes.pl',
+	'a row of table \"%s\" of extension \"sno\" is damaged' => 'limit_disk.pl',
+	'shared memory of extension \"sno\" belongs to another version of its library' => 'install_library.pl');
 
 # What is the call's, its user's, its session's or its transaction's, or of a moment: not for
 # sno_check()

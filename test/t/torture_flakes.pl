@@ -1,6 +1,6 @@
 
 # Generators of all layouts of other systems under load, while one fault after the
-# other strikes: as 044_named_torture.pl.  Each client notes each id outside of the
+# other strikes: as torture_named.pl.  Each client notes each id outside of the
 # server as soon as it receives it.
 
 use strict;

@@ -1,5 +1,5 @@
 
-# 086_servers_torture.pl with sessions that share a partition.
+# torture_servers.pl with sessions that share a partition.
 
 use strict;
 use warnings;
@@ -11,4 +11,4 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
 our $sharing = 'auto';
-require "$FindBin::RealBin/086_servers_torture.pl";
+require "$FindBin::RealBin/torture_servers.pl";

@@ -1,5 +1,5 @@
 
-# 020_torture.pl with sessions that share a partition.
+# torture_sessions.pl with sessions that share a partition.
 
 use strict;
 use warnings;
@@ -11,4 +11,4 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
 our $sharing = 'auto';
-require "$FindBin::RealBin/020_torture.pl";
+require "$FindBin::RealBin/torture_sessions.pl";

@@ -7,7 +7,7 @@
 #
 # To wait for grants to end, the clocks of all servers are moved on by three days.
 #
-# Each session has a partition of its own here.  033_sharing_servers_torture.pl runs the same
+# Each session has a partition of its own here.  torture_sharing_servers.pl runs the same
 # with sessions that share one.
 
 use strict;

@@ -40,7 +40,7 @@ sub start
 	my ($name, @command) = @_;
 	$running{$name} =
 	  IPC::Run::start(\@command, '<', '/dev/null', '>>',
-		"$log/087_patroni_$name.log", '2>&1');
+		"$log/tool_patroni_$name.log", '2>&1');
 	return;
 }
 

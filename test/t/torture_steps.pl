@@ -1,6 +1,6 @@
 
 # Faults that strike while a session is at one step of a lease: gdb holds it there.  Clients
-# generate meanwhile, as in 020_torture.pl, and note each id.  The seed decides whether sessions
+# generate meanwhile, as in torture_sessions.pl, and note each id.  The seed decides whether sessions
 # have partitions of their own, share one, or use a named generator.
 #
 # gdb needs a while to find its way, so this runs only in script/torture.

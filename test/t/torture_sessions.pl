@@ -4,7 +4,7 @@
 # is issued twice, no committed row is lost, no id lies beyond a lease on disk,
 # no client hangs, and nothing crashes that was not killed.
 #
-# Each session has a partition of its own here.  032_sharing_torture.pl runs the same with
+# Each session has a partition of its own here.  torture_sharing.pl runs the same with
 # sessions that share one.
 
 use strict;

@@ -1,6 +1,6 @@
 
 # Named generators under load, shared by all clients, while one fault after the
-# other strikes: as 020_torture.pl for session generators.
+# other strikes: as torture_sessions.pl for session generators.
 
 use strict;
 use warnings;
