@@ -16,9 +16,6 @@ use lib "$FindBin::RealBin/../test/t";
 
 use IPC::Run ();
 use POSIX ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
@@ -27,17 +24,11 @@ my $clients = $FindBin::RealBin;
 my $dir     = PostgreSQL::Test::Utils::tempdir('applications');
 my $torture = Torture->new;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = start_node('main', clock => $torture, conf => q{
 listen_addresses = '127.0.0.1'
 max_connections = 200
 sno.lease_duration = 1s
 });
-$torture->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 # What runs make_ids in each language.  In Go and Java this builds it first; afterwards, what
 # was built there is run again.

@@ -15,10 +15,7 @@ use HTTP::Tiny;
 use IPC::Run;
 use JSON::PP;
 use POSIX qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(usleep);
 
@@ -51,9 +48,7 @@ $registry->query($_) foreach (
 sub start_server
 {
 	my ($name, $settings, @queries) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', "log_statement = none\nsno.sharing = never\n$settings");
+	my $node = new_node($name, conf => "sno.sharing = never\n$settings");
 	$node->{clock} = FakeClock->new;
 	$node->{clock}->start_server($node, 1);
 

@@ -7,8 +7,6 @@ package FakeClock;
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use TestHelpers;
 
 # A clock that shows the real time, or undef if libfaketime is not installed.

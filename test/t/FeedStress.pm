@@ -12,9 +12,6 @@ use warnings;
 
 use Exporter 'import';
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 

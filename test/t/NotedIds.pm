@@ -20,9 +20,6 @@ use strict;
 use warnings;
 
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 $ENV{PGOPTIONS} = '-c sno.sharing=never';

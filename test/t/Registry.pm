@@ -6,17 +6,14 @@ package Registry;
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use TestHelpers;
 
 # A server with a registry, and a role that may ask it.  The arguments are those of
 # sno_registry_create().  It may have a clock of its own, a FakeClock.
 sub new
 {
 	my ($class, $name, $arguments, $clock) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(has_archiving => 1, allows_streaming => 1);
+	my $node = new_node($name, has_archiving => 1, allows_streaming => 1);
 	defined $clock ? $clock->start_server($node) : $node->start;
 	$node->safe_psql(
 		'postgres', qq{

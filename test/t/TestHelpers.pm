@@ -1,5 +1,5 @@
 
-# Functions that the TAP tests share: for ids, servers and psql sessions.
+# What the TAP tests share: servers, ids, and psql sessions.
 
 package TestHelpers;
 
@@ -7,16 +7,19 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use Fcntl qw(LOCK_EX);
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
+use Time::HiRes qw(time usleep);
 
 # pg_ctl, too, waits as long as a busy machine may take.
 $ENV{PGCTLTIMEOUT} //= $PostgreSQL::Test::Utils::timeout_default;
 
-our @EXPORT = qw(decode_id partitions_of unit_of ids_of
+# Tests get the functions of these modules of PostgreSQL and Perl, too.
+our @EXPORT = (@PostgreSQL::Test::Utils::EXPORT, @Test::More::EXPORT);
+push @EXPORT, qw(new_node start_node start_standby decode_id partitions_of unit_of ids_of
   wait_until kill_postmaster start_again query_if_up crash_and_recover crashes check_log configure
   restore_dump open_session close_session drop_session send_query has_answered
   receive error_of take_errors skip_without_seal constructs_with definitions_of);
@@ -28,6 +31,81 @@ sub skip_without_seal
 	plan skip_all => 'extension sno_seal is not installed'
 	  unless -e "$folder/extension/sno_seal.control";
 	return;
+}
+
+#
+# Servers
+#
+
+# A data folder as initdb makes it: a copy of one that initdb made once for all tests, with a
+# system identifier of its own.  pg_resetwal brings the checksum and the WAL into line with it.
+sub _copy_template
+{
+	my ($folder, @initdb) = @_;
+	my $template = "$PostgreSQL::Test::Utils::tmp_check/template";
+	open my $lock, '>', "$template.lock" or die "$template.lock: $!";
+	flock $lock, LOCK_EX or die "$template.lock: $!";
+	if (!-e $template)
+	{
+		system_or_bail(map { $_ eq $folder ? "$template.new" : $_ } @initdb);
+		unlink glob "$template.new/pg_wal/0*";
+		rename "$template.new", $template or die "$template: $!";
+	}
+	close $lock;
+	system_or_bail('cp', '-a', $template, $folder);
+
+	# initdb, too, makes it of the time and the number of a process.
+	open my $control, '+<', "$folder/global/pg_control" or die "$folder: $!";
+	my $now = time;
+	print $control pack 'Q', int($now) << 32 | int($now * 1e6) % 1e6 << 12 | $$ & 0xfff;
+	close $control;
+	system_or_bail('pg_resetwal', '-f', $folder);
+	return;
+}
+
+# A new server, which isn't started.  "conf" has its settings, beside which statements aren't
+# logged.  The other parameters are those of new() and init() of PostgreSQL::Test::Cluster.
+sub new_node
+{
+	my ($name, %params) = @_;
+	my $conf  = delete $params{conf} // '';
+	my %apart = map { $_ => delete $params{$_} }
+	  grep { exists $params{$_} } qw(install_path own_host port);
+	my $node  = PostgreSQL::Test::Cluster->new($name, %apart);
+	my $run   = \&PostgreSQL::Test::Utils::system_or_bail;
+
+	no warnings 'redefine';
+	local *PostgreSQL::Test::Utils::system_or_bail =
+	  $apart{install_path} || $params{extra} ? $run : sub {
+		$_[0] eq 'initdb' ? _copy_template($node->data_dir, @_) : $run->(@_);
+	  };
+	$node->init(%params);
+	$node->append_conf('postgresql.conf', "log_statement = none\n$conf");
+	return $node;
+}
+
+# A new server that is started, by "clock" if that is given, with the extension sno in the
+# database postgres, and what the commands of "sql" make there.
+sub start_node
+{
+	my ($name, %params) = @_;
+	my ($clock, $sql) = delete @params{qw(clock sql)};
+	my $node = new_node($name, %params);
+	defined $clock ? $clock->start_server($node) : $node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION sno;' . ($sql // ''));
+	return $node;
+}
+
+# A new standby of a server, with the settings of "conf", which is started.
+sub start_standby
+{
+	my ($primary, $name, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$primary->backup($name);
+	$node->init_from_backup($primary, $name, has_streaming => 1);
+	$node->append_conf('postgresql.conf', $params{conf} // '');
+	$node->start;
+	return $node;
 }
 
 # The fields of an id, by name.

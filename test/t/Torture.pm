@@ -19,9 +19,6 @@ use Exporter 'import';
 use File::Basename qw(dirname);
 use Gdb;
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 
@@ -141,13 +138,9 @@ sub start_server
 sub make_server
 {
 	my ($self, $conf) = @_;
-	my $node = PostgreSQL::Test::Cluster->new('main');
-	$node->init(allows_streaming => 1);
-	$node->append_conf(
-		'postgresql.conf', qq{
+	my $node = new_node('main', allows_streaming => 1, conf => qq{
 fsync = on
 restart_after_crash = on
-log_statement = none
 log_replication_commands = off
 wal_sender_timeout = 0
 wal_receiver_timeout = 0

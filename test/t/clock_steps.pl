@@ -10,9 +10,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 use Torture;
@@ -22,11 +19,7 @@ my $torture = Torture->new;
 # Set the clock of the server, in seconds after the real one.
 sub set_clock { $torture->set_clock(@_); return; }
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = new_node('main', conf => q{
 autovacuum = off
 sno.lease_duration = 10min
 });

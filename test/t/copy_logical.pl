@@ -11,21 +11,16 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Leases are longer than the test.
 my %node;
 foreach my $name (qw(publisher subscriber))
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf',
-		"log_statement = none\nautovacuum = off\nsno.lease_duration = 1h\n");
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $node = start_node($name, allows_streaming => 'logical', conf => q{
+autovacuum = off
+sno.lease_duration = 1h
+});
 	$node{$name} = $node;
 }
 my ($publisher, $subscriber) = @node{qw(publisher subscriber)};

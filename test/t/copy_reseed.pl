@@ -8,19 +8,9 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $original = PostgreSQL::Test::Cluster->new('original');
-$original->init(allows_streaming => 1);
-$original->append_conf('postgresql.conf', "log_statement = none\n");
-$original->start;
-$original->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
-CREATE TABLE t (id sno PRIMARY KEY)});
+my $original = start_node('original', allows_streaming => 1, sql => q{CREATE TABLE t (id sno PRIMARY KEY)});
 
 my $notes   = NotedIds->new;
 my $clients = $notes->start_clients(
@@ -161,10 +151,7 @@ is( $clone->safe_psql(
 	'the copy is one new holder');
 
 # A standby cannot become another holder before it is promoted.
-$clone->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($clone, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($clone, 'standby');
 my $session = open_session($standby, 'postgres');
 like(
 	error_of($session, 'SELECT sno_reseed()'),

@@ -10,23 +10,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node    = start_node('main', clock => $torture, conf => q{
 autovacuum = off
 fsync = on
-log_statement = none
 });
-$torture->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 # The session that leases, one that calls sno_reseed(), one whose lock stops the
 # first one, and one that watches.

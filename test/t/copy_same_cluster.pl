@@ -14,9 +14,6 @@ use lib $FindBin::RealBin;
 use FakeClock;
 use File::Path qw(rmtree);
 use POSIX qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -24,9 +21,7 @@ plan skip_all => 'libfaketime is not installed' if !defined $clock;
 
 my $ahead = 1800;                    # a feed holds ids up to an hour ahead of the clock
 my $dir   = PostgreSQL::Test::Utils::tempdir('dumps');
-my $node  = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "log_statement = none\nsno.partitions = '100-65535'");
+my $node  = new_node('main', allows_streaming => 1, conf => "sno.partitions = '100-65535'");
 $clock->start_server($node);
 
 my %call = (
@@ -237,8 +232,7 @@ SELECT sno_create_generator('named', 1), sno_flake_create_generator('counter', '
 
 # A feed: readers have read up to a watermark of the original.  They go on in a copy.
 {
-	my $other = PostgreSQL::Test::Cluster->new('other');
-	$other->init;
+	my $other = new_node('other');
 	$clock->set_offset($ahead);
 	$node->stop;
 	$clock->start_server($node);

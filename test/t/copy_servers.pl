@@ -13,10 +13,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 use Torture;
 
@@ -25,7 +22,6 @@ my $notes   = NotedIds->new;
 
 # Leases are longer than the test.
 my $settings = q{
-log_statement = none
 max_connections = 30
 wal_level = logical
 sno.lease_duration = 1h
@@ -90,9 +86,7 @@ sub keeps_away
 	return;
 }
 
-my $original = PostgreSQL::Test::Cluster->new('original');
-$original->init(allows_streaming => 1, has_archiving => 1);
-$original->append_conf('postgresql.conf', $settings);
+my $original = new_node('original', allows_streaming => 1, has_archiving => 1, conf => $settings);
 set_partitions($original, '0-9999');
 $torture->start_server($original);
 $original->safe_psql('postgres',
@@ -184,9 +178,7 @@ $original->command_ok(
 	[   'pg_dump', '-Fc', '-f', $dump, '-d',
 		$original->connstr('dumped') . ' user=owner' ],
 	'the owner of a database dumps it');
-my $behind = PostgreSQL::Test::Cluster->new('behind');
-$behind->init;
-$behind->append_conf('postgresql.conf', $settings);
+my $behind = new_node('behind', conf => $settings);
 $original->stop;
 $torture->set_clock(-600);
 $torture->start_server($behind);
@@ -203,9 +195,7 @@ $notes->check('a dump');
 # An upgraded cluster, whose clock is behind as well
 #
 $behind->stop;
-my $upgraded = PostgreSQL::Test::Cluster->new('upgraded');
-$upgraded->init;
-$upgraded->append_conf('postgresql.conf', $settings);
+my $upgraded = new_node('upgraded', conf => $settings);
 upgrade_cluster($behind, pg_config('bindir'), $upgraded,
 	'a cluster is upgraded');
 $torture->start_server($upgraded);
@@ -254,16 +244,11 @@ $notes->check('a synchronous standby that is down');
 # Logical replication of all tables, both ways, between two servers that
 # generate.  An apply worker generates, too.
 #
-my $one = PostgreSQL::Test::Cluster->new('one');
-my $two = PostgreSQL::Test::Cluster->new('two');
+my ($one, $two) = map { start_node($_, allows_streaming => 'logical', conf => $settings) } qw(one two);
 foreach my $node ($one, $two)
 {
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', $settings);
-	$node->start;
 	$node->safe_psql(
 		'postgres', q{
-CREATE EXTENSION sno;
 CREATE TABLE t (id sno PRIMARY KEY);
 CREATE TABLE applied (id sno PRIMARY KEY, copy_of sno);
 CREATE FUNCTION apply() RETURNS trigger LANGUAGE plpgsql AS

@@ -11,20 +11,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Leases are longer than the test.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 1h\nmax_connections = 20\n");
-$primary->start;
-$primary->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+my $primary = start_node('primary', allows_streaming => 1, conf => q{
+sno.lease_duration = 1h
+max_connections = 20
+}, sql => q{
 CREATE TABLE t (id sno NOT NULL);
 CREATE INDEX ON t (id)});
 

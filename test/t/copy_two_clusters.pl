@@ -9,9 +9,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
@@ -21,10 +18,7 @@ my $notes   = NotedIds->new;
 sub cluster
 {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf',
-		"log_statement = none\nsno.lease_duration = 1h\n");
+	my $node = new_node($name, conf => 'sno.lease_duration = 1h');
 	$torture->start_server($node);
 	return $node;
 }

@@ -10,23 +10,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Leases are longer than the test, and clients may not wait at all.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_node('main', conf => q{
 restart_after_crash = on
-log_statement = none
 sno.lease_duration = 1h
-});
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
+}, sql => 'CREATE TABLE t (id sno NOT NULL)');
 
 my $notes = NotedIds->new;
 

@@ -14,9 +14,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
@@ -36,7 +33,6 @@ sub start
 # One of the two partitions may be used for ids of given times.
 my $settings = q{
 autovacuum = off
-log_statement = none
 sno.lease_duration = 1h
 sno.partitions = '100-101'
 };
@@ -64,9 +60,7 @@ sub units
 # What the successors know: a lease of a session generator, a named generator
 # whose row is exact, and generators that were not used yet
 #
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', $settings);
+my $primary = new_node('primary', allows_streaming => 1, conf => $settings);
 start($primary);
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -158,9 +152,7 @@ start($standby);
 $standby->promote;
 check_successor($standby);
 
-my $restored = PostgreSQL::Test::Cluster->new('restored');
-$restored->init;
-$restored->append_conf('postgresql.conf', $settings);
+my $restored = new_node('restored', conf => $settings);
 start($restored);
 restore_dump($restored, $dump, 'the dump is restored');
 check_successor($restored);

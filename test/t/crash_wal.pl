@@ -10,18 +10,11 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = new_node('main', conf => q{
 wal_level = minimal
 max_wal_senders = 0
-log_statement = none
 wal_writer_delay = 10s
 max_prepared_transactions = 1
 });

@@ -10,24 +10,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_node('main', conf => q{
 autovacuum = off
 restart_after_crash = on
-log_statement = none
 sno.lease_duration = 1h
-});
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+}, sql => q{
 CREATE TABLE lost (what text);
 SELECT sno_create_generator('first', 1), sno_create_generator('renewed', 2),
 	sno_create_generator('restored', 3)});

@@ -9,13 +9,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+my $node = new_node('main');
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 my $dir       = PostgreSQL::Test::Utils::tempdir('constructs');

@@ -12,9 +12,6 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -27,11 +24,10 @@ my $dir   = PostgreSQL::Test::Utils::tempdir('dump');
 sub new_server
 {
 	my ($name, $partitions) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf',
-		"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '$partitions'\n"
-	);
+	my $node = new_node($name, conf => qq{
+sno.lease_duration = 1h
+sno.partitions = '$partitions'
+});
 	return $node;
 }
 

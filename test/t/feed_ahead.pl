@@ -8,17 +8,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FakeClock;
+use TestHelpers;
 
 my $clock = FakeClock->new;
 plan skip_all => 'libfaketime is not installed' if !defined $clock;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+my $node = new_node('main');
 $clock->set_offset(0);
 $clock->start_server($node);
 

@@ -12,9 +12,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
@@ -22,8 +19,7 @@ my $hour    = 3600;
 my $before  = -30 * 365 * 24 * $hour;    # the epoch
 my $dir     = PostgreSQL::Test::Utils::tempdir('readings');
 my $offsets = "$dir/offsets";
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+my $node    = new_node('main');
 $ENV{READINGS} = $offsets;
 {
 	local $ENV{LD_PRELOAD} = Torture::build('readings.so');

@@ -10,18 +10,12 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new
   or plan skip_all => 'libfaketime (package faketime) is not installed';
 my $hour = 3600;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = new_node('main', allows_streaming => 1, conf => q{
 max_prepared_transactions = 10
 max_worker_processes = 8
 restart_after_crash = on

@@ -5,17 +5,12 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib $FindBin::RealBin;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'max_prepared_transactions = 2');
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+use TestHelpers;
+
+my $node = start_node('main', conf => 'max_prepared_transactions = 2', sql => q{
 CREATE TABLE event (id sno DEFAULT sno_generate());
 BEGIN;
 INSERT INTO event DEFAULT VALUES;

@@ -11,9 +11,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -22,14 +19,8 @@ plan skip_all => 'libfaketime is not installed' if !defined $clock;
 foreach my $prepared (0, 5)
 {
 	my $what    = "max_prepared_transactions = $prepared";
-	my $primary = PostgreSQL::Test::Cluster->new("primary$prepared");
-	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf', $what);
 	$clock->set_offset(1000);
-	$clock->start_server($primary);
-	$primary->safe_psql(
-		'postgres', q{
-CREATE EXTENSION sno;
+	my $primary = start_node("primary$prepared", allows_streaming => 1, conf => $what, clock => $clock, sql => q{
 CREATE TABLE feed (id sno PRIMARY KEY DEFAULT sno_generate());
 INSERT INTO feed DEFAULT VALUES});
 	$primary->backup('backup');

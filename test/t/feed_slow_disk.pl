@@ -10,19 +10,12 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
 plan skip_all => 'libfaketime is not installed' if !defined $clock;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\n");
-$clock->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', clock => $clock);
 
 my $session = open_session($node, 'postgres');
 my $before  = $session->query_safe('SELECT sno_generate()');

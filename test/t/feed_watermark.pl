@@ -11,19 +11,12 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use POSIX qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $lowest = '2222222222222222';
 my $clock  = FakeClock->new;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = new_node('main', allows_streaming => 1, conf => q{
 autovacuum = off
 restart_after_crash = on
 max_prepared_transactions = 10

@@ -15,9 +15,6 @@ use lib $FindBin::RealBin;
 use FakeClock;
 use List::Util qw(uniq);
 use POSIX      qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -34,12 +31,8 @@ my $unseen = 2**32;
 my $noon = 1795256538284;
 
 # Leases are longer than the test.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = new_node('main', allows_streaming => 1, conf => q{
 restart_after_crash = on
-log_statement = none
 autovacuum = off
 max_connections = 30
 sno.lease_duration = 1h
@@ -744,15 +737,13 @@ $node->stop;
 
 # One has odd numbers, the other one has even ones.
 subtest 'tickets of two servers' => sub {
-	my @servers = map { PostgreSQL::Test::Cluster->new($_) } qw(even odd);
+	my @servers = map { start_node($_) } qw(even odd);
 	my @numbers;
 
 	foreach my $n (0, 1)
 	{
-		$servers[$n]->init;
-		$servers[$n]->start;
 		$servers[$n]->safe_psql('postgres',
-			"CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
+			"CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('t', 'tickets', $n), sno_flake_advance('t', 72157623227190423)"
 		);
 	}
 	my $take = sub {

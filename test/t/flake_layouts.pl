@@ -9,9 +9,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
@@ -20,8 +17,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir('layouts');
 my %node;
 foreach my $name (qw(source target))
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 'logical');
+	my $node = new_node($name, allows_streaming => 'logical');
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 	$node{$name} = $node;

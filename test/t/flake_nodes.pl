@@ -9,11 +9,8 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 
 my $registry = Registry->new('registry', '1024, 2047, 16');
@@ -54,13 +51,9 @@ sub refusal
 sub new_server
 {
 	my ($name, @settings) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 1);
-	$node->append_conf('postgresql.conf',
-		join("\n", "cluster_name = '$name'", 'max_connections = 40', @settings) . "\n");
-	$node->start;
-	$node->safe_psql('postgres',
-		"CREATE EXTENSION sno_flakes CASCADE; SELECT sno_flake_create_generator('g', 'snowflake')");
+	my $node = start_node($name,
+		allows_streaming => 1,
+		conf => join("\n", "cluster_name = '$name'", 'max_connections = 40', @settings) . "\n", sql => "CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('g', 'snowflake')");
 	return $node;
 }
 
@@ -304,11 +297,7 @@ SELECT sno_flake_generate('g') < sno_flake_min(clock_timestamp() + interval '1 m
 # A session leaves a partition if the clock is behind both sides.  So are nodes left.
 subtest 'a clock that steps back again and again' => sub {
 	my $clock = FakeClock->new or plan skip_all => 'libfaketime is not installed';
-	my $server = PostgreSQL::Test::Cluster->new('clock');
-	$server->init;
-	$clock->start_server($server);
-	$server->safe_psql('postgres',
-		"CREATE EXTENSION sno_flakes CASCADE; SELECT sno_flake_create_generator('g', 'snowflake')");
+	my $server = start_node('clock', clock => $clock, sql => "CREATE EXTENSION sno_flakes; SELECT sno_flake_create_generator('g', 'snowflake')");
 	my $session = open_session($server, 'postgres');
 	my $query   = q{SELECT sno_flake_generate('g') AS id \gset
 SELECT :id, p.node, abs(extract(epoch FROM p.timestamp - clock_timestamp())) < 60 FROM sno_flake_parts(:id, 'snowflake') AS p};

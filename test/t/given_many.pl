@@ -8,19 +8,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 
 my $clock = FakeClock->new;
 plan skip_all => 'libfaketime is not installed' unless defined $clock;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$clock->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', clock => $clock);
 
 my $session = open_session($node, 'postgres', 'sno.max_wait = 0');
 my $summary = q{

@@ -9,16 +9,9 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "log_statement = none\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', allows_streaming => 1);
 
 my $notes = NotedIds->new;
 
@@ -112,10 +105,7 @@ foreach my $mode ('fast', 'immediate')
 	others_are_taken("a server after a stop (mode $mode)", $node, 'postgres');
 }
 
-$node->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'copy', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 in_session($node, 'postgres', 1000);
 my %known = partitions_known($node, 'postgres');
 $node->wait_for_catchup($standby);

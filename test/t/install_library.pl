@@ -10,10 +10,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
 foreach my $tool ('make', (split ' ', pg_config('cc'))[0])
@@ -52,13 +49,7 @@ sno_next(PG_FUNCTION_ARGS)
 	});
 my $other_layout = build_library(other_layout());
 
-my $node =
-  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 1h\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', install_path => $installation, conf => 'sno.lease_duration = 1h');
 my $version = $node->safe_psql('postgres',
 	q{SELECT extversion FROM pg_extension WHERE extname = 'sno'});
 append_to_file("$scripts/sno--$version--next.sql",

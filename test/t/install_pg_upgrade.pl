@@ -10,10 +10,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
 plan skip_all => 'oldinstall names no installation to upgrade from'
@@ -24,11 +21,10 @@ my $notes = NotedIds->new;
 sub new_server
 {
 	my ($name, $partitions, @options) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name, @options);
-	$node->init(extra => [ '--data-checksums', '--locale=C' ]);
-	$node->append_conf('postgresql.conf',
-		"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '$partitions'\n"
-	);
+	my $node = new_node($name, @options, extra => [ '--data-checksums', '--locale=C' ], conf => qq{
+sno.lease_duration = 1h
+sno.partitions = '$partitions'
+});
 	return $node;
 }
 

@@ -8,15 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
+use TestHelpers;
 
 my ($installation, undef, $scripts) = copy_installation();
-my $node =
-  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
-$node->init;
+my $node = new_node('main', install_path => $installation);
 $node->start;
 my $databases = 0;
 

@@ -9,18 +9,11 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use File::Path qw(make_path);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
 use SnoInstall;
-use Test::More;
+use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-	CREATE EXTENSION sno;
+my $node = start_node('main', sql => q{
 	CREATE FUNCTION id(n int) RETURNS sno IMMUTABLE LANGUAGE sql
 		AS $$ SELECT sno_make(timestamptz '2026-01-01 00:00+00', 1, n / 65536, n % 65536) $$;
 });
@@ -237,9 +230,7 @@ SKIP:
 	$settings =~ s|/opt/sno|$folder|g;
 
 	my $registry = Registry->new('registry', '1024, 2047, 16');
-	my $apart    = PostgreSQL::Test::Cluster->new('apart');
-	$apart->init;
-	$apart->append_conf('postgresql.conf', $settings . $registry->settings);
+	my $apart    = new_node('apart', conf => $settings . $registry->settings);
 	$apart->start;
 	is( $apart->psql('postgres', 'CREATE EXTENSION pg_trgm'), 3, 'extensions of the server are not found');
 	$apart->safe_psql('postgres', 'CREATE EXTENSION sno_flakes CASCADE; CREATE EXTENSION sno_registry');

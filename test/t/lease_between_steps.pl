@@ -8,9 +8,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 use FakeClock;
 use Gdb;
@@ -22,13 +19,8 @@ plan skip_all => 'gdb is not installed' if !grep { -x "$_/gdb" } split /:/, $ENV
 my $scope = '/proc/sys/kernel/yama/ptrace_scope';
 plan skip_all => 'the kernel lets gdb lead only its own children' if -e $scope && slurp_file($scope) > 0;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'sno.lease_duration = 1d');
-$clock->start_server($node);
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno_flakes CASCADE;
+my $node = start_node('main', conf => 'sno.lease_duration = 1d', clock => $clock, sql => q{
+CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_layout('mine', '2020-01-01Z', 1, 48, 32, 16);
 SELECT sno_flake_create_generator('own', 'mine', 1);
 SELECT sno_watermark()});

@@ -9,21 +9,14 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
 
 # Leases are longer than the test.  Other ranges are set later, where nobody has
 # used a partition yet.
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 1h\nsno.partitions = '10000-19999'\n"
-);
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', conf => q{
+sno.lease_duration = 1h
+sno.partitions = '10000-19999'
+});
 
 my $notes = NotedIds->new;
 

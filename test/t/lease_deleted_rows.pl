@@ -10,25 +10,15 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node    = start_node('main', clock => $torture, conf => q{
 autovacuum = off
-log_statement = none
 sno.lease_duration = 1h
 sno.partitions = 7
-});
-$torture->start_server($node);
-$node->safe_psql('postgres',
-	q{CREATE EXTENSION sno; SELECT sno_create_generator('g', 1)});
+}, sql => q{SELECT sno_create_generator('g', 1)});
 
 my $notes = NotedIds->new;
 my $session;

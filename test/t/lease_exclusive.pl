@@ -11,25 +11,16 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node    = start_node('main', clock => $torture, conf => q{
 restart_after_crash = on
-log_statement = none
 max_connections = 60
 sno.lease_duration = 1s
 sno.partitions = 7
 });
-$torture->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $notes = NotedIds->new;
 $notes->next_phase;

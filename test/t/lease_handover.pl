@@ -5,14 +5,12 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib $FindBin::RealBin;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+use TestHelpers;
+
+my $node = new_node('main', conf => q{
 wal_level = minimal
 max_wal_senders = 0
 sno.lease_duration = 1h

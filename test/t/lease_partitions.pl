@@ -8,21 +8,12 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = start_node('main', conf => q{
 sno.lease_duration = 1h
 sno.partitions = '100-107'
 });
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 my $notes = NotedIds->new;
 
@@ -206,11 +197,7 @@ foreach my $given ('0-65535', '7-8', 'nonsense')
 
 # The same if the configuration file writes the name in other letters.
 {
-	my $other = PostgreSQL::Test::Cluster->new('other');
-	$other->init;
-	$other->append_conf('postgresql.conf', "SNO.Partitions = '5-6'");
-	$other->start;
-	$other->safe_psql('postgres', 'CREATE EXTENSION sno; CREATE ROLE r LOGIN');
+	my $other = start_node('other', conf => "SNO.Partitions = '5-6'", sql => 'CREATE ROLE r LOGIN');
 	foreach my $given ('7-8', 'nonsense')
 	{
 		local $ENV{PGOPTIONS} = "-c sno.partitions=$given";

@@ -9,20 +9,10 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Leases are so short that each of them is renewed while the table is rewritten.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 1s\n");
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+my $node = start_node('main', conf => 'sno.lease_duration = 1s', sql => q{
 CREATE EXTENSION amcheck;
 CREATE TABLE t (id sno PRIMARY KEY);
 CREATE INDEX t_hash ON t USING hash (id)});

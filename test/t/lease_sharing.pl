@@ -9,9 +9,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new
@@ -32,12 +29,10 @@ sub set_clock
 sub later { set_clock($second + ($_[0] // 2)); return; }
 
 set_clock(0);
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nautovacuum = off\nsno.lease_duration = 10min");
-$clock->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('main', clock => $clock, conf => q{
+autovacuum = off
+sno.lease_duration = 10min
+});
 
 # No session may wait for an id, so the others never keep one from it.
 sub session { return open_session($node, 'postgres', 'sno.max_wait = 0', @_); }

@@ -8,20 +8,12 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $slots = 10;                             # MAX_RELCACHE_CALLBACKS
-my $node  = PostgreSQL::Test::Cluster->new('main');
 my $other = Torture::build('callbacks.so');
-$node->init;
-$node->start;
-$node->safe_psql(
-	'postgres', qq{
-CREATE EXTENSION sno;
+my $node  = start_node('main', sql => qq{
 CREATE EXTENSION sno_flakes;
 CREATE FUNCTION take_callbacks(integer) RETURNS void LANGUAGE c AS '$other';
 SELECT sno_create_generator('named', 1), sno_flake_create_generator('flake', 'snowflake', 1);

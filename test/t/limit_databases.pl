@@ -9,15 +9,12 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"sno.partitions = '0-99'\nsno.lease_duration = 1h\n");
+my $node = new_node('main', conf => q{
+sno.partitions = '0-99'
+sno.lease_duration = 1h
+});
 $node->start;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(mallory alice);
 $node->safe_psql($_, 'CREATE EXTENSION sno')       foreach qw(mallory alice);

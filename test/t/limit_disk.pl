@@ -40,9 +40,6 @@ exec unshare --user --map-user="$user" --map-group="$group" "$@"},
 }
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 

@@ -9,33 +9,19 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $primary = start_node('primary', allows_streaming => 1, conf => q{
 max_connections = 20
 max_locks_per_transaction = 10
-});
-$primary->start;
-$primary->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+}, sql => q{
 CREATE ROLE reader LOGIN;
 CREATE TABLE numbers AS SELECT n, sno_generate() AS id FROM generate_series(1, 1000) AS n;
 ALTER TABLE numbers SET (parallel_workers = 2);
 GRANT SELECT ON numbers TO reader;
 CREATE FUNCTION make_id(integer) RETURNS text VOLATILE PARALLEL SAFE LANGUAGE plpgsql AS
 	'BEGIN RETURN sno_generate(); END'});
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($primary, 'standby');
 my $by_workers = q{
 SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
 SET parallel_leader_participation = off;};

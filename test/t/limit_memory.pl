@@ -37,16 +37,12 @@ exec unshare --user --map-user="$user" --map-group="$group" "$@"},
 	}
 }
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nautovacuum = off\ndynamic_shared_memory_type = posix\n"
-);
+my $node = new_node('main', conf => q{
+autovacuum = off
+dynamic_shared_memory_type = posix
+});
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model',    'CREATE EXTENSION sno');

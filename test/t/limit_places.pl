@@ -11,9 +11,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture ();
 
@@ -34,10 +31,7 @@ my $any_worker   = -1;
 
 my $told = PostgreSQL::Test::Utils::tempdir('exhaust') . '/told';
 append_to_file($told, "\0" x 24);
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = new_node('main', conf => q{
 autovacuum = off
 max_prepared_transactions = 2
 sno.lease_duration = 1s

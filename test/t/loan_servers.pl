@@ -12,29 +12,17 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Of ten partitions, seven are lent.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
+my $primary = start_node('primary', allows_streaming => 1, conf => q{
 autovacuum = off
-log_statement = none
 session_preload_libraries = 'sno'
 sno.lease_duration = 1s
 sno.partitions = '100-109'
 });
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION sno');
 
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($primary, 'standby');
 
 # Borrow partitions; returns their numbers.
 sub borrow

@@ -11,18 +11,17 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use File::Find qw(find);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
 my $clock = FakeClock->new;
 plan skip_all => 'libfaketime is not installed' if !defined $clock;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\nautovacuum = off\nsno.sharing = never\nsno.max_wait = 50ms");
+my $node = new_node('main', conf => q{
+autovacuum = off
+sno.sharing = never
+sno.max_wait = 50ms
+});
 $clock->start_server($node);
 my $file = $node->data_dir . '/sno.grants';
 sub sql { return $node->safe_psql('postgres', $_[0]); }

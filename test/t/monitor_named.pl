@@ -9,15 +9,9 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nautovacuum = off\n");
+my $node = new_node('main', conf => 'autovacuum = off');
 $node->start;
 
 my $name = 'small "\\ one';

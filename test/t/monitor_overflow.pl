@@ -10,16 +10,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = start_node('main', allows_streaming => 1, conf => q{
 autovacuum = off
 max_connections = 50
 restart_after_crash = on
@@ -27,8 +20,6 @@ sno.lease_duration = 1s
 sno.sharing = never
 sno.partitions = '100-103'
 });
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
 
 # A session that listens; {heard} has the payloads that it received.
 sub listener

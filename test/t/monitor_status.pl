@@ -10,23 +10,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FakeClock;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node = start_node('main', allows_streaming => 1, conf => q{
 autovacuum = off
 max_connections = 50
 sno.sharing = never
-});
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes');
+}, sql => 'CREATE EXTENSION sno_flakes');
 
 # Columns of sno_generators(), of the rows that meet a condition.
 sub show
@@ -251,10 +241,7 @@ close_session($session);
 #
 # On a standby
 #
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 is( $standby->safe_psql(
 		'postgres', 'SELECT count(*), bool_and(ok) FROM sno_check()'),
 	'13|t',

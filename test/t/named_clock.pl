@@ -12,9 +12,6 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time usleep);
 
@@ -24,11 +21,7 @@ plan skip_all => 'libfaketime is not installed' unless defined $clock;
 sub server
 {
 	my ($name) = @_;
-	my $server = PostgreSQL::Test::Cluster->new($name);
-	$server->init;
-	$server->append_conf(
-		'postgresql.conf', q{
-log_statement = none
+	my $server = new_node($name, conf => q{
 autovacuum = off
 sno.lease_duration = 10min
 });

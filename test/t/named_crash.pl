@@ -10,23 +10,13 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # Leases are longer than the test.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_node('main', allows_streaming => 1, conf => q{
 restart_after_crash = on
-log_statement = none
 sno.lease_duration = 1h
-});
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL)');
+}, sql => 'CREATE TABLE t (id sno NOT NULL)');
 
 my $notes = NotedIds->new;
 
@@ -205,10 +195,7 @@ $notes->check_unique('definitions in partitions in use');
 create('moved',  1500);
 create('closed', 1501);
 generate('closed');
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 my ($status, $out, $err) =
   $standby->psql('postgres', "SELECT sno_generate(1, 'moved')");
 like(

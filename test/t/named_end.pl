@@ -9,17 +9,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql(
-	'postgres',
-	q{CREATE EXTENSION sno; CREATE TABLE t (n integer);
+my $node = start_node('main', sql => q{CREATE TABLE t (n integer);
 	  SELECT sno_create_generator('g', 1)});
 
 # A statement that is a transaction of its own

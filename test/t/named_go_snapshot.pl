@@ -16,9 +16,6 @@ use lib $FindBin::RealBin;
 
 use List::Util qw(max);
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
@@ -112,10 +109,7 @@ my @clocks = (
 	sub { $_[0]{end} - 1 });
 for my $n (0 .. $#clocks)
 {
-	my $node = PostgreSQL::Test::Cluster->new("server$n");
-	$node->init;
-	$node->append_conf('postgresql.conf',
-		"log_statement = none\nautovacuum = off\n");
+	my $node = new_node("server$n", conf => 'autovacuum = off');
 	$torture->set_clock(0);
 	$torture->start_server($node);
 	$node->safe_psql('postgres', 'CREATE EXTENSION sno');

@@ -12,9 +12,6 @@ use lib $FindBin::RealBin;
 use FakeClock;
 use List::Util qw(uniq);
 use POSIX      qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -30,15 +27,8 @@ sub set_clock
 	return;
 }
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nautovacuum = off\n");
 set_clock(0);
-$clock->start_server($node);
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+my $node = start_node('main', conf => 'autovacuum = off', clock => $clock, sql => q{
 CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_layout('minutes', '2020-01-01Z', 60000, 30, 10, 20);
 SELECT sno_flake_create_generator('m' || n, 'minutes', n) FROM generate_series(0, 13) AS n;

@@ -9,16 +9,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql('postgres',
-	q{CREATE EXTENSION sno; SELECT sno_create_generator('g', 1)});
+my $node = start_node('main', sql => q{SELECT sno_create_generator('g', 1)});
 
 # If a call ignored sno.max_wait, it would meet the statement_timeout.
 my @hasty   = ('sno.max_wait = 100', "statement_timeout = '10min'");

@@ -8,13 +8,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_min_messages = fatal');
+my $node = new_node('main', conf => 'log_min_messages = fatal');
 $node->start;
 
 # One id in 200 ms: whoever wants many waits almost all the time.

@@ -11,19 +11,15 @@ use lib $FindBin::RealBin;
 
 use List::Util qw(max min sum);
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 sub server
 {
 	my ($name) = @_;
-	my $server = PostgreSQL::Test::Cluster->new($name);
-	$server->init(allows_streaming => 'logical');
-	$server->append_conf('postgresql.conf',
-		"log_statement = none\nsno.lease_duration = 2s\nmax_connections = 40\n"
-	);
+	my $server = new_node($name, allows_streaming => 'logical', conf => q{
+sno.lease_duration = 2s
+max_connections = 40
+});
 	$server->start;
 	return $server;
 }

@@ -10,9 +10,6 @@ use lib $FindBin::RealBin;
 
 use IPC::Run ();
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # The SQL blocks by their heading, each as [block, ...]
@@ -40,10 +37,12 @@ my %origins = (
 		'bytea DEFAULT uuid_send(uuid7())', 'bytea',
 		$layout . $by_bytes,                'uuid_send(uuid7(at))' ]);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nwal_retrieve_retry_interval = 200ms\nrestart_after_crash = on\nautovacuum = off\njit = off\n");
+my $node = new_node('main', allows_streaming => 'logical', conf => q{
+wal_retrieve_retry_interval = 200ms
+restart_after_crash = on
+autovacuum = off
+jit = off
+});
 $node->start;
 
 # Make a database with the tables and rows of the example.  The rows are not in

@@ -20,9 +20,6 @@ use File::Find qw(find);
 use FindBin;
 use lib $FindBin::RealBin;
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
@@ -44,10 +41,11 @@ find(
 # Nobody runs blocks of these kinds.
 my %is_data = map { $_ => 1 } qw(text ini);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf',
-	"TimeZone = 'UTC'\njit = off\nautovacuum = off\nlog_statement = none\n");
+my $node = new_node('main', allows_streaming => 'logical', conf => q{
+TimeZone = 'UTC'
+jit = off
+autovacuum = off
+});
 $node->start;
 
 # What runs blocks of these languages.  A line for cron begins with five fields that

@@ -11,9 +11,6 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # The blocks of the page, by kind.  The first two of kind "sql" are a query as such
@@ -34,12 +31,8 @@ is_deeply(
 	'all blocks are run');
 
 my $clock = FakeClock->new;
-my $node  = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 'logical');
-$node->append_conf(
-	'postgresql.conf', q{
+my $node  = new_node('main', allows_streaming => 'logical', conf => q{
 autovacuum = off
-log_statement = none
 max_prepared_transactions = 10
 });
 
@@ -256,10 +249,7 @@ is_deeply([ map { join ' ', sort @$_ } values %done ],
 #
 # The standby and the logical replica
 #
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 
 # The replica is another database of the standby's primary.
 my ($table) = grep { /CREATE TABLE outbox \(/ } @definitions;

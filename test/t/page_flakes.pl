@@ -9,19 +9,17 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
 
 my $page = slurp_file("$FindBin::RealBin/../../doc/flakes.md");
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"TimeZone = 'UTC'\njit = off\nautovacuum = off\nlog_statement = none\n");
+my $node = new_node('main', conf => q{
+TimeZone = 'UTC'
+jit = off
+autovacuum = off
+});
 $node->start;
 $node->safe_psql($_->[0], $_->[1])
   foreach [ 'postgres', 'CREATE DATABASE limits' ],

@@ -9,9 +9,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # The blocks of a kind under a heading of a page
@@ -32,9 +29,10 @@ my %pair = (
 	post     => [ 'body', 'reply',    'post_id',     'body' ],
 	account  => [ 'name', 'payment',  'account_id',  'what' ]);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\nautovacuum = off\njit = off\n");
+my $node = new_node('main', conf => q{
+autovacuum = off
+jit = off
+});
 $node->start;
 my $begin = $node->safe_psql('postgres', 'SELECT now()');
 

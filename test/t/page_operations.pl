@@ -11,10 +11,7 @@ use lib $FindBin::RealBin;
 
 use Cwd ();
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();

@@ -9,21 +9,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
 
 my $page = slurp_file("$FindBin::RealBin/../../doc/reference.md");
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "TimeZone = 'UTC'\n");
-$node->start;
-$node->safe_psql('postgres',
-	'CREATE EXTENSION sno_flakes CASCADE; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
+my $node = start_node('main', conf => "TimeZone = 'UTC'", sql => 'CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
 
 # The rows of a query.  In it, "member" are the objects of all extensions.
 sub rows_of

@@ -8,9 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use TestHelpers;
 
 my $page = slurp_file("$FindBin::RealBin/../../doc/time.md");
 
@@ -19,10 +17,11 @@ my @blocks;
 push @blocks, [ $1, $2 ] while $page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg;
 my $create = (shift @blocks)->[1];
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"TimeZone = 'UTC'\njit = off\nautovacuum = off\n");
+my $node = new_node('main', conf => q{
+TimeZone = 'UTC'
+jit = off
+autovacuum = off
+});
 $node->start;
 
 # This server is the archive, too.  There, half of the rows are of the future, one for

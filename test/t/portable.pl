@@ -12,17 +12,17 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use POSIX qw(strftime);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $folder  = "$FindBin::RealBin/../../portable";
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "fsync = on\nrestart_after_crash = on\nautovacuum = off\nshared_buffers = 128MB\n");
+my $node    = new_node('main', allows_streaming => 1, conf => q{
+fsync = on
+restart_after_crash = on
+autovacuum = off
+shared_buffers = 128MB
+});
 $torture->start_server($node);
 
 # Run a script of the folder by psql as a user, with these options, and return its errors.

@@ -9,9 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use TestHelpers;
 
 my $steps = 1000;    # for each registry of a trace
 my $top   = "$FindBin::RealBin/../..";
@@ -20,8 +18,7 @@ my $model = PostgreSQL::Test::Utils::tempdir . '/grant';
 system_or_bail('cc', '-std=gnu11', '-fno-strict-aliasing', '-DBLOCKS=96',
 	'-DHOLDERS=400', "-I$top/src", '-o', $model, "$top/test/model/grant.c");
 
-my $node = PostgreSQL::Test::Cluster->new('registry');
-$node->init;
+my $node = new_node('registry');
 $node->start;
 
 # What a trace calls.  An error is an answer, too.

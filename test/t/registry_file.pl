@@ -8,18 +8,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 
 my $registry = Registry->new('registry', '1024, 2047, 16');
-my $node     = PostgreSQL::Test::Cluster->new('node');
-$node->init;
-$node->append_conf('postgresql.conf', $registry->settings);
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node     = start_node('node', conf => $registry->settings);
 $node->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
 
 my $file     = $node->data_dir . '/sno.grants';

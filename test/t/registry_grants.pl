@@ -9,11 +9,8 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use File::Copy qw(copy);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 
 my $registry = Registry->new('registry', '1024, 2047, 16');
@@ -62,12 +59,9 @@ sub refuses
 sub new_server
 {
 	my ($name, @settings) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 1);
-	$node->append_conf('postgresql.conf',
-		$registry->settings("cluster_name = '$name'", 'max_connections = 40', @settings));
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $node = start_node($name,
+		allows_streaming => 1,
+		conf => $registry->settings("cluster_name = '$name'", 'max_connections = 40', @settings));
 	return $node;
 }
 

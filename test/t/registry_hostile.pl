@@ -11,9 +11,6 @@ use lib $FindBin::RealBin;
 
 use IO::Socket::INET;
 use POSIX ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(sleep);
 
@@ -170,8 +167,7 @@ if ($pid == 0)
 }
 END { kill 'TERM', $pid if $pid; }
 
-my $node = PostgreSQL::Test::Cluster->new('node');
-$node->init;
+my $node = new_node('node');
 my $to_fake = "host=127.0.0.1 port=$port user=asker password=secret dbname=postgres sslmode=disable gssencmode=disable";
 $node->append_conf('postgresql.conf', "sno.registry = '$to_fake'\n");
 {

@@ -10,10 +10,7 @@ use lib $FindBin::RealBin;
 
 use FakeClock;
 use IO::Socket::INET;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 
 my $clock = FakeClock->new;
@@ -23,12 +20,7 @@ my $registry_clock = FakeClock->new;
 my $registry =
   Registry->new('registry', '1024, 1407, 16', $registry_clock);
 
-my $node = PostgreSQL::Test::Cluster->new('node');
-$node->init;
-$node->append_conf('postgresql.conf',
-	$registry->settings);
-$clock->start_server($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+my $node = start_node('node', clock => $clock, conf => $registry->settings);
 
 # The value of an expression, of an id made first if there is one
 sub value { return $node->safe_psql('postgres', "SELECT $_[0]"); }
@@ -104,11 +96,7 @@ pass('ids are made when the clocks are right');
 
 # A block whose floor is ahead of the clock is of no use.
 {
-	my $b = PostgreSQL::Test::Cluster->new('b');
-	$b->init;
-	$b->append_conf('postgresql.conf', $registry->settings);
-	$b->start;
-	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $b = start_node('b', conf => $registry->settings);
 	$registry->query(
 		"UPDATE sno_registry.block SET ceiling = sno_registry.unit_of(now() + '1 hour'), holder = 1 WHERE holder IS NULL"
 	);
@@ -214,11 +202,9 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 
 # Grants are renewed when half of them is over, while ids are made.
 {
-	my $b       = PostgreSQL::Test::Cluster->new('renewing');
 	my $b_clock = FakeClock->new;
-	$b->init;
-	$b->append_conf('postgresql.conf',
-		$registry->settings('sno.grant_duration = 2h', 'sno.lease_duration = 1s'));
+	my $b       = new_node('renewing',
+		conf => $registry->settings('sno.grant_duration = 2h', 'sno.lease_duration = 1s'));
 	$b_clock->start_server($b, 0, 1);
 	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
 	my $session = open_session($b, 'postgres');
@@ -247,12 +233,8 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 		LocalAddr => '127.0.0.1',
 		Listen    => 5) or die $!;
 	my $port = $silent->sockport;
-	my $b    = PostgreSQL::Test::Cluster->new('silent');
-	$b->init;
-	$b->append_conf('postgresql.conf',
-		"sno.registry = 'host=127.0.0.1 port=$port user=asker dbname=postgres'");
-	$b->start;
-	$b->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $b    = start_node('silent',
+		conf => "sno.registry = 'host=127.0.0.1 port=$port user=asker dbname=postgres'");
 	$b->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
 	my $session = open_session($b, 'other', q{sno.max_wait = '100ms'});
 	like(
@@ -294,12 +276,10 @@ foreach my $preloaded (1, 0)
 {
 	my $of      = $preloaded ? 'a server that preloads the library' : 'a server that does not';
 	my $b_clock = FakeClock->new;
-	my $b       = PostgreSQL::Test::Cluster->new($preloaded ? 'preloaded' : 'unreserved');
-	$b->init;
-	$b->append_conf('postgresql.conf',
-		$large->settings('max_worker_processes = 4', 'sno.notify_overflow = off', $preloaded ? q{shared_preload_libraries = 'sno'} : ()));
-	$b_clock->start_server($b);
-	$b->safe_psql('postgres', 'CREATE EXTENSION sno; SELECT sno_generate(); CREATE ROLE bob LOGIN');
+	my $b       = start_node($preloaded ? 'preloaded' : 'unreserved',
+		clock => $b_clock,
+		conf => $large->settings('max_worker_processes = 4', 'sno.notify_overflow = off', $preloaded ? q{shared_preload_libraries = 'sno'} : ()),
+		sql => 'SELECT sno_generate(); CREATE ROLE bob LOGIN');
 	$b->safe_psql('postgres', 'CREATE DATABASE other TEMPLATE postgres');
 	is( $b->safe_psql('postgres', 'SELECT item FROM sno_check() WHERE NOT ok'),
 		$preloaded ? '' : 'workers',

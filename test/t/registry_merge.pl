@@ -9,10 +9,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
-use Test::More;
 use TestHelpers;
 
 my $registry = Registry->new('registry', '1024, 2047, 16');
@@ -21,11 +18,7 @@ my $dir      = PostgreSQL::Test::Utils::tempdir('scripts');
 sub new_server
 {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', $registry->settings);
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION sno');
+	my $node = start_node($name, allows_streaming => 'logical', conf => $registry->settings);
 	return $node;
 }
 

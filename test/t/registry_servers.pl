@@ -10,9 +10,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # All that was granted: [holder, first, last, floor, ceiling]
@@ -91,10 +88,10 @@ sub check_granted
 	return;
 }
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, has_archiving => 1);
-$primary->append_conf('postgresql.conf',
-	"wal_writer_delay = 10s\nautovacuum = off\n");
+my $primary = new_node('primary', allows_streaming => 1, has_archiving => 1, conf => q{
+wal_writer_delay = 10s
+autovacuum = off
+});
 $primary->start;
 $primary->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE ROLE asker LOGIN; CREATE DATABASE app OWNER owner'
@@ -235,8 +232,7 @@ is( ask($restored, 'registry', 22, 221, 222, 2),
 # A dump
 #
 my $dir    = PostgreSQL::Test::Utils::tempdir('dump');
-my $target = PostgreSQL::Test::Cluster->new('target');
-$target->init;
+my $target = new_node('target');
 $target->start;
 $target->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE ROLE asker LOGIN');

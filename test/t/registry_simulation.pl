@@ -29,9 +29,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use List::Util qw(min max first);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my ($default_seed, $default_steps) = (1, 20000);
@@ -55,8 +52,7 @@ my $save   = q{SELECT json_build_object(
 #
 # Each registry that is alive has a database.
 #
-my $node = PostgreSQL::Test::Cluster->new('registry');
-$node->init;
+my $node = new_node('registry');
 $node->start;
 my @sessions;
 foreach my $n (0 .. 3)

@@ -10,15 +10,10 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "log_statement = none\n");
+my $node = new_node('main');
 $node->start;
 
 my $notes = NotedIds->new;

@@ -5,13 +5,13 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use TestHelpers;
 
 my $dir  = PostgreSQL::Test::Utils::tempdir('owner');
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+my $node = new_node('main');
 
 # In a restored database, a named generator waits for the end of a lease after sno_reseed().
 $node->append_conf('postgresql.conf',

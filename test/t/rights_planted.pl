@@ -12,21 +12,15 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
 
 my ($installation, undef, $scripts) = copy_installation();
-my $node =
-  PostgreSQL::Test::Cluster->new('main', install_path => $installation);
 my $dir = PostgreSQL::Test::Utils::tempdir('planted');
 my $log_read = 0;
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
+my $node = new_node('main', install_path => $installation, conf => 'autovacuum = off');
 $node->start;
 
 # The search path is one of: what is planted is found first, or it is not found.

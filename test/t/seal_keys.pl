@@ -8,9 +8,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 skip_without_seal();
@@ -34,9 +31,7 @@ my %node;
 
 foreach my $name ('publisher', 'subscriber')
 {
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', $logging);
+	my $node = new_node($name, allows_streaming => 'logical', conf => $logging);
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION sno_seal CASCADE');
 	$node{$name} = $node;
@@ -211,10 +206,7 @@ kill_postmaster($publisher);
 start_again($publisher);
 is(sealed($publisher, 'nested'), $before, 'a key is there after a crash');
 
-$publisher->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($publisher, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($publisher, 'standby');
 $publisher->safe_psql('postgres', q{SELECT sno_seal_create_key('new')});
 note_secret($publisher, 'new');
 my $new = sealed($publisher, 'new');

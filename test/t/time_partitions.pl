@@ -8,15 +8,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nallow_in_place_tablespaces = on\n");
+my $node = new_node('main', conf => 'allow_in_place_tablespaces = on');
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 

@@ -7,11 +7,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 
 plan skip_all => 'Citus is not installed'
@@ -20,11 +17,10 @@ plan skip_all => 'Citus is not installed'
 
 my $registry = Registry->new('registry', '1024, 2047, 16');
 
-sub new_node
+sub citus_node
 {
 	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(allows_streaming => 'logical');
+	my $node = new_node($name, allows_streaming => 'logical');
 	$node->append_conf(
 		'postgresql.conf',
 		$registry->settings(
@@ -37,7 +33,7 @@ sub new_node
 	return $node;
 }
 
-my ($coordinator, $one, $two) = map { new_node($_) } qw(coordinator one two);
+my ($coordinator, $one, $two) = map { citus_node($_) } qw(coordinator one two);
 
 sub query { return $coordinator->safe_psql('postgres', $_[0]); }
 

@@ -10,11 +10,8 @@ use lib $FindBin::RealBin;
 
 use IPC::Run ();
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Registry;
 use SnoInstall;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 

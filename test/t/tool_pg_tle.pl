@@ -9,18 +9,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use SnoInstall;
 
 plan skip_all => 'pg_tle is not installed' unless -e pg_config('pkglibdir') . '/pg_tle.so';
 
 my $folder = "$FindBin::RealBin/../../portable";
-my $node   = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_tle'\n");
+my $node   = new_node('main', conf => "shared_preload_libraries = 'pg_tle'");
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE DATABASE app OWNER owner; CREATE DATABASE copy OWNER owner');
 $node->safe_psql($_, 'CREATE EXTENSION pg_tle; GRANT pgtle_admin TO owner') foreach qw(app copy);

@@ -8,26 +8,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 my ($pgpool) = grep { -x } map { "$_/pgpool" } split(/:/, $ENV{PATH}), '/usr/sbin';
 plan skip_all => 'pgpool-II is not installed' unless defined $pgpool;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->start;
-$primary->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno_flakes CASCADE;
+my $primary = start_node('primary', allows_streaming => 1, sql => q{
+CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_generator('people', 'snowflake');
 CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(5), flake bigint DEFAULT sno_flake_generate('people'))});
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($primary, 'standby');
 $primary->wait_for_catchup($standby);
 
 my $dir  = PostgreSQL::Test::Utils::tempdir_short();

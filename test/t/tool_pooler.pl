@@ -9,9 +9,6 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use NotedIds;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 
 # PgBouncer refuses options of a connection.
@@ -23,17 +20,9 @@ plan skip_all => 'pgbouncer is not installed' unless defined $pgbouncer;
 my ($minor) = qx($pgbouncer --version) =~ /^PgBouncer 1\.(\d+)/;
 
 my $pool_size = 3;
-my $node      = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"log_statement = none\nsno.lease_duration = 2s\n");
-$node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+my $node      = start_node('main', conf => 'sno.lease_duration = 2s', sql => q{
 CREATE TABLE t (id sno PRIMARY KEY);
-CREATE TABLE bench (id sno PRIMARY KEY DEFAULT sno_generate(5), client integer)}
-);
+CREATE TABLE bench (id sno PRIMARY KEY DEFAULT sno_generate(5), client integer)});
 
 my $dir    = PostgreSQL::Test::Utils::tempdir_short();
 my $port   = PostgreSQL::Test::Cluster::get_free_port();

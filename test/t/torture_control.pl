@@ -11,23 +11,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $server  = PostgreSQL::Test::Cluster->new('main');
-$server->init;
-$server->append_conf(
-	'postgresql.conf', q{
+my $server  = start_node('main', conf => q{
 restart_after_crash = on
-log_statement = none
 wal_writer_delay = 10s
-});
-$server->start;
-$server->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE SEQUENCE s; CREATE TABLE t (id sno)');
+}, sql => 'CREATE SEQUENCE s; CREATE TABLE t (id sno)');
 
 $torture->lead_clients($server);
 $torture->under('none');

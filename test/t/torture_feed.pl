@@ -14,26 +14,16 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FeedStress;
-use PostgreSQL::Test::Cluster;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node    = start_node('main', conf => q{
 max_connections = 60
 max_prepared_transactions = 200
 max_worker_processes = 16
 sno.max_wait = 0
-});
-$torture->start_server($node);
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION sno;
+}, clock => $torture, sql => q{
 CREATE TABLE feed (id sno PRIMARY KEY DEFAULT sno_generate(), writer text NOT NULL);
 CREATE TABLE cursor (reader text PRIMARY KEY, last sno NOT NULL);
 CREATE TABLE seen (n bigserial, reader text NOT NULL, id sno NOT NULL);

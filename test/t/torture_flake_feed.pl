@@ -15,17 +15,11 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use FeedStress;
-use PostgreSQL::Test::Cluster;
-use Test::More;
 use TestHelpers;
 use Torture;
 
 my $torture = Torture->new;
-my $node    = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-log_statement = none
+my $node    = new_node('main', allows_streaming => 1, conf => q{
 max_connections = 80
 max_prepared_transactions = 200
 sno.max_wait = '1min'

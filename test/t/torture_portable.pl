@@ -15,21 +15,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Time::HiRes qw(time);
 use Torture;
 
 my $torture = Torture->new(lull => 20_000);
-my $server  = PostgreSQL::Test::Cluster->new('main');
-$server->init(allows_streaming => 1);
-$server->append_conf(
-	'postgresql.conf', q{
+my $server  = new_node('main', allows_streaming => 1, conf => q{
 fsync = on
 restart_after_crash = on
-log_statement = none
 log_replication_commands = off
 max_connections = 60
 min_wal_size = 512MB

@@ -18,9 +18,6 @@ use lib $FindBin::RealBin;
 
 use IO::Socket::INET;
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use TestHelpers;
 use Torture;
 
@@ -145,7 +142,7 @@ sub settings_of
 # The primary is $registry[$primary], its standby the other one.
 my $primary = 0;
 
-sub start_standby
+sub start_registry_standby
 {
 	my $way  = 1 - $primary;
 	my $name = 'registry' . ++$restored;
@@ -410,7 +407,7 @@ my @registry_faults = (
 		pave_all($primary);
 		have_granted($new);
 		$registry[ 1 - $primary ]->clean_node;
-		start_standby();
+		start_registry_standby();
 	},
 	'registry: promoted, and the old one alive' => sub {
 		before_loss();
@@ -427,7 +424,7 @@ my @registry_faults = (
 		$registry[$primary]->clean_node;
 		$primary = 1 - $primary;
 		pave($cut, $primary);
-		start_standby();
+		start_registry_standby();
 	},
 	'registry: restored to an earlier point' => sub {
 		before_loss();
@@ -454,7 +451,7 @@ recovery_target_action = promote
 		lead($primary, $node);
 		pave_all($primary);
 		have_granted($new);
-		start_standby();
+		start_registry_standby();
 	},
 	'registry: disk restored, sno_registry_report_loss()' => sub {
 		before_loss();
@@ -474,7 +471,7 @@ recovery_target_action = promote
 		pave_all($primary);
 		have_granted($new);
 		remove_standby();
-		start_standby();
+		start_registry_standby();
 	});
 
 # The registry client waits for 20 s.  The clock must not make it wait for longer.
@@ -556,11 +553,7 @@ sub merge
 set_clocks(map { $_ => 0 } @places, 'clone', 'registry');
 foreach my $place (@places)
 {
-	my $node = $server{$place} = PostgreSQL::Test::Cluster->new($place);
-	$node->init(allows_streaming => 1);
-	$node->append_conf(
-		'postgresql.conf', qq{
-log_statement = none
+	my $node = $server{$place} = new_node($place, allows_streaming => 1, conf => qq{
 log_replication_commands = off
 max_connections = 60
 sno.lease_duration = 1s
@@ -593,11 +586,8 @@ foreach my $place (@places, 'clone')
 	$port{"$place $_"} = PostgreSQL::Test::Cluster::get_free_port() foreach 0, 1;
 }
 {
-	my $node = $registry[0] = PostgreSQL::Test::Cluster->new('registry');
 	mkdir "$dir/archive";
-	$node->init(allows_streaming => 1);
-	$node->append_conf(
-		'postgresql.conf', qq{
+	my $node = $registry[0] = new_node('registry', allows_streaming => 1, conf => qq{
 archive_mode = on
 archive_command = 'cp %p $dir/archive/%f'
 wal_sender_timeout = 0
@@ -614,7 +604,7 @@ GRANT EXECUTE ON FUNCTION sno_registry_renew TO asker;
 });
 	lead(0, $node);
 	pave_all(0);
-	start_standby();
+	start_registry_standby();
 }
 foreach my $place (@places)
 {

@@ -5,10 +5,9 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib $FindBin::RealBin;
 
-# These are to be loaded before any program runs.
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use TestHelpers;    # to be loaded before any program runs
 
 our $sharing = 'auto';
 require "$FindBin::RealBin/torture_sessions.pl";
