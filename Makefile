@@ -34,19 +34,17 @@ LIBPQ_LIBRARY = sno_libpq$(DLSUFFIX)
 SEAL_OBJS = $(addprefix src/seal/, key.o cipher.o seal.o) $(addprefix src/core/, sparx.o ff1.o)
 SEAL_LIBRARY = sno_seal$(DLSUFFIX)
 SEAL_TESTS = keys key_locks key_missed definitions privileges names schema
-EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY) $(dependencies)
+EXTRA_CLEAN = $(LIBPQ_OBJS) $(LIBPQ_LIBRARY) $(SEAL_OBJS) $(SEAL_LIBRARY) $(dependencies) tmp_check
 
 dependencies = $(addsuffix .d, $(OBJS) $(OBJS:.o=.bc) $(LIBPQ_OBJS) $(SEAL_OBJS))
 
 # Inputs live in test/, outputs in expected/, to which test/expected is a link for
-# a build folder's sake.  The TAP tests start servers of their own; the others
-# want one that runs.
+# a build folder's sake.  installcheck wants a server that runs.
 tests = $(filter-out $(if $(with_seal),,$(SEAL_TESTS)),$(patsubst $(1),%,$(call sources,$(subst %,*,$(1)))))
 REGRESS = $(call tests,test/sql/%.sql)
 REGRESS_OPTS = --inputdir=$(srcdir)/test
 ISOLATION = $(call tests,test/specs/%.spec)
 ISOLATION_OPTS = --inputdir=$(srcdir)/test --outputdir=.
-TAP_TESTS = 1
 PROVE_TESTS = test/t/*.pl
 
 PG_CONFIG ?= pg_config
@@ -134,10 +132,10 @@ dist:
 	git -C $(srcdir) archive --prefix=$(RELEASE)/ --output=$(CURDIR)/$(RELEASE).zip HEAD
 .PHONY: dist
 
-# Without IPC::Run each of the TAP tests would fail.
-ifneq ($(shell perl $(PG_PROVE_FLAGS) -MPostgreSQL::Test::Cluster -ce 1 2>&1), -e syntax OK)
-prove_installcheck = @echo "TAP tests skipped: they need Perl's IPC::Run (libipc-run-perl on Debian) and PostgreSQL::Test (of PGXS)"
-endif
+# The TAP tests start servers of their own.  They need Perl's IPC::Run.
+prove_installcheck:
+	$(prove_installcheck)
+.PHONY: prove_installcheck
 endif
 
 # What is called within a library isn't looked for in all others first, which takes each
