@@ -6,6 +6,8 @@ chroots=$(realpath -m "${CHROOTS:-${TMPDIR:-/tmp}/sno-chroots}")
 # Which Debian has a version of PostgreSQL
 # shellcheck disable=SC2034
 declare -A debian=([15]=bookworm [16]=16 [17]=trixie [18]=sid [19]=sid)
+# shellcheck disable=SC2034
+mapfile -t versions < <(printf '%s\n' "${!debian[@]}" | sort -n)
 # Files and folders out of a chroot that are in it, too, at the same path
 outside=()
 

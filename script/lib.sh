@@ -50,11 +50,9 @@ available() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
 
 # need PACKAGE...: install those that are missing.
 need() {
-    local package missing=()
-    for package; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-            missing+=("$package")
-    done
+    local missing
+    mapfile -t missing < <(printf '%s\n' "$@" | grep -vxFf <(dpkg-query -W \
+        -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p') || true)
     [ ${#missing[@]} -gt 0 ] || return 0
 
     say "installing ${missing[*]}"
@@ -100,16 +98,19 @@ copy_tree() {
     [ "$EUID" -ne 0 ] || chown -R postgres: "$work"
 }
 
-# Use a copy of PostgreSQL in $work from now on.  PostgreSQL finds its files
-# relative to its programs, so a copy is one more installation.  If the system has
-# sno already, the copy doesn't.
+# Use a copy of PostgreSQL in $work from now on, which is made if it isn't there.  PostgreSQL
+# finds its files relative to its programs, so a copy is one more installation.  If the system
+# has sno already, the copy doesn't.
 private_postgres() {
-    as_user mkdir -p "$work/lib/postgresql" "$work/share/postgresql"
+    local system_bin=$pg_bin
+    pg_bin=$work/lib/postgresql/$pg_version/bin
     pg_share=$work/share/postgresql/$pg_version
+    ! cmp -s "$system_bin/postgres" "$pg_bin/postgres" || return 0
+    as_user rm -rf "$work/lib" "$work/share" "$work/include"
+    as_user mkdir -p "$work/lib/postgresql" "$work/share/postgresql"
     as_user cp -a "/usr/lib/postgresql/$pg_version" "$work/lib/postgresql"
     as_user cp -a "/usr/share/postgresql/$pg_version" "$work/share/postgresql"
     as_user ln -s /usr/include "$work/include"
-    pg_bin=$work/lib/postgresql/$pg_version/bin
     as_user rm -rf "$pg_bin"/../lib/{sno*.so,bitcode/sno*} "$pg_share"/extension/sno*
 }
 

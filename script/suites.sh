@@ -14,6 +14,24 @@ fuzz_seconds=120                # an upper bound, for slow machines
 simulation_seeds=(1 2 3 4 5 6 7 8)
 simulation_ids=20000000         # with each of them
 
+# need_for SUITE...: install the packages that these need.  drivers, clients and monitoring
+# install what they need when they begin.
+need_for() {
+    need gcc gdb make libc6-dev perl libipc-run-perl faketime libpq-dev libssl-dev \
+        "postgresql-$pg_version" "postgresql-server-dev-$pg_version" pgtap libtap-parser-sourcehandler-pgtap-perl
+    # Not every version has it.  If it is missing, its test is skipped.
+    ! available "postgresql-$pg_version-repack" || need "postgresql-$pg_version-repack"
+    if [[ " $* " =~ " "(builds|model|units|fuzz|sanitize)" " ]]; then
+        need clang git python3
+        need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    fi
+    if [[ " $* " == *" long "* ]]; then
+        need python3 pgbouncer patroni python3-etcd etcd-server
+        # With MORE_TOOLS=1, tests of tools run, too, whose packages take longer to install.
+        [ -z "${MORE_TOOLS:-}" ] || need pgpool2
+    fi
+}
+
 # Count the command before as one test.
 count_status() {
     if [ $? -eq 0 ]; then count 1 0; else count 0 1; fi
@@ -24,7 +42,7 @@ count_status() {
 count_regress() {
     local bad all
     rm -rf regression.diffs output_iso
-    extension_make installcheck TAP_TESTS= EXTRA_REGRESS_OPTS="$1" "${@:2}" |
+    extension_make installcheck EXTRA_REGRESS_OPTS="$1" "${@:2}" 2>&1 |
         tee "$work/regress.out"
     read -r bad all < <(awk '
         { sub(/^# /, "") }
@@ -60,6 +78,33 @@ count_tap() {
     count "$ok" "$not_ok" "$skip"
 }
 
+# A header that changed makes the objects anew whose sources include it, and no others.
+rebuild_after_header() {
+    as_user touch src/core/generator.h && extension_make || return
+    [ src/core/generator.o -nt src/core/generator.h ] && [ src/generate/session.o -nt src/core/generator.h ] &&
+        ! [ src/simd/portable.o -nt src/core/generator.h ]
+}
+
+# needs_libcrypto LIBRARY: is the library that is installed linked to it?
+needs_libcrypto() { readelf -d "$pg_bin/../lib/$1" | grep 'NEEDED.*libcrypto'; }
+
+# build_with COMPILER FLAG ...
+build_with() { extension_make -j"$(nproc)" CC="$1" COPT="${warnings[*]} ${*:2}"; }
+
+suite_build() {
+    build_with gcc
+    count_status
+    extension_make install || count 0 1
+    needs_libcrypto sno_seal.so && ! needs_libcrypto sno.so
+    count_status
+    rebuild_after_header
+    count_status
+    as_user env PG_CONFIG="$pg_bin/pg_config" script/layers
+    count_status
+    as_user script/rules
+    count_status
+}
+
 # Build as packagers do, in a folder outside of the tree, in which others have built.  It
 # must make the same files anew, and pass tests.
 build_apart() {
@@ -70,26 +115,9 @@ build_apart() {
         extension_make -C "${apart[@]}" install DESTDIR="$work/from_apart" &&
         diff <(cd "$work/from_tree" && find . | sort) <(cd "$work/from_apart" && find . | sort)
     count_status
-    extension_make -C "${apart[@]}" installcheck REGRESS=type ISOLATION=lock TAP_TESTS= \
+    extension_make -C "${apart[@]}" installcheck REGRESS=type ISOLATION=lock \
         EXTRA_REGRESS_OPTS="--temp-instance=$work/instance"
     count_status
-}
-
-# A header that changed makes the objects anew whose sources include it, and no others.
-rebuild_after_header() {
-    as_user touch src/core/generator.h && extension_make || return
-    [ src/core/generator.o -nt src/core/generator.h ] && [ src/generate/session.o -nt src/core/generator.h ] &&
-        ! [ src/simd/portable.o -nt src/core/generator.h ]
-}
-
-# A version of PostgreSQL that nobody looked at doesn't compile, nor does it for a machine
-# without atomic operations of 64 bits.
-refuse_unknown() {
-    local compiler=(as_user clang -Isrc -fsyntax-only -x c -)
-    grep -q 'must be of version 15 to 19' \
-        <<<"$(printf '#define PG_VERSION_NUM 200000\n#include "compat.h"\n' | "${compiler[@]}" 2>&1)" &&
-        grep -q 'needs a machine with atomic operations' \
-            <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "sno.h"' 2>&1)"
 }
 
 # Where OpenSSL's headers are missing, make builds all but sno_seal, and says so.  Here they
@@ -106,14 +134,22 @@ build_without_openssl() {
             <(cd "$work/from_bare" && find . | sort)
     count_status
     as_user mv "$control" "$work" &&
-        extension_make -C "${bare[@]}" installcheck TAP_TESTS= \
+        extension_make -C "${bare[@]}" installcheck \
             EXTRA_REGRESS_OPTS="--temp-instance=$work/instance"
     count_status
     as_user mv "$work/sno_seal.control" "$control"
 }
 
-# needs_libcrypto LIBRARY: is the library that is installed linked to it?
-needs_libcrypto() { readelf -d "$pg_bin/../lib/$1" | grep 'NEEDED.*libcrypto'; }
+# A version of PostgreSQL that nobody looked at doesn't compile, nor does it for a machine
+# without atomic operations of 64 bits.
+refuse_unknown() {
+    local compiler=(as_user clang -Isrc -fsyntax-only -x c -) unknown
+    unknown=$(sed -n 's/^#if PG_VERSION_NUM < .* || PG_VERSION_NUM >= //p' src/compat.h)
+    grep -q 'PostgreSQL must be of version' \
+        <<<"$(printf '#define PG_VERSION_NUM %s\n#include "compat.h"\n' "$unknown" | "${compiler[@]}" 2>&1)" &&
+        grep -q 'needs a machine with atomic operations' \
+            <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "sno.h"' 2>&1)"
+}
 
 # META.json has each extension, with its version, its script and its page.
 check_provided() {
@@ -164,38 +200,33 @@ check_release() {
     count_status
 }
 
-# gcc comes last, because what it built is installed.
-suite_build() {
-    local cc flags
+# The other ways to build, and what a release has.  gcc comes last, because what it built is
+# installed.
+suite_builds() {
     check_release
-    for cc in clang gcc; do
-        flags=${warnings[*]}
-        # PostgreSQL's flags and headers were configured for gcc.
-        [ $cc = gcc ] || flags+=" ${not_for_clang[*]}"
-        extension_make clean
-        extension_make -j"$(nproc)" CC=$cc COPT="$flags"
-        count_status
-    done
-    extension_make install || count 0 1
-    needs_libcrypto sno_seal.so && ! needs_libcrypto sno.so
+    extension_make clean
+    # PostgreSQL's flags and headers were configured for gcc.
+    build_with clang "${not_for_clang[@]}"
     count_status
-    rebuild_after_header
+    extension_make clean
+    build_with gcc
     count_status
     refuse_unknown
     count_status
     build_apart
     build_without_openssl
-    as_user env PG_CONFIG="$pg_bin/pg_config" script/layers
-    count_status
-    as_user script/rules
-    count_status
 }
 
 # compile COMPILER TEST [FLAG ...]: make $program of a test and of what it tests.
 compile() {
-    program=$work/$(basename "$2" .c).$1
-    as_user "$1" -std=c11 -O1 -g -Wall -Wextra -Werror "${sanitizers[@]}" "${@:3}" \
-        -pthread -Isrc -o "$program" "$2" src/core/*.c src/simd/*.c -lcrypto
+    local objects=$work/objects.$1${sanitizers[0]}${3:-}
+    local cc=(as_user "$1" -std=c11 -O1 -g -Wall -Wextra -Werror "${sanitizers[@]}" "${@:3}" -pthread "-I$work/tree/src")
+    program=$work/$(basename "$2" .c).$1${sanitizers[0]}${3:-}
+    if [ ! -e "$objects" ]; then
+        as_user mkdir "$objects" &&
+            (cd "$objects" && "${cc[@]}" -c "$work"/tree/src/core/*.c "$work"/tree/src/simd/*.c) || return
+    fi
+    "${cc[@]}" -o "$program" "$2" "$objects"/*.o -lcrypto
 }
 
 # at_once COMMAND ...: run commands that print TAP, as many at a time as there are
@@ -210,21 +241,23 @@ at_once() {
     rm -r "$taps"
 }
 
-suite_unit() {
-    local cc test program programs=()
-    # The sanitizer that finds races can't be used together with the others.
-    if compile gcc test/unit/shared_test.c -fno-sanitize=all -fsanitize=thread; then
-        as_user mv "$program" "$program.races"
-        programs+=("$program.races")
-    else
-        count 0 1
-    fi
-    for cc in gcc clang; do
-        for test in test/unit/*_test.c; do
-            if compile $cc "$test"; then programs+=("$program"); else count 0 1; fi
-        done
+# run_unit_tests COMPILER TEST ...
+run_unit_tests() {
+    local test programs=()
+    for test in "${@:2}"; do
+        if compile "$1" "$test"; then programs+=("$program"); else count 0 1; fi
     done
     at_once "${programs[@]}"
+}
+
+suite_unit() { run_unit_tests gcc test/unit/*_test.c; }
+
+# The same by the other compiler, and with the sanitizer that finds races, which can't be used
+# together with the others.
+suite_units() {
+    run_unit_tests clang test/unit/*_test.c
+    local sanitizers=(-fsanitize=thread)
+    run_unit_tests gcc test/unit/shared_test.c
 }
 
 # compile_model COMPILER NAME SOURCE ...: make $program of test/model/NAME.c and of
@@ -281,35 +314,47 @@ regress_elsewhere() {
 suite_regress() { regress_elsewhere ISOLATION=; }
 suite_isolation() { regress_elsewhere REGRESS=; }
 
-# Print what the TAP tests reported, and the summary.  One more of them runs at a time than
-# there are processors, because most of their time they wait for servers.  They take the
-# most time of all suites, so the caller's terminal sees which have ended.
+# Run these TAP tests, and print what they report, and the summary.  Many of them run at a time,
+# because most of the time they wait for servers.  They take the most time of all suites, so the
+# caller's terminal sees which have ended.
 run_tap_tests() {
     local status=0
-    extension_make installcheck REGRESS= ISOLATION= \
-        PROVE_FLAGS="--timer --jobs=$(($(nproc) + 1))" | tee "$work/prove.out" >&3 || status=$?
+    extension_make prove_installcheck PROVE_TESTS="$*" \
+        PROVE_FLAGS="--timer --jobs=$((2 * $(nproc) + 1))" | tee "$work/prove.out" >&3 || status=$?
     sed -E 's/^\[[^]]*\]\([^)]*\) //' tmp_check/log/regress_log_*
     grep -v '\.\. skipped: ' "$work/prove.out"
     return $status
 }
 
-suite_tap() {
+# count_tap_tests TEST ...
+count_tap_tests() {
     local test
-    count_tap run_tap_tests
+    count_tap run_tap_tests "$@"
     # If a test died, its own log tells why.
     sed -nE 's|^test/t/(\w+)\.pl +\(Wstat: .*|\1|p' "$tap_out" |
         while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
 }
 
-suite_pgtap() {
+# Those of faults, of pages, of other tools, and of installing are long.
+suite_long() { count_tap_tests test/t/{torture,page,tool,install}_*.pl; }
+suite_tap() {
+    local tests
+    mapfile -t tests < <(printf '%s\n' test/t/*.pl | grep -vE '/(torture|page|tool|install)_')
+    count_tap_tests "${tests[@]}"
+}
+
+# run_pgtap FILE ...
+run_pgtap() {
     # pgTAP is packaged for one version of PostgreSQL, and serves others too.
     as_user cp -n /usr/share/postgresql/*/extension/pgtap* "$pg_share/extension"
     create_server "$work/pgtap" && start_server "$work/pgtap" &&
         as_user "$pg_bin/psql" -qX -v ON_ERROR_STOP=1 -h "$work/pgtap" -U postgres \
             -c 'CREATE EXTENSION pgtap' -c 'CREATE EXTENSION sno' || return
     count_tap as_user pg_prove --verbose --psql-bin "$pg_bin/psql" -h "$work/pgtap" \
-        -U postgres -d postgres test/pgtap/*.sql
+        -U postgres -d postgres "$@"
 }
+
+suite_pgtap() { run_pgtap test/pgtap/*.sql; }
 
 # Build a library of the extension that has the sanitizers and recv_fuzz() in it.  A
 # server that has their runtime finds it before the one that is installed.
@@ -374,7 +419,7 @@ suite_drivers() {
 # The files of monitoring/, with Prometheus and both exporters.  It isn't one of the suites
 # that run when none is named, because Prometheus looks once a second at most.
 run_monitoring() {
-    extension_make installcheck REGRESS= ISOLATION= PROVE_FLAGS=--verbose \
+    extension_make prove_installcheck PROVE_FLAGS=--verbose \
         PROVE_TESTS=test/monitoring/monitoring.pl
 }
 
@@ -386,7 +431,7 @@ suite_monitoring() {
 # Programs of all languages beside sessions, on a server of their own
 run_applications() {
     unset PGHOST PGUSER PGPORT PGPASSWORD
-    extension_make installcheck REGRESS= ISOLATION= PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
+    extension_make prove_installcheck PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
 }
 
 # JDBC doesn't know Unix sockets.  Clients that use TCP need the password.
