@@ -335,11 +335,11 @@ count_tap_tests() {
         while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
 }
 
-# Those of faults, of pages, of other tools, and of installing are long.
-suite_long() { count_tap_tests test/t/{torture,page,tool,install}_*.pl; }
+# Those of faults under load, of many random steps, of pages, of other tools and of installing
+suite_long() { count_tap_tests test/t/{torture,random,page,tool,install}_*.pl; }
 suite_tap() {
     local tests
-    mapfile -t tests < <(printf '%s\n' test/t/*.pl | grep -vE '/(torture|page|tool|install)_')
+    mapfile -t tests < <(printf '%s\n' test/t/*.pl | grep -vE '/(torture|random|page|tool|install)_')
     count_tap_tests "${tests[@]}"
 }
 

@@ -1,7 +1,7 @@
 /*
  * registry.h
  *		The rules of the registry, as a model in C: of sno_registry.answer(), and of what
- *		operators say.  test/t/registry_conformance.pl compares it with the SQL.
+ *		operators say.  test/t/random_registry_model.pl compares it with the SQL.
  *
  * A registry has spaces: partitions, and the nodes of layouts.  It grants blocks of each.
  * The blocks are in several parts, of which one is in use.  If the registry may have lost
