@@ -132,7 +132,7 @@ dist:
 	git -C $(srcdir) archive --prefix=$(RELEASE)/ --output=$(CURDIR)/$(RELEASE).zip HEAD
 .PHONY: dist
 
-# The TAP tests start servers of their own.  They need Perl's IPC::Run.
+# The TAP tests start servers of their own.  They need IPC::Run of Perl, and libfaketime.
 prove_installcheck:
 	$(prove_installcheck)
 .PHONY: prove_installcheck

@@ -25,7 +25,6 @@ foreach my $tool (
 	plan skip_all => "$tool is not installed"
 	  if !grep { -x "$_/$tool" } split /:/, $ENV{PATH};
 }
-plan skip_all => 'libfaketime is not installed' unless defined FakeClock->new;
 
 my $files = "$FindBin::RealBin/../../monitoring";
 my $dir   = PostgreSQL::Test::Utils::tempdir('monitoring');

@@ -9,12 +9,12 @@ use warnings;
 
 use TestHelpers;
 
-# A clock that shows the real time, or undef if libfaketime is not installed.
+# A clock that shows the real time
 sub new
 {
 	my ($class)   = @_;
 	my ($library) = glob('/usr/lib/*/faketime/libfaketime.so.1');
-	return if !defined $library;
+	die 'libfaketime is not installed' if !defined $library;
 
 	my $dir  = PostgreSQL::Test::Utils::tempdir('clock');
 	my $self = bless { library => $library, file => "$dir/clock" }, $class;

@@ -12,8 +12,7 @@ use lib $FindBin::RealBin;
 use FakeClock;
 use TestHelpers;
 
-my $clock = FakeClock->new
-  or plan skip_all => 'libfaketime (package faketime) is not installed';
+my $clock = FakeClock->new;
 my $hour = 3600;
 my $node = new_node('main', allows_streaming => 1, conf => q{
 max_prepared_transactions = 10

@@ -24,12 +24,7 @@ synchronous_commit = local
 synchronous_standby_names = nobody
 });
 
-sub start
-{
-	if   (defined $clock) { $clock->start_server($node); }
-	else                  { $node->start; }
-	return;
-}
+sub start { $clock->start_server($node); return; }
 start();
 $node->safe_psql(
 	'postgres', q{
@@ -540,10 +535,7 @@ subtest 'a session is killed' => sub {
 };
 
 # Steps of the clock
-SKIP:
 {
-	skip 'libfaketime is not installed', 1 if !defined $clock;
-
 	# Ten ids in a unit.  All generators are in use.
 	$writer->query_safe("SELECT sno_create_generator('small', 1001, 0, 9)");
 	range_of($source{$_}) foreach sort keys %source;

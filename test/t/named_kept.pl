@@ -15,7 +15,6 @@ use POSIX      qw(strftime);
 use TestHelpers;
 
 my $clock = FakeClock->new;
-plan skip_all => 'libfaketime is not installed' unless defined $clock;
 
 # 2026-11-21 10:22:30 UTC, in the middle of a minute
 my $noon = 1795256550;
