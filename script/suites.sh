@@ -128,7 +128,8 @@ build_without_openssl() {
     local control=$pg_share/extension/sno_seal.control
     as_user mkdir -p "$work/bare" "$work/hidden/openssl"
     as_user tee "$work/hidden/openssl/evp.h" <<<'#error "hidden"'
-    extension_make -C "${bare[@]}" install DESTDIR="$work/from_bare" | tee "$work/bare.out" &&
+    extension_make -C "${bare[@]}" -j"$(nproc)" | tee "$work/bare.out" &&
+        extension_make -C "${bare[@]}" install DESTDIR="$work/from_bare" &&
         grep -q '^Extension sno_seal is left out' "$work/bare.out" &&
         diff <(cd "$work/from_apart" && find . | grep -v '/sno_seal[.-]' | sort) \
             <(cd "$work/from_bare" && find . | sort)
@@ -200,21 +201,20 @@ check_release() {
     count_status
 }
 
-# The other ways to build, and what a release has.  gcc comes last, because what it built is
-# installed.
+# The other ways to build, and what a release has.  gcc comes last, because the other suites use
+# what it built.
 suite_builds() {
     check_release
     extension_make clean
     # PostgreSQL's flags and headers were configured for gcc.
-    build_with clang "${not_for_clang[@]}"
-    count_status
-    extension_make clean
-    build_with gcc
+    build_with clang "${not_for_clang[@]}" && extension_make install
     count_status
     refuse_unknown
     count_status
     build_apart
     build_without_openssl
+    build_with gcc && extension_make install
+    count_status
 }
 
 # compile COMPILER TEST [FLAG ...]: make $program of a test and of what it tests.
