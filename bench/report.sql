@@ -26,8 +26,7 @@ FROM load, LATERAL (SELECT
         ('rows_index', of_rows, 'bytes a row', index / rows, sessions = 1)
     ) AS v (section, measure, unit, value, wanted)
 WHERE wanted AND CASE
-    WHEN section LIKE 'sessions%' THEN key IN ('sno', 'apart', 'mixed', 'bigint', 'uuid_v7')
-    WHEN key = 'apart' THEN sessions > 1
+    WHEN section LIKE 'sessions%' THEN key IN ('sno', 'mixed', 'bigint', 'uuid_v7')
     ELSE key <> 'mixed' END;
 INSERT INTO measure (section, name, unit)
 SELECT section, measure, unit FROM of_load GROUP BY section, measure, unit

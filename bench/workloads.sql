@@ -23,7 +23,6 @@ INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
  'id <@ tstzrange(%1$L, %2$L)');
 -- For loads by several sessions only
 INSERT INTO key (name, label, columns, options) VALUES
-('apart', 'sno, without sharing', 'id sno DEFAULT sno_generate(1) PRIMARY KEY', '-c sno.sharing=never'),
 ('mixed', 'sno, 8 metabytes', 'id sno DEFAULT sno_generate((random() * 7)::integer) PRIMARY KEY', NULL);
 INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
 ('named', 'sno, named generator',

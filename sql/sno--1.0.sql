@@ -1382,7 +1382,6 @@ COMMENT ON FUNCTION sno_from_prefixed(text) IS
 --
 
 CREATE FUNCTION sno_generators(
-    OUT pid          integer,
     OUT database     name,
     OUT name         text,
     OUT partition    integer,
@@ -1406,7 +1405,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION sno_generators() IS
-    'state and counters of all generators, of sessions and named ones';
+    'state and counters of all generators: of open partitions, and named ones';
 
 CREATE FUNCTION sno_reset_statistics() RETURNS void
 AS 'MODULE_PATHNAME'

@@ -18,7 +18,6 @@
 #include "compat.h"
 #include "flake/nodes.h"
 #include "generate/session.h"
-#include "generate/sharing.h"
 #include "generate/wait.h"
 #include "shared/feed.h"
 #include "shared/grant.h"
@@ -35,13 +34,6 @@ extern PGDLLEXPORT void _PG_init(void);
 static char *partitions_setting;
 static int	codec_setting;
 static struct config_enum_entry *codec_options;
-
-static const struct config_enum_entry sharing_options[] = {
-	{"auto", SNO_SHARING_AUTO},
-	{"always", SNO_SHARING_ALWAYS},
-	{"never", SNO_SHARING_NEVER},
-	{NULL}
-};
 
 /*
  * Settings on which it depends what a server may issue, and their defaults
@@ -147,7 +139,7 @@ assign_partitions(const char *newval, void *extra)
 	sno_partition_refused = refused(&partitions);
 
 	/* This session issues no id outside of the range, not even in the unit that it is in. */
-	sno_owned_leave_unusable();
+	sno_session_partition = NULL;
 	sno_flake_definitions.table.version++;
 }
 
@@ -210,6 +202,7 @@ init(void)
 	sno_shmem_init();
 	sno_turn_init();
 	sno_feed_init();
+	sno_session_init();
 	list_codecs();
 	/* Anybody may set it: nothing but speed depends on it. */
 	DefineCustomEnumVariable("sno.codec",
@@ -238,7 +231,7 @@ init(void)
 	guarded(&partitions);
 
 	DefineCustomIntVariable("sno.lease_duration",
-							"Sets how far ahead of the clock a session reserves the right to issue ids.",
+							"Sets how far ahead of the clock the right to issue ids is reserved.",
 							"A server that restarts leaves partitions alone whose leases are not over.",
 							&sno_lease_duration,
 							60, 1, 86400,
@@ -254,17 +247,6 @@ init(void)
 							PGC_USERSET,
 							GUC_UNIT_MS,
 							NULL, NULL, NULL);
-
-	/* Anybody may set it: nothing but density and speed depends on it. */
-	DefineCustomEnumVariable("sno.sharing",
-							 "Sets whether this session shares a partition with sessions that generate at the same time.",
-							 "Ids of sessions that share one are denser in indexes.",
-							 &sno_sharing,
-							 SNO_SHARING_AUTO,
-							 sharing_options,
-							 PGC_USERSET,
-							 0,
-							 NULL, NULL, NULL);
 
 	guard(&registry);
 	DefineCustomStringVariable("sno.registry",

@@ -101,8 +101,8 @@ changed_here(Relation rel)
 }
 
 /* Has this transaction created the table?  A rollback then takes all rows with it. */
-static bool
-created_here(Relation rel)
+bool
+sno_leases_are_new(Relation rel)
 {
 	if (!IsParallelWorker())
 		return rel->rd_createSubid != InvalidSubTransactionId;
@@ -137,7 +137,7 @@ check_definition(Relation rel)
 				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 
 	/* What is written to a new file is lost when its transaction rolls back. */
-	if (changed_here(rel) && !created_here(rel))
+	if (changed_here(rel) && !sno_leases_are_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction",
@@ -220,7 +220,7 @@ sno_leases_close_at_exit(Relation rel)
 void
 sno_leases_check_shared(Relation rel)
 {
-	if (created_here(rel))
+	if (sno_leases_are_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" of extension \"sno\" was created by this transaction, but other sessions use the generator",

@@ -19,6 +19,7 @@
 extern RelFileNumber sno_leases_file(void);
 extern Relation sno_leases_open(void);
 extern Relation sno_leases_open_patiently(LOCKMODE mode);
+extern bool sno_leases_are_new(Relation rel);
 extern void sno_leases_check_shared(Relation rel);
 extern void sno_leases_close(Relation rel);
 extern Relation sno_leases_open_at_exit(void);

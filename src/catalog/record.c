@@ -40,11 +40,11 @@
  * tell up to which unit watermarks may have been told.  They hold in each copy of the
  * database, because its readers go on there.
  *
- * Locking: a session writes a partition's row only while it owns the partition, or has the turn
- * for renewals of one that sessions share (shared/turn.c), a named generator's only while it has
- * the turn of its group, and the feed's only while it has the turn for that.  So no two
+ * Locking: a session writes a partition's row only while it has the partition's turn
+ * (shared/turn.c), a named generator's only while it has the turn of its group, and the feed's
+ * only while it has the turn for that.  So no two
  * sessions write one row.  All this holds for as long as the table is open: sno_reseed()
- * waits for that before it revokes anything.
+ * waits for that before it closes anything.
  */
 #include "postgres.h"
 
@@ -426,7 +426,7 @@ void
 sno_record_disown(Relation rel)
 {
 	(void) sno_home();
-	sno_partition_revoke_all();
+	sno_partition_close_all();
 	XLogFlush(sno_row_change_all(rel, disown_row));
 }
 

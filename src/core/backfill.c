@@ -19,40 +19,65 @@ sno_backfill_start(SnoGenerator *g, SnoBackfill *b, uint16_t sequence_max, uint3
 	b->start = (random & 0xFFFF) >> 1;
 }
 
-/* Would a step issue an id of this unit, if a lease covered it? */
+/* Would a step issue an id of this unit, if a lease covered it, and with this state word? */
+static bool
+is_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t word, uint64_t unit)
+{
+	if (unit == SNO_WORD_UNIT(word))
+		return SNO_WORD_SEQUENCE(word) <= g->sequence_max;
+	return unit > SNO_WORD_UNIT(word) || __atomic_load_n(&b->spare, __ATOMIC_RELAXED) <= g->sequence_max;
+}
+
 bool
 sno_backfill_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t unit)
 {
-	uint64_t	word = sno_generator_word(g);
-
-	if (unit == SNO_WORD_UNIT(word))
-		return SNO_WORD_SEQUENCE(word) <= g->sequence_max;
-	return unit > SNO_WORD_UNIT(word) || b->spare <= g->sequence_max;
+	return is_ready(g, b, sno_generator_load(g), unit);
 }
 
-/* Issue the next id of a unit, as sno_generator_step() does: a later one (B1), or a spare (B2). */
+/* The spare count becomes `least`, at least (B2). */
+static void
+raise_spare(SnoBackfill *b, uint32_t least)
+{
+	uint32_t	spare = __atomic_load_n(&b->spare, __ATOMIC_RELAXED);
+
+	while (spare < least &&
+		   !__atomic_compare_exchange_n(&b->spare, &spare, least, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		 /* spare is what it is now */ ;
+}
+
+/*
+ * Issue the next id of a unit: a later one (B1), or a spare (B2).  Whoever issues a count has
+ * raised the spare count beyond it before.  So a spare that is taken was issued in no unit.
+ */
 SnoStep
 sno_backfill_step(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *issued)
 {
-	uint64_t	word = sno_generator_word(g);
+	uint64_t	word = sno_generator_load(g);
 	uint32_t	count = 0;
 
-	if (unit > g->ceiling)
+	if (sno_word_is_closed(word))
+		return SNO_CLOSED;
+	if (unit > __atomic_load_n(&g->ceiling, __ATOMIC_ACQUIRE))
 		return SNO_LEASE_OVER;
-	if (!sno_backfill_ready(g, b, unit))
+	if (!is_ready(g, b, word, unit))
 		return SNO_EXHAUSTED;
 
 	if (unit < SNO_WORD_UNIT(word))
-		count = b->spare++;
+	{
+		count = __atomic_fetch_add(&b->spare, 1, __ATOMIC_ACQ_REL);
+		if (count > g->sequence_max)
+			return SNO_EXHAUSTED;
+	}
 	else
 	{
 		if (unit == SNO_WORD_UNIT(word))
 			count = SNO_WORD_SEQUENCE(word);
-		sno_generator_set_word(g, SNO_WORD(unit, g->drifts & 1, count + 1));
-		if (b->spare <= count)
-			b->spare = count + 1;
+		raise_spare(b, count + 1);
+		if (!__atomic_compare_exchange_n(&g->word, &word, SNO_WORD(unit, SNO_WORD_TICK_TOCK(word), count + 1),
+										 false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return SNO_RACED;
 	}
-	*issued = SNO_WORD(unit, g->drifts & 1,
+	*issued = SNO_WORD(unit, SNO_WORD_TICK_TOCK(word),
 					   (count + b->start) % ((uint32_t) g->sequence_max + 1));
 	return SNO_ISSUED;
 }

@@ -12,6 +12,10 @@
  * it again for the same times: it is then unlikely to issue the same ids.  The
  * start is in the lower half of the sequences, so the first 32,768 ids of a unit
  * ascend.
+ *
+ * Any number of callers may step it without a lock.  A later unit, and the next count of the
+ * state word's unit, are taken by compare-and-swap of the word.  An earlier unit takes the
+ * spare count by an addition.
  */
 #ifndef SNO_BACKFILL_H
 #define SNO_BACKFILL_H
@@ -21,7 +25,7 @@
 /* What a generator has in addition.  The counts of its state word are of its unit. */
 typedef struct SnoBackfill
 {
-	uint32_t	spare;			/* count, see B2 */
+	uint32_t	spare;			/* count, see B2; changed atomically */
 	uint32_t	start;			/* sequence of the count 0 */
 } SnoBackfill;
 

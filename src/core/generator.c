@@ -30,7 +30,7 @@ sno_generator_ready(const SnoGenerator *g, uint64_t now)
 
 	if (now == SNO_WORD_UNIT(word))
 		return SNO_WORD_SEQUENCE(word) <= g->sequence_max;
-	return now > SNO_WORD_UNIT(word) || now > g->wall_safe;
+	return now > SNO_WORD_UNIT(word) || now > __atomic_load_n(&g->wall_safe, __ATOMIC_RELAXED);
 }
 
 /* A step to another unit than the state word's, or in an exhausted one. */
@@ -72,6 +72,32 @@ sno_generator_drift(SnoGenerator *g, uint64_t now)
 	g->wall_safe = SNO_WORD_UNIT(sno_generator_word(g));
 	g->drifts++;
 	sno_generator_set_word(g, SNO_WORD(now - 1, g->drifts & 1, SNO_SEQUENCE_DRIFT(g->drifts)));
+}
+
+/*
+ * Go to the other side of a shared generator after a step back to `now`, which was read after
+ * `word` was loaded (S4).  This issues nothing.  Only one caller at a time does.  The word is
+ * swapped, never closed, and wall_safe is set before: so wherever the caller stops, others go
+ * on, or find both sides used.  False if there is no step back, if the other side is used
+ * there, or if the word was changed meanwhile.
+ */
+bool
+sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now)
+{
+	uint64_t	used = g->wall_safe;
+
+	if (sno_word_is_closed(word) || now >= SNO_WORD_UNIT(word) || now <= used)
+		return false;
+	__atomic_store_n(&g->wall_safe, SNO_WORD_UNIT(word), __ATOMIC_RELAXED);
+	if (__atomic_compare_exchange_n(&g->word, &word,
+									SNO_WORD(now - 1, !SNO_WORD_TICK_TOCK(word), SNO_SEQUENCE_DRIFT(g->drifts + 1)),
+									false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	{
+		g->drifts++;
+		return true;
+	}
+	__atomic_store_n(&g->wall_safe, used, __ATOMIC_RELAXED);
+	return false;
 }
 
 /*

@@ -43,10 +43,10 @@
 
 /*
  * The sequence of the state word that a step back makes, by the number of drifts: from
- * 3 * 2^21 on, different for 2048 drifts in a row, and far enough apart that late
+ * 5 * 2^20 on, different for 2048 drifts in a row, and far enough apart that late
  * additions of 1023 callers don't lead from one to the next.
  */
-#define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(3) << 21) + (((drifts) & 0x7FF) << 10))
+#define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
 typedef struct SnoGenerator
 {
@@ -98,6 +98,7 @@ extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
 extern bool sno_generator_ready(const SnoGenerator *g, uint64_t now);
 extern SnoStep sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued);
 extern void sno_generator_drift(SnoGenerator *g, uint64_t now);
+extern bool sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now);
 extern void sno_generator_switch(SnoGenerator *g, uint64_t until);
 extern void sno_generator_merge(SnoGenerator *g, const SnoGenerator *other);
 extern void sno_generator_join_sides(SnoGenerator *g);
@@ -168,6 +169,16 @@ static inline uint64_t
 sno_generator_close(SnoGenerator *g)
 {
 	return __atomic_exchange_n(&g->word, SNO_WORD_CLOSED, __ATOMIC_ACQ_REL);
+}
+
+/*
+ * Close a shared generator, but leave what its state word tells of what was issued: unit and
+ * side (P2).  Additions that come late don't change these.
+ */
+static inline void
+sno_generator_end(SnoGenerator *g)
+{
+	(void) __atomic_fetch_or(&g->word, SNO_WORD_CLOSED, __ATOMIC_ACQ_REL);
 }
 
 /* Share a generator, from this state word on. */

@@ -46,12 +46,13 @@ sno_generate_at(PG_FUNCTION_ARGS)
 	int			meta = sno_fields_check("metabyte", PG_GETARG_INT32(1),
 										SNO_META_MAX);
 	uint64		word;
+	SnoPartition *p;
 	Sno		   *id = palloc(SNO_SIZE);
 
 	sno_owner_check(fcinfo);
-	word = sno_session_next(SNO_FOR_BACKFILL, unit);
+	word = sno_session_next(SNO_FOR_BACKFILL, unit, &p);
 	sno_assemble(id, SNO_WORD_TIME(word), meta,
-				 sno_partition_number(sno_owned[SNO_FOR_BACKFILL]),
+				 sno_partition_number(p),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
 }

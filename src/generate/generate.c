@@ -1,6 +1,6 @@
 /*
  * generate.c
- *		sno_generate(): a new id of this session's generator.
+ *		sno_generate(): a new id by the clock.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@ sno_generate(PG_FUNCTION_ARGS)
 	word = sno_generate_next();
 	id = palloc(SNO_SIZE);
 	sno_assemble(id, SNO_WORD_TIME(word), meta,
-				 sno_partition_number(sno_owned[SNO_FOR_CLOCK]),
+				 sno_partition_number(sno_session_partition),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
 }

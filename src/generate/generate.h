@@ -14,27 +14,36 @@
 #include "shared/feed.h"
 
 /*
- * The state word of the session generator's next id.  The common case, one more id
- * in the unit of the last one, reads the clock and steps the session's partition: no
- * lock, no system call.  The word is loaded before the clock is read, so the reading
- * is never older than the state that it is compared with.  The first id of a
- * transaction, and one of a unit that it may not use, are not the common case.
+ * One more id by the clock, where this session is in the unit.  False if that needs more than an
+ * addition, as the first id of a transaction does, or one of a unit that it may not use.  The
+ * word is loaded before the clock is read, so the reading is never older than the state that it
+ * is compared with.
  */
+static inline bool
+sno_generate_quickly(uint64 *issued)
+{
+	SnoPartition *p = sno_session_partition;
+	uint64		unit = sno_session_unit;
+	uint64		word;
+
+	if (unlikely(p == NULL))
+		return false;
+	word = sno_generator_load(&p->generator);
+	return likely(SNO_WORD_UNIT(word) == unit && sno_clock_unit() == unit && unit >= sno_feed_bound) &&
+		sno_generator_share(&p->generator, word, unit, 0, issued) == SNO_ISSUED &&
+		likely(SNO_WORD_UNIT(*issued) >= sno_feed_bound);
+}
+
+/* The state word of the next id by the clock, which partition sno_session_partition issues. */
 static inline uint64
 sno_generate_next(void)
 {
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
+	SnoPartition *p;
+	uint64		issued;
 
-	if (likely(p != NULL && sno_partition_owned(p)))
-	{
-		uint64		unit = SNO_WORD_UNIT(sno_generator_word(&p->generator));
-		uint64		issued;
-
-		if (likely(sno_clock_unit() == unit && unit >= sno_feed_bound) &&
-			sno_generator_step(&p->generator, unit, &issued) == SNO_ISSUED)
-			return issued;
-	}
-	return sno_session_next(SNO_FOR_CLOCK, 0);
+	if (likely(sno_generate_quickly(&issued)))
+		return issued;
+	return sno_session_next(SNO_FOR_CLOCK, 0, &p);
 }
 
 extern uint64 sno_many_count(int64 count);

@@ -3,7 +3,7 @@
  *		sno_borrow_partition(): a partition, or a slice of one, for an application that makes
  *		ids by itself.
  *
- * A loan is a row of sno_lease, as the lease of a session is, but it lasts longer, and no
+ * A loan is a row of sno_lease, as the lease of an open partition is, but it lasts longer, and no
  * session uses the partition.  The application gets the partition as a snapshot of a
  * generator that exhausted the floor: the last unit that was used there, or may have
  * been.  So the first id is of a later unit.  A snapshot knows no ceiling.  So the
@@ -60,42 +60,38 @@ sequences_of(int32 given)
 	return (uint32) given;
 }
 
-/* Lend the partition that the session has just reserved, up to `until`, and put it at rest. */
+/* Lend a partition that the session has reserved, up to `until`.  It stays closed. */
 static SnoObstacle
-lend_reserved(Relation rel, uint64 until, SnoLoan *loan)
+lend_reserved(Relation rel, SnoPartition *p, uint64 until, SnoLoan *loan)
 {
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
 	SnoGrant	limits;
-	bool		written;
 
-	if (sno_partition_may_stay(p, SNO_ANY_UNIT, &limits) != SNO_STAY)
-	{
-		sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
+	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
 		return SNO_CLASH;
-	}
 	until = Min(until, limits.ceiling);
+	if (!sno_session_write_whole(rel, p, until))
+		return SNO_CLASH;
+	sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 	loan->partition = sno_partition_number(p);
-	written = sno_session_write_whole(rel, p, until);
-	if (written)
-		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 	loan->generator = p->generator;
 	/* The borrower may issue on both sides, and a named generator looks at this. */
-	if (written)
-		sno_generator_start(&p->generator, until, 0, SNO_SEQUENCE_MAX);
-	sno_owned_leave(SNO_FOR_CLOCK, SNO_ABANDON);
-	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
+	sno_partition_rules(p)->start(p, until);
+	return SNO_NO_OBSTACLE;
 }
 
 /* Lend a whole partition. */
 static SnoObstacle
 lend_whole(Relation rel, uint64 now, uint64 units, SnoLoan *loan)
 {
-	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_CLOCK, now);
+	SnoPartition *p;
+	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_CLOCK, now, &p);
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
 	/* The last unit of the epoch marks partitions for given times. */
-	return lend_reserved(rel, Min(now + units, SNO_UNIT_MAX - 1), loan);
+	obstacle = lend_reserved(rel, p, Min(now + units, SNO_UNIT_MAX - 1), loan);
+	sno_turn_release(&p->turn);
+	return obstacle;
 }
 
 /* Lend a slice of a partition.  One session at a time lends a whole one for that. */
@@ -128,9 +124,8 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *lo
 
 /*
  * Lend a partition to an application, or a slice with fewer sequences, for a number of
- * units from now on.  Afterwards the partition rests, as after the end of a session.  So
- * nobody else has it before the loan is over, in this server or in one that goes on with
- * its rows.  If there is an error before the partition rests, the session still owns it.
+ * units from now on.  The partition rests until the loan is over.  So
+ * nobody else has it before, in this server or in one that goes on with its rows.
  * Waits sno.max_wait at most.
  */
 static SnoLoan

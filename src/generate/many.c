@@ -16,7 +16,6 @@
 
 #include "core/generator.h"
 #include "generate/generate.h"
-#include "shared/activity.h"
 #include "shared/clock.h"
 #include "type/fields.h"
 
@@ -68,7 +67,7 @@ begin_run(Run *run, int64 tick, int meta)
 {
 	uint64		word = sno_generate_next();
 
-	run->p = sno_owned[SNO_FOR_CLOCK];
+	run->p = sno_session_partition;
 	run->time = SNO_WORD_TIME(word);
 	run->tick = tick;
 	sno_assemble(&run->id, run->time, meta, sno_partition_number(run->p),
@@ -76,43 +75,21 @@ begin_run(Run *run, int64 tick, int meta)
 }
 
 /*
- * The next state word of a run in a shared partition.  If that is of a later unit, because
- * another session has entered it, it is left out.
- */
-static bool
-share_run(const Run *run, uint64 *word)
-{
-	uint64		seen = sno_generator_load(&run->p->generator);
-
-	if (SNO_WORD_TIME(seen) != run->time ||
-		sno_generator_share(&run->p->generator, seen, SNO_WORD_UNIT(seen), 0, word) != SNO_ISSUED)
-		return false;
-	sno_counters_add_one(&sno_my_activity->own);
-	return SNO_WORD_TIME(*word) == run->time;
-}
-
-/*
  * One more id of the run.  False if the clock may have moved on, if the session has gone
- * on to another unit or partition, or if the sequence is exhausted.  Between two ids the
- * session may have left the partition, and others may still share it (S5).
+ * on to another unit or partition, or if the sequence is exhausted.  An id of another unit,
+ * which another session has entered, is left out.
  */
 static inline bool
 go_on_run(Run *run, int64 tick)
 {
 	uint64		word;
 
-	if (tick != run->tick || !sno_owned_has(run->p))
+	if (tick != run->tick || run->p != sno_session_partition)
 		return false;
-	if (!sno_partition_owned(run->p))
-	{
-		if (!sno_partition_is_shared(run->p) || !share_run(run, &word))
-			return false;
-		sno_set_sequence(&run->id, SNO_WORD_SEQUENCE(word));
-		return true;
-	}
-	word = sno_generator_word(&run->p->generator);
+	word = sno_generator_load(&run->p->generator);
 	if (SNO_WORD_TIME(word) != run->time ||
-		sno_generator_step(&run->p->generator, SNO_WORD_UNIT(word), &word) != SNO_ISSUED)
+		sno_generator_share(&run->p->generator, word, SNO_WORD_UNIT(word), 0, &word) != SNO_ISSUED ||
+		SNO_WORD_TIME(word) != run->time)
 		return false;
 	sno_set_sequence(&run->id, SNO_WORD_SEQUENCE(word));
 	return true;

@@ -1,26 +1,33 @@
 /*
  * session.c
- *		How a session leases partitions, and issues from them.
+ *		How a session issues, in partitions that all sessions have in common.
  *
- * A session owns at most one partition for each purpose (owned.c).  Each has a lease.  What
- * sno_session_next() does next depends only on the lease, the clock and the table's file,
- * see sno_lease_task().  It writes a row, publishes the row's ceiling, or issues an id.  If
- * the partition can't issue an id, the session moves on to another: one that is parked, or
- * one that it leases anew.
+ * A few partitions are open (shared/partition.c), mostly one.  Whoever wants an id tries the
+ * open ones in the order of their numbers, and issues in the first one that can, by an atomic
+ * step.  So ids of sessions that issue at the same time are dense.  Until the unit is over, a
+ * session stays where it is.  What else is to be done in a partition depends only on its lease,
+ * its word, the clock and the table's file:
  *
- * Ids by the clock may come from a partition that sessions share (sharing.c).  A session
- * looks whether it does when it enters a unit, so within a unit it stays where it is.  If
- * anything is in its way in a shared partition, it moves on to one of its own, as above.
- * So nobody waits for another session there.  Who finds that half of the lease is over
- * renews it, and waits for the flush, while the others go on.
+ *	- If half of its lease is over, who finds that out renews it, and waits for the flush, while
+ *	  the others go on.
+ *	- After a step back of the clock, who finds that out changes its side.
+ *	- If no partition can issue, a session renews a lease that is over, or reserves and opens one
+ *	  more partition.
  *
- * If a session reserved a partition and then failed to lease it, the session still owns
- * it.  Its ceiling lets it issue nothing.  The next call goes on there.
+ * Each of these is done in the turn of the partition, which is never waited for.  Who needs a
+ * lease waits while another session writes one, but PATIENCE at most: then it does that itself,
+ * for another partition if that one's turn is taken.  So a session that stands still anywhere
+ * here stops none (P3).
+ *
+ * If an error comes while a partition is leased, its turn is released, and it is as it was: closed,
+ * or with the ceiling that it had.  A row that was written is a bound too high.
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "utils/memutils.h"
 
 #include "catalog/definition.h"
@@ -28,7 +35,6 @@
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "generate/session.h"
-#include "generate/sharing.h"
 #include "generate/wait.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
@@ -36,13 +42,25 @@
 #include "shared/primary.h"
 #include "shared/reserve.h"
 
+/* How long a session waits for another one that leases a partition, in µs. */
+#define PATIENCE		20000
+
 /*
- * New leases that a session may take at once, and how soon it may take one more:
+ * Partitions that a session may open at once, and how soon it may open one more:
  * many more than a steady clock asks for, but few enough that a session waits while
  * its clock steps wildly, instead of using up all partitions.
  */
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
+
+SnoPartition *sno_session_partition;
+uint64		sno_session_unit;
+
+/*
+ * By purpose, a partition that this transaction opened, because it created the table of leases.  If it is
+ * rolled back, the row is gone.  So no other session may issue there.
+ */
+static SnoPartition *unlisted[SNO_PURPOSES];
 
 /* Where a unit was exhausted last, and which unit and side: it is counted once. */
 static const SnoPartition *exhausted;
@@ -51,6 +69,68 @@ static uint64 exhausted_time;
 /* New leases that this session may take now, as counted at a monotonic µs. */
 static int	leases_left = LEASE_BURST;
 static int64 leases_counted_at;
+
+static void
+end_session(int code, Datum arg)
+{
+	sno_activity_end();
+}
+
+/* At the first id of a session, at least, of whatever generator. */
+void
+sno_session_begin(void)
+{
+	static bool begun = false;
+
+	if (begun)
+		return;
+	sno_space_enter();
+	sno_activity_begin();
+	before_shmem_exit(end_session, (Datum) 0);
+	begun = true;
+}
+
+/*
+ * The same, for a session that wants partitions.  Raises an error if it
+ * isn't known which ones it may use.
+ */
+void
+sno_session_begin_own(void)
+{
+	sno_partition_check_setting();
+	sno_grant_check_setting();
+	sno_session_begin();
+}
+
+/* Nobody issues any more where this transaction did alone. */
+static void
+close_unlisted(SnoPurpose purpose)
+{
+	SnoPartition *p = unlisted[purpose];
+
+	if (p == NULL)
+		return;
+	sno_generator_end(&p->generator);
+	unlisted[purpose] = NULL;
+	if (sno_session_partition == p)
+		sno_session_partition = NULL;
+}
+
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE || event == XACT_EVENT_PARALLEL_PRE_COMMIT)
+		return;
+	for (int purpose = 0; purpose < SNO_PURPOSES; purpose++)
+		close_unlisted(purpose);
+}
+
+/* When the library is loaded. */
+void
+sno_session_init(void)
+{
+	RegisterXactCallback(at_transaction_event, NULL);
+}
 
 /* Open the table of leases.  Waits sno.max_wait at most, then raises 55P03. */
 Relation
@@ -88,26 +168,25 @@ sno_session_know_past(void)
 }
 
 /*
- * May the session stay in its partition to lease it in this unit?  If so, *ceiling is up to
+ * May a partition be leased in this unit, and may it go on?  If so, *ceiling is up to
  * where: for the clock from now on, and at least as long as memory knows of, because that
  * row may be lost, but no longer than granted; for given times, to the end of the epoch.
  */
-static SnoStay
+static bool
 next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 {
 	SnoGrant	limits;
-	SnoStay		stay;
 
 	if (sno_is_registered())
 		sno_grant_renew(&sno_space->granted, 1);
 	else
 		/* It may have been set, and this session not have seen it. */
 		sno_grant_check_setting_again();
-	stay = sno_partition_may_stay(p, unit, &limits);
-	if (stay == SNO_STAY)
-		*ceiling = !sno_partition_rules(p)->by_clock ? SNO_UNIT_MAX :
-			Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
-	return stay;
+	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
+		return false;
+	*ceiling = !sno_partition_rules(p)->by_clock ? SNO_UNIT_MAX :
+		Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
+	return true;
 }
 
 /* Write the row of a lease of a whole partition.  False if another holder leases it, too. */
@@ -120,104 +199,94 @@ sno_session_write_whole(Relation rel, SnoPartition *p, uint64 ceiling)
 		.shard = {p->generator.sequence_min, p->generator.sequence_max}
 	};
 
-	return sno_lease_write(&p->lease, rel, &subject, p->generator, ceiling);
+	if (!sno_lease_write(&p->lease, rel, &subject, p->generator, ceiling))
+		return false;
+	sno_partition_note_use(p);
+	return true;
 }
 
 /*
- * Write the row of a lease for the session's partition.  The session leaves it if another
- * holder leases it, too, if it isn't granted any more, or if sno_reseed() revoked it before
- * the table was open.
+ * Write, flush and publish the next lease of a partition, whose turn this session has.  It is
+ * closed if another holder leases it, too, or if it isn't granted any more.
  */
 static SnoObstacle
-write_session_lease(Relation rel, SnoPurpose purpose, uint64 unit)
+lease(Relation rel, SnoPartition *p, uint64 unit)
 {
-	SnoPartition *p = sno_owned[purpose];
 	uint64		ceiling;
-	SnoStay		stay = next_ceiling(p, unit, &ceiling);
 
-	if (stay == SNO_STAY && ceiling < unit)
+	if (!next_ceiling(p, unit, &ceiling))
+	{
+		sno_generator_end(&p->generator);
+		return SNO_CLASH;
+	}
+	if (ceiling < unit)
 	{
 		sno_grant_ask(&sno_space->granted, 1);
 		return SNO_NO_GRANT;
 	}
-	if (stay == SNO_STAY && (!sno_partition_is_ours(p) || !sno_session_write_whole(rel, p, ceiling)))
-		stay = SNO_ABANDON;
-	/* If it were parked that nobody may use, we would take it again. */
-	if (stay != SNO_STAY)
-		sno_owned_leave(purpose, stay);
-	else if (!sno_purpose_rules[purpose].by_clock)
-		/* A row to the end of the epoch must not stay without its ceiling. */
-		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
-	return stay == SNO_STAY ? SNO_NO_OBSTACLE : SNO_CLASH;
-}
-
-/* The same, if the table isn't locked. */
-static SnoObstacle
-lease_partition(SnoPurpose purpose, uint64 unit)
-{
-	Relation	rel = sno_leases_open();
-	SnoObstacle obstacle;
-
-	if (rel == NULL)
-		return SNO_TABLE_LOCKED;
-	obstacle = write_session_lease(rel, purpose, unit);
-	sno_leases_close(rel);
-	return obstacle;
-}
-
-/* Write the row of the next lease while this one lasts.  False if that can't be done now. */
-static bool
-write_next_lease(Relation rel, const SnoPartition *p, uint64 now)
-{
-	uint64		ceiling;
-
-	/* As long as the grant isn't renewed, the lease can't be either. */
-	return next_ceiling(p, now, &ceiling) == SNO_STAY && ceiling > p->generator.ceiling &&
-		write_session_lease(rel, SNO_FOR_CLOCK, now) == SNO_NO_OBSTACLE;
-}
-
-/* Write the next lease, without waiting for its flush. */
-static void
-renew_session_early(void *arg)
-{
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
-	Relation	rel = sno_leases_open();
-
-	if (rel == NULL)
-		return;
-	if (write_next_lease(rel, p, *(uint64 *) arg))
-		sno_lease_flush_later(&p->lease, &p->generator);
-	sno_leases_close(rel);
+	if (!sno_session_write_whole(rel, p, ceiling))
+	{
+		sno_generator_end(&p->generator);
+		return SNO_CLASH;
+	}
+	sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
+	return SNO_NO_OBSTACLE;
 }
 
 /*
- * Write and publish the next lease of a partition that sessions share.  Only the one that
- * does waits for the flush.
+ * May this session write the row of an open partition?  If its transaction created the table,
+ * that may be rolled back.
  */
-static void
-renew_shared_early(void *arg)
+static bool
+may_write(Relation rel, const SnoPartition *p)
 {
-	uint64		now = *(uint64 *) arg;
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
+	return p == unlisted[p->purpose] || !sno_leases_are_new(rel);
+}
+
+typedef struct EarlyLease
+{
+	SnoPartition *p;
+	uint64		now;
+} EarlyLease;
+
+/* Lease a partition anew while its lease lasts, unless another session does. */
+static void
+renew_early(void *arg)
+{
+	EarlyLease *r = arg;
+	SnoPartition *p = r->p;
 	Relation	rel = sno_leases_open();
+	uint64		ceiling;
 
 	if (rel == NULL)
 		return;
-	if (sno_turn_try(&sno_space->renewal))
+	if (may_write(rel, p) && sno_turn_try(&p->turn))
 	{
 		/* Another session may have renewed it by now. */
-		if (now >= p->lease.attention)
+		if (r->now >= p->lease.attention && sno_partition_is_open(p))
 		{
-			sno_lease_postpone(&p->lease, &p->generator, now);
-			if (write_next_lease(rel, p, now))
-				sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
+			sno_lease_postpone(&p->lease, &p->generator, r->now);
+			/* As long as the grant isn't renewed, the lease can't be either. */
+			if (next_ceiling(p, r->now, &ceiling) && ceiling > p->generator.ceiling)
+				(void) lease(rel, p, r->now);
 		}
-		sno_turn_release(&sno_space->renewal);
+		sno_turn_release(&p->turn);
 	}
 	sno_leases_close(rel);
 }
 
-/* May this session take one more new lease?  Counts it. */
+/* Go to the other side after a step back.  False if another session has the turn. */
+static bool
+change_side(SnoPartition *p, uint64 word, uint64 now)
+{
+	if (!sno_turn_try(&p->turn))
+		return false;
+	(void) sno_generator_turn(&p->generator, word, now);
+	sno_turn_release(&p->turn);
+	return true;
+}
+
+/* May this session open one more partition?  Counts it. */
 static bool
 may_lease(void)
 {
@@ -254,15 +323,23 @@ has_grants(SnoPurpose purpose, uint64 unit)
 	return granted;
 }
 
+/* Would a step issue in an open partition, if its lease covered the unit? */
+static bool
+would_issue(const SnoPartition *p, uint64 unit)
+{
+	return sno_partition_rules(p)->is_ready(p, unit) && sno_partition_is_granted(p, unit);
+}
+
 /*
- * What would keep a session that has no partition from issuing an id of the unit?  Nothing is
- * changed, and nobody is asked.
+ * What would keep a session from issuing an id of the unit?  Nothing is changed, and nobody is
+ * asked.
  */
 SnoObstacle
 sno_session_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
 {
-	if (sno_partition_is_parked(unit, purpose))
-		return SNO_NO_OBSTACLE;
+	for (SnoPartition *p = sno_partition_next_open(purpose, NULL); p != NULL; p = sno_partition_next_open(purpose, p))
+		if (would_issue(p, unit))
+			return SNO_NO_OBSTACLE;
 	if (!has_grants(purpose, unit))
 		return sno_grants_are_in_vain(&sno_space->granted) ? SNO_NO_GRANT : SNO_NO_OBSTACLE;
 	if (sno_partition_may_reserve(unit, &survey->bounds, survey->holder, purpose))
@@ -270,16 +347,15 @@ sno_session_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
 	return sno_purpose_rules[purpose].by_clock ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
 }
 
-/* Reserve a partition for a new lease, and park the one that the session has. */
+/* Reserve a partition for a new lease.  This session has its turn then. */
 SnoObstacle
-sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit)
+sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition **p)
 {
-	uint32		left = sno_owned_sequence();
 	MemoryContext context,
 				caller;
 	SnoSurvey	survey;
-	SnoPartition *p;
 
+	*p = NULL;
 	if (!has_grants(purpose, unit))
 	{
 		sno_grant_ask(&sno_space->granted, 1);
@@ -291,47 +367,109 @@ sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit)
 	caller = MemoryContextSwitchTo(context);
 	sno_record_survey(rel, unit, &survey);
 	survey.bounds.defined = sno_definition_partitions();
-	p = sno_partition_reserve(sno_owned[purpose], unit, &survey.bounds,
-							  survey.holder, purpose);
+	*p = sno_partition_reserve(unit, &survey.bounds, survey.holder, purpose);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-	if (p == NULL)
+	if (*p != NULL)
+		return SNO_NO_OBSTACLE;
+	if (!sno_purpose_rules[purpose].by_clock)
+		return SNO_NO_BACKFILL;
+	if (sno_is_registered())
+		sno_grant_ask_more(&sno_space->granted, unit);
+	return SNO_NO_PARTITION;
+}
+
+/* Reserve one more partition, lease it, and open it. */
+static SnoObstacle
+open_one_more(Relation rel, SnoPurpose purpose, uint64 unit)
+{
+	SnoPartition *p;
+	bool		listed = !sno_leases_are_new(rel);
+	SnoObstacle obstacle;
+
+	obstacle = sno_session_reserve(rel, purpose, unit, &p);
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	obstacle = lease(rel, p, unit);
+	if (obstacle == SNO_NO_OBSTACLE)
+		sno_partition_open(p, unit, listed);
+	if (obstacle == SNO_NO_OBSTACLE && !listed)
 	{
-		if (!sno_purpose_rules[purpose].by_clock)
-			return SNO_NO_BACKFILL;
-		if (sno_is_registered())
-			sno_grant_ask_more(&sno_space->granted, unit);
-		return SNO_NO_PARTITION;
+		close_unlisted(purpose);
+		unlisted[purpose] = p;
 	}
-	sno_owned_enter(purpose, p, left);
-	return SNO_NO_OBSTACLE;
+	sno_turn_release(&p->turn);
+	return obstacle;
+}
+
+/* The open partition that this session tries after p, or first (NULL). */
+static SnoPartition *
+next_to_try(SnoPurpose purpose, const SnoPartition *p)
+{
+	SnoPartition *alone = unlisted[purpose];
+
+	if (alone == NULL)
+		return sno_partition_next_open(purpose, p);
+	return p == NULL && sno_partition_is_usable(alone) && sno_partition_is_open(alone) ? alone : NULL;
+}
+
+/* Does an open partition need a row, to issue in this unit? */
+static bool
+needs_row(const SnoPartition *p, uint64 unit)
+{
+	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file());
+
+	return (task == SNO_LEASE_WRITE || task == SNO_LEASE_PUBLISH) && would_issue(p, unit);
 }
 
 /*
- * Move on to another partition, and park the one that the session has.  It is one
- * that can issue now, or one that is reserved for a new lease.  Nothing changes if
- * there is an obstacle.
+ * Lease the first open partition that needs no more than that, unless another session does.  False
+ * if there is none.
+ */
+static bool
+renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
+{
+	SnoPartition *p = NULL;
+
+	while ((p = next_to_try(purpose, p)) != NULL)
+	{
+		if (!needs_row(p, unit) || !may_write(rel, p) || !sno_turn_try(&p->turn))
+			continue;
+		*obstacle = needs_row(p, unit) && sno_partition_is_open(p) ? lease(rel, p, unit) : SNO_NO_OBSTACLE;
+		sno_turn_release(&p->turn);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Lease a partition: no open one could issue.  If another session does so already, wait for it,
+ * as long as it has patience.
  */
 static SnoObstacle
-move_on(SnoPurpose purpose, uint64 unit)
+lease_one(SnoPurpose purpose, uint64 unit)
 {
-	uint32		left = sno_owned_sequence();
-	SnoObstacle obstacle;
-	SnoPartition *p;
+	int64		now = sno_clock_monotonic();
+	uint64		since = pg_atomic_read_u64(&sno_space->leasing);
 	Relation	rel;
+	SnoObstacle obstacle;
 
 	sno_require_primary(sno_purpose_rules[purpose].function);
-	p = sno_partition_exchange(sno_owned[purpose], unit, purpose);
-	if (p != NULL)
-	{
-		sno_owned_enter(purpose, p, left);
-		return SNO_NO_OBSTACLE;
-	}
+	if ((since != 0 && now - (int64) since < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
+		!pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, (uint64) now))
+		return SNO_LEASING;
 	rel = sno_leases_open();
 	if (rel == NULL)
-		return SNO_TABLE_LOCKED;
-	obstacle = sno_session_reserve(rel, purpose, unit);
-	sno_leases_close(rel);
+		obstacle = SNO_TABLE_LOCKED;
+	else
+	{
+		if (!renew_one(rel, purpose, unit, &obstacle))
+			obstacle = open_one_more(rel, purpose, unit);
+		sno_leases_close(rel);
+	}
+	/* After an error, patience ends by itself. */
+	since = (uint64) now;
+	(void) pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, 0);
 	return obstacle;
 }
 
@@ -339,205 +477,143 @@ move_on(SnoPurpose purpose, uint64 unit)
 static void
 count_exhausted(const SnoPartition *p, uint64 word)
 {
-	if (p == exhausted && SNO_WORD_TIME(word) == exhausted_time)
+	SnoCounters *counters = sno_partition_counters(p);
+
+	if (counters == NULL || (p == exhausted && SNO_WORD_TIME(word) == exhausted_time))
 		return;
-	sno_counters_exhausted(&sno_my_activity->own);
+	sno_counters_exhausted(counters);
 	exhausted = p;
 	exhausted_time = SNO_WORD_TIME(word);
 }
 
-/* Own a shared partition again, if nobody else shares it. */
-static bool
-own_again(SnoPartition *p)
-{
-	if (!sno_partition_own_again(p))
-		return false;
-	sno_owned_enter(SNO_FOR_CLOCK, p, 0);
-	return true;
-}
-
-/* Has this session issued an id of the unit in its partition? */
-static bool
-has_entered(const SnoPartition *p, uint64 unit)
-{
-	return p != NULL && unit == sno_sharing_unit &&
-		(sno_partition_is_shared(p) || unit == SNO_WORD_UNIT(sno_generator_word(&p->generator)));
-}
-
-/*
- * Before the first id of a unit: begin to share a partition, or stop to, as is wanted now.
- * True if anything changed.  If others share the session's partition, it stays there, unless
- * it must not share.
- */
-static bool
-share_or_part(SnoPartition *p, uint64 unit)
-{
-	bool		wanted = sno_sharing_is_wanted(unit);
-	bool		sharing = p != NULL && sno_partition_is_shared(p);
-	uint32		left = sno_owned_sequence();
-	RelFileNumber file = sno_leases_file();
-	SnoPartition *current;
-
-	if (sharing && !wanted)
-		return own_again(p) || (sno_sharing == SNO_SHARING_NEVER &&
-								move_on(SNO_FOR_CLOCK, unit) == SNO_NO_OBSTACLE);
-	if (!wanted || (sharing && sno_partition_is_current(p)))
-		return false;
-	current = sno_partition_join(p, unit, file);
-	if (current == NULL && p != NULL && sno_partition_share(p, unit, file))
-		current = p;
-	if (current != NULL)
-		sno_owned_enter(SNO_FOR_CLOCK, current, left);
-	return current != NULL;
-}
-
-/* An id of a shared partition was issued: it may be of a later unit than the clock said. */
+/* An id was issued that began another unit: count what the word has counted. */
 static void
-note_shared(uint64 issued)
+count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 {
-	sno_counters_add_one(&sno_my_activity->own);
-	sno_sharing_unit = SNO_WORD_UNIT(issued);
+	SnoCounters *counters = sno_partition_counters(p);
+
+	if (counters != NULL)
+		sno_counters_go_on(counters, Min(SNO_WORD_SEQUENCE(word), SNO_SEQUENCE_MAX + 1), SNO_WORD_SEQUENCE(issued));
 }
 
-/*
- * One more id of a unit that this session has entered in a shared partition, if that needs
- * no more than an addition.
- */
-static bool
-share_in_unit(uint64 *issued)
+/* What came of a try. */
+typedef enum Outcome
 {
-	SnoPartition *p = sno_owned[SNO_FOR_CLOCK];
-	uint64		unit = sno_sharing_unit;
-	uint64		word;
+	ISSUED,
+	CHANGED,					/* the partition: try again */
+	UNABLE						/* to issue there now */
+} Outcome;
 
-	if (p == NULL || !sno_partition_is_shared(p))
-		return false;
-	word = sno_generator_load(&p->generator);
-	if (SNO_WORD_UNIT(word) != unit || unit < sno_feed_bound || sno_clock_unit() != unit ||
-		sno_generator_share(&p->generator, word, unit, 0, issued) != SNO_ISSUED)
-		return false;
-	note_shared(*issued);
-	return true;
-}
-
-/* The same as below, in a partition that sessions share. */
-static SnoObstacle
-issue_shared_or_prepare(SnoPartition *p, uint64 word, uint64 unit, uint64 *issued, SnoStep *step)
+/* Try to issue by the clock in an open partition. */
+static Outcome
+try_clock(SnoPartition *p, uint64 *issued)
 {
-	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))
-	{
-		case SNO_LEASE_WRITE:
-		case SNO_LEASE_PUBLISH:
-			return own_again(p) ? SNO_NO_OBSTACLE : move_on(SNO_FOR_CLOCK, unit);
-		case SNO_LEASE_RENEW_EARLY:
-			sno_lease_quietly(renew_shared_early, &unit, NULL, sno_partition_number(p));
-			if (sno_owned[SNO_FOR_CLOCK] != p)
-				return SNO_NO_OBSTACLE;
-			break;
-		case SNO_LEASE_ISSUE:
-			break;
-	}
-	*step = sno_generator_share(&p->generator, word, unit, 0, issued);
-	switch (*step)
-	{
-		case SNO_ISSUED:
-		case SNO_ENTERED:
-			*step = SNO_ISSUED;
-			note_shared(*issued);
-			return SNO_NO_OBSTACLE;
-		case SNO_RACED:
-			return SNO_NO_OBSTACLE;
-		case SNO_EXHAUSTED:
-			count_exhausted(p, word);
-			if (sno_feed_move_on(unit))
-				return SNO_NO_OBSTACLE;
-			break;
-		default:
-			break;
-	}
-	return move_on(SNO_FOR_CLOCK, unit);
-}
-
-/*
- * Issue an id of the unit, if the session's partition can.  If not, take one step towards
- * it: lease the partition, or move on to another one.  `word` is the state word of that
- * partition, which was loaded before the clock said that it is `unit` (S4).
- */
-static SnoObstacle
-issue_own_or_prepare(SnoPurpose purpose, uint64 word, uint64 unit, uint64 *issued, SnoStep *step)
-{
-	const SnoPurposeRules *rules = &sno_purpose_rules[purpose];
-	SnoPartition *p = sno_owned[purpose];
-
-	if (rules->by_clock && !has_entered(p, unit) && share_or_part(p, unit))
-		return SNO_NO_OBSTACLE;
-	if (p == NULL || sno_partition_may_stay(p, unit, NULL) != SNO_STAY)
-		return move_on(purpose, unit);
+	uint64		word = sno_generator_load(&p->generator);
+	uint64		unit = sno_feed_unit();	/* after the word (S4) */
+	SnoStep		step;
 
 	/* Units were left out, or the clock went back. */
-	if (rules->by_clock && unit - SNO_WORD_UNIT(word) > 1)
+	if (unit - SNO_WORD_UNIT(word) > 1)
 		sno_clock_watch();
-	if (sno_partition_is_shared(p))
-		return issue_shared_or_prepare(p, word, unit, issued, step);
-
 	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))
 	{
 		case SNO_LEASE_WRITE:
-			return lease_partition(purpose, unit);
 		case SNO_LEASE_PUBLISH:
-			sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
-			return SNO_NO_OBSTACLE;
+			return UNABLE;
 		case SNO_LEASE_RENEW_EARLY:
-			sno_lease_postpone(&p->lease, &p->generator, unit);
-			sno_lease_quietly(renew_session_early, &unit, NULL, sno_partition_number(p));
-			if (sno_owned[purpose] == NULL)
-				return SNO_NO_OBSTACLE;
+			{
+				EarlyLease	early = {p, unit};
+
+				sno_lease_quietly(renew_early, &early, NULL, sno_partition_number(p));
+			}
 			break;
 		case SNO_LEASE_ISSUE:
 			break;
 	}
-	*step = rules->step(p, unit, issued);
-	if (*step == SNO_ISSUED && rules->by_clock)
-		sno_counters_go_on(&sno_my_activity->own, SNO_WORD_SEQUENCE(word),
-						   SNO_WORD_SEQUENCE(*issued));
-	if (*step == SNO_EXHAUSTED && rules->by_clock)
-		count_exhausted(p, word);
-	if (*step == SNO_ISSUED ||
-		(*step == SNO_EXHAUSTED && rules->by_clock && sno_feed_move_on(unit)))
-		return SNO_NO_OBSTACLE;
-	return move_on(purpose, unit);
+	step = sno_generator_share(&p->generator, word, unit, 0, issued);
+	switch (step)
+	{
+		case SNO_ENTERED:
+			count_issued(p, word, *issued);
+			/* FALLTHROUGH */
+		case SNO_ISSUED:
+			/* Another session may have changed the side, and entered an earlier unit there (W1). */
+			if (SNO_WORD_UNIT(*issued) < sno_feed_bound)
+				return CHANGED;
+			sno_session_partition = p;
+			sno_session_unit = SNO_WORD_UNIT(*issued);
+			return ISSUED;
+		case SNO_RACED:
+			return CHANGED;
+		case SNO_EXHAUSTED:
+			count_exhausted(p, word);
+			return sno_feed_move_on(unit) ? CHANGED : UNABLE;
+		case SNO_BEHIND:
+			if (!sno_generator_ready(&p->generator, unit))
+				return UNABLE;
+			return change_side(p, word, unit) ? CHANGED : UNABLE;
+		default:
+			return UNABLE;
+	}
+}
+
+/* Try to issue an id of a given time in an open partition. */
+static Outcome
+try_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
+{
+	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file());
+
+	if (task == SNO_LEASE_WRITE || task == SNO_LEASE_PUBLISH || !sno_partition_is_granted(p, unit))
+		return UNABLE;
+	switch (sno_backfill_step(&p->generator, &p->backfill, unit, issued))
+	{
+		case SNO_ISSUED:
+			return ISSUED;
+		case SNO_RACED:
+			return CHANGED;
+		default:
+			return UNABLE;
+	}
+}
+
+/* Issue an id in the first open partition that can, or that changes meanwhile. */
+static Outcome
+issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
+{
+	Outcome		outcome = UNABLE;
+
+	*p = NULL;
+	while (outcome == UNABLE && (*p = next_to_try(purpose, *p)) != NULL)
+		outcome = sno_purpose_rules[purpose].by_clock ? try_clock(*p, issued) : try_backfill(*p, unit, issued);
+	return outcome;
 }
 
 /*
- * The state word of the session's next id, which its partition for the purpose issued.
- * `unit` is the unit that is wanted.  By the clock, it is asked for again after each step.
+ * The state word of the next id for the purpose, which partition *p issued.
+ * `unit` is the one that is wanted, if it isn't that of the clock.
  * Waits sno.max_wait at most.
  */
 uint64
-sno_session_next(SnoPurpose purpose, uint64 unit)
+sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p)
 {
 	SnoWait		wait = {.partition = -1};
 	bool		by_clock = sno_purpose_rules[purpose].by_clock;
 	uint64		issued = 0;
 
-	if (by_clock && share_in_unit(&issued))
-		return issued;
 	sno_session_begin_own();
 	if (by_clock)
 		sno_session_know_past();
-	wait.counters = &sno_my_activity->own;
 	for (;;)
 	{
-		const SnoPartition *p = sno_owned[purpose];
-		uint64		word = p == NULL ? 0 : sno_generator_load(&p->generator);
-		SnoStep		step = SNO_EXHAUSTED;
-		SnoObstacle obstacle;
+		Outcome		outcome = issue(purpose, unit, &issued, p);
+		SnoObstacle obstacle = SNO_NO_OBSTACLE;
 
-		if (by_clock)
-			unit = sno_feed_unit();
-		obstacle = issue_own_or_prepare(purpose, word, unit, &issued, &step);
-		if (step == SNO_ISSUED)
+		if (outcome == ISSUED)
 			return issued;
+		if (outcome == UNABLE)
+			obstacle = lease_one(purpose, by_clock ? sno_feed_unit() : unit);
+		if (sno_session_partition != NULL)
+			wait.counters = sno_partition_counters(sno_session_partition);
 		sno_wait(&wait, obstacle, 1);
 	}
 }

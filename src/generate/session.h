@@ -1,6 +1,6 @@
 /*
  * session.h
- *		How a session leases partitions, and issues from them.
+ *		How a session issues, in partitions that all sessions have in common.
  */
 #ifndef SNO_SESSION_H
 #define SNO_SESSION_H
@@ -10,14 +10,24 @@
 #include "utils/relcache.h"
 
 #include "catalog/record.h"
-#include "generate/owned.h"
 #include "generate/wait.h"
+#include "shared/partition.h"
 
+/*
+ * Where this session issued by the clock last, and in which unit.  In that unit it goes on there
+ * without asking whether it may.  NULL if it has to.
+ */
+extern SnoPartition *sno_session_partition;
+extern uint64 sno_session_unit;
+
+extern void sno_session_init(void);
+extern void sno_session_begin(void);
+extern void sno_session_begin_own(void);
 extern Relation sno_session_open_table(void);
 extern void sno_session_know_past(void);
-extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit);
+extern uint64 sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p);
 extern bool sno_session_write_whole(Relation rel, SnoPartition *p, uint64 ceiling);
 extern SnoObstacle sno_session_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey);
-extern SnoObstacle sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit);
+extern SnoObstacle sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition **p);
 
 #endif							/* SNO_SESSION_H */

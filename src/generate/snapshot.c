@@ -1,6 +1,6 @@
 /*
  * snapshot.c
- *		Snapshots of generators: sno_snapshot_generator() of the session generator.
+ *		Snapshots of generators: sno_snapshot_generator() of the partition where this session issued last.
  */
 #include "postgres.h"
 
@@ -41,7 +41,7 @@ PG_FUNCTION_INFO_V1(sno_snapshot_generator);
 Datum
 sno_snapshot_generator(PG_FUNCTION_ARGS)
 {
-	const SnoPartition *mine = sno_owned[SNO_FOR_CLOCK];
+	const SnoPartition *mine = sno_session_partition;
 
 	if (mine == NULL)
 		PG_RETURN_NULL();

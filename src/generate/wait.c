@@ -13,7 +13,6 @@
 #include "catalog/layout.h"
 #include "catalog/leases.h"
 #include "compat.h"
-#include "generate/owned.h"
 #include "generate/wait.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
@@ -56,28 +55,6 @@ refuse_lock(const SnoWait *wait, const char *extension, const char *table, const
 			 errdetail("Another session holds, or waits for, a lock on it that conflicts with %s.",
 					   mode),
 			 errhint("Look for that session in pg_locks, and end its transaction. See doc/operations.md#trouble.")));
-}
-
-/* Raise the error that a named generator's partition belongs to a session. */
-pg_noreturn static void
-refuse_held(const SnoWait *wait)
-{
-	int			owner = sno_partition_owner(sno_partition_at(wait->partition));
-
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_IN_USE),
-			 errmsg("partition %d of generator \"%s\" was in use for %d ms",
-					wait->partition, wait->generator, sno_max_wait),
-			 owner == 0 ? errdetail("Its session has just given it back.") :
-			 owner == SNO_OWNER_REVOKED ?
-			 errdetail("A session generated in it until sno_reseed() was called; it moves on as soon as it generates again.") :
-			 owner == SNO_OWNER_SHARED ?
-			 errdetail("Sessions that share it generate in it; each moves on as soon as it generates again.") :
-			 errdetail("The session with process id %d generates in it; it moves on as soon as it generates again.",
-					   owner),
-			 owner == SNO_OWNER_SHARED ?
-			 errhint("End these sessions, or use another partition. See doc/operations.md#trouble.") :
-			 errhint("End that session, or use another partition. See doc/operations.md#trouble.")));
 }
 
 /* Raise the error that a named generator couldn't issue an id. */
@@ -188,12 +165,12 @@ sno_wait_give_up(const SnoWait *wait)
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition was free for a sno within %d ms", sno_max_wait),
 					 sno_is_registered() ?
-					 errdetail("All partitions that the registry granted belong to other sessions or to named generators, or rest until the clock has passed what they issued.") :
-					 errdetail("All partitions from %d to %d belong to other sessions or to named generators, or rest until the clock has passed what they issued.",
+					 errdetail("All partitions that the registry granted are exhausted, belong to named generators, or rest until the clock has passed what they issued.") :
+					 errdetail("All partitions from %d to %d are exhausted, belong to named generators, or rest until the clock has passed what they issued.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 sno_is_registered() ?
-					 errhint("End sessions that do not generate any more, or let the registry grant more. See doc/servers.md#regions-capacity.") :
-					 errhint("Widen \"sno.partitions\", or end sessions that do not generate any more. See doc/operations.md#trouble.")));
+					 errhint("Let the registry grant more. See doc/servers.md#regions-capacity.") :
+					 errhint("Widen \"sno.partitions\", or set the system clock right. See doc/operations.md#trouble.")));
 			break;
 		case SNO_NO_NODES:
 			refuse_nodes(wait);
@@ -217,8 +194,6 @@ sno_wait_give_up(const SnoWait *wait)
 							   sno_partition_range.first, sno_partition_range.last),
 					 errhint("Widen \"sno.partitions\", and give times in ascending order. See doc/operations.md#trouble.")));
 			break;
-		case SNO_HELD:
-			refuse_held(wait);
 		case SNO_BACKFILLED:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -245,6 +220,7 @@ sno_wait_give_up(const SnoWait *wait)
 						 "Raise \"sno.max_wait\", or create a generator with more nodes. See doc/operations.md#trouble." :
 						 "Raise \"sno.max_wait\", or widen the bounds of the generator. See doc/operations.md#trouble.");
 		case SNO_CLASH:
+		case SNO_LEASING:
 		case SNO_NO_OBSTACLE:
 			refuse_rounds(wait);
 		case SNO_TOO_FAST:
@@ -284,12 +260,13 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 	int64		left;
 	uint32		event;
 
-	if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH)
+	if (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH || obstacle == SNO_LEASING)
 	{
 		count_round(wait, now);
+		if (obstacle == SNO_LEASING)
+			pg_usleep(msec * 1000L);
 		return;
 	}
-	sno_owned_leave_unusable();
 	/* That there is no partition tells more than that we asked too often. */
 	if (obstacle != SNO_TOO_FAST ||
 		(wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))

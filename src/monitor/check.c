@@ -425,9 +425,9 @@ check_partitions(const Check *c)
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
 	Reservation r = {c, SNO_FOR_CLOCK};
 	ErrorData  *error = c->standby ? NULL : sno_attempt(try_partition, &r);
-	char	   *detail = psprintf("Of partitions %d to %d, sessions own %d and gave back %d; %d rest until the clock has passed what they issued, and %d are free.",
+	char	   *detail = psprintf("Of partitions %d to %d, %d are open; %d rest until the clock has passed what they issued, and %d are free.",
 								  sno_partition_range.first, sno_partition_range.last,
-								  t.owned, t.parked, t.resting, t.free);
+								  t.open, t.resting, t.free);
 
 	r.purpose = SNO_FOR_BACKFILL;
 	if (error == NULL && !c->standby && t.given_times > 0 &&

@@ -2,11 +2,10 @@
  * generators.c
  *		sno_generators(): what each generator is doing.
  *
- * Slots and generators are copied while their owners change them (shared/activity.c).  So
- * the columns of a row may be of different moments, a unit apart.  If the partition of a
- * session changes hands meanwhile, the session's row shows none.  Spaces are held only
- * while something is copied from them.  They aren't held while catalogs are read for what
- * is shown.
+ * A row is that of an open partition, or of a named generator.  Each is copied while sessions
+ * issue there (shared/activity.c).  So the columns of a row may be of different moments, a unit
+ * apart.  Spaces are held only while something is copied from them.  They aren't held while
+ * catalogs are read for what is shown.
  *
  * Only members of pg_monitor see generators of other databases.  Named generators of this
  * database are listed even if nobody uses them.
@@ -36,7 +35,7 @@
 /* The columns of the result. */
 enum
 {
-	PID, DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
+	DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
 	UNIT_ISSUED, UNIT_SPARE, WALL_HI, WALL_SAFE, DRIFTS, LEASE_UNTIL,
 	ISSUED, EXHAUSTED, WAITS, LONGEST_WAIT,
 	LAYOUT, NODE_FIRST, NODE_LAST,
@@ -124,26 +123,6 @@ set_counts(Row *row, const SnoCounts *c)
 	set_column(row, LONGEST_WAIT, IntervalPGetDatum(longest));
 }
 
-/* Copy the partition that a session has.  False if it has none, or changes it now. */
-static bool
-copy_partition(const SnoActivity *a, SnoPartition *copy)
-{
-	int			number = a->partition;	/* negative if there is none */
-	const SnoSpace *space = number < 0 ? NULL : sno_space_of(a->database);
-
-	if (space == NULL)
-		return false;
-	*copy = *sno_partition_in(space, number);
-	return sno_partition_owner(copy) == a->pid || sno_partition_is_shared(copy);
-}
-
-/* What sno_owned_sequence() is to that session. */
-static uint32
-session_sequence(const SnoPartition *p)
-{
-	return p == NULL || sno_partition_users(p) > 0 ? 0 : SNO_WORD_SEQUENCE(sno_generator_word(&p->generator));
-}
-
 /* May the caller see the generators of all databases? */
 static bool
 may_see_all(void)
@@ -173,30 +152,6 @@ put_row(ReturnSetInfo *result, Row *row, Oid database)
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
 }
 
-static void
-put_session(ReturnSetInfo *result, const SnoActivity *a, uint64 now)
-{
-	SnoPartition copy;
-	const SnoPartition *p;
-	SnoCounts	counts;
-	Row			row;
-
-	sno_spaces_hold();
-	p = copy_partition(a, &copy) ? &copy : NULL;
-	counts = sno_counters_read(&a->own, session_sequence(p));
-	sno_spaces_release();
-	memset(row.nulls, true, sizeof(row.nulls));
-	set_column(&row, PID, Int32GetDatum(a->pid));
-	if (p != NULL)
-	{
-		set_column(&row, PARTITION, Int32GetDatum(sno_partition_number(p)));
-		set_generator(&row, &p->generator, (SnoFlakeTime) {.unit = now});
-		set_times(&row, &p->generator);
-	}
-	set_counts(&row, &counts);
-	put_row(result, &row, a->database);
-}
-
 /* When a generator issues next.  A clock outside of the range of the layout is put at its end. */
 static SnoFlakeTime
 time_now(const SnoNodes *nodes, uint64 word, uint64 now)
@@ -210,21 +165,61 @@ time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end));
 }
 
-/* What is shown of a named generator that is in use. */
-typedef struct Named
+/* What is shown of a generator that is in use. */
+typedef struct Used
 {
 	Oid			database;
-	SnoSubject	subject;
+	SnoSubject	subject;		/* of an open partition: of sessions */
 	bool		floats;			/* were its nodes chosen? */
 	SnoNodes	nodes;
 	SnoGenerator generator;
 	SnoCounts	counts;
 	char		name[NAMEDATALEN];
-} Named;
+} Used;
+
+/* The next sequence of a partition's state word, for counters. */
+static uint32
+counted_sequence(const SnoGenerator *g)
+{
+	return Min(SNO_WORD_SEQUENCE(sno_generator_word(g)), SNO_SEQUENCE_MAX + 1);
+}
+
+/* Copy the partition of a place where sessions issue by the clock, unless it is empty. */
+static List *
+copy_open(List *copies, SnoSpace *space, int place)
+{
+	uint32		number = pg_atomic_read_u32(&space->open[place]);
+	const SnoPartition *p = number == 0 ? NULL : sno_partition_in(space, (int) number - 1);
+	Used	   *u;
+
+	if (p == NULL || p->purpose != SNO_FOR_CLOCK || !sno_partition_is_open(p))
+		return copies;
+	u = palloc0(sizeof(Used));
+	u->database = space->database;
+	u->subject = (SnoSubject) {.kind = SNO_OF_SESSION,.partition = (int) number - 1};
+	u->generator = p->generator;
+	u->counts = sno_counters_read(&space->counters[place], counted_sequence(&u->generator));
+	return lappend(copies, u);
+}
+
+static List *
+copy_state(List *copies, const SnoNamedState *s)
+{
+	Used	   *u = palloc0(sizeof(Used));
+
+	u->database = s->database;
+	u->subject = s->subject;
+	u->floats = s->floats;
+	u->nodes = s->nodes;
+	u->generator = sno_state_copy(s);
+	u->counts = sno_state_counts(s);
+	strlcpy(u->name, s->name, NAMEDATALEN);
+	return lappend(copies, u);
+}
 
 /* Copies of those that are in use, of this database or of all. */
 static List *
-copy_named(bool all)
+copy_used(bool all)
 {
 	List	   *copies = NIL;
 	SnoSpace   *space = NULL;
@@ -234,41 +229,33 @@ copy_named(bool all)
 	{
 		const SnoNamedState *s = NULL;
 
-		while ((all || space->database == MyDatabaseId) &&
-			   (s = sno_state_next_open(space, s)) != NULL)
-		{
-			Named	   *n = palloc(sizeof(Named));
-
-			n->database = s->database;
-			n->subject = s->subject;
-			n->floats = s->floats;
-			n->nodes = s->nodes;
-			n->generator = sno_state_copy(s);
-			n->counts = sno_state_counts(s);
-			strlcpy(n->name, s->name, NAMEDATALEN);
-			copies = lappend(copies, n);
-		}
+		if (!all && space->database != MyDatabaseId)
+			continue;
+		for (int i = 0; i < SNO_PLACES; i++)
+			copies = copy_open(copies, space, i);
+		while ((s = sno_state_next_open(space, s)) != NULL)
+			copies = copy_state(copies, s);
 	}
 	sno_spaces_release();
 	return copies;
 }
 
 static void
-put_named(ReturnSetInfo *result, const Named *n, uint64 now)
+put_one_used(ReturnSetInfo *result, const Used *u, uint64 now)
 {
-	const SnoGenerator *g = &n->generator;
-	bool		here = n->database == MyDatabaseId;
+	const SnoGenerator *g = &u->generator;
+	bool		here = u->database == MyDatabaseId;
 	Row			row;
 
 	memset(row.nulls, true, sizeof(row.nulls));
-	if (here)
-		set_column(&row, NAME, CStringGetTextDatum(n->name));
-	set_place(&row, &n->subject, here && n->nodes.size != 0 ? sno_layout_look_name(&n->subject.layout) : NULL);
-	set_generator(&row, g, time_now(&n->nodes, sno_generator_word(g), now));
-	if (n->nodes.size == 0 || n->nodes.layout.unit != 0)
+	if (here && sno_subject_is_named(&u->subject))
+		set_column(&row, NAME, CStringGetTextDatum(u->name));
+	set_place(&row, &u->subject, here && u->nodes.size != 0 ? sno_layout_look_name(&u->subject.layout) : NULL);
+	set_generator(&row, g, time_now(&u->nodes, sno_generator_word(g), now));
+	if (u->nodes.size == 0 || u->nodes.layout.unit != 0)
 		set_times(&row, g);
-	set_counts(&row, &n->counts);
-	put_row(result, &row, n->database);
+	set_counts(&row, &u->counts);
+	put_row(result, &row, u->database);
 }
 
 /* What a generator in use here is found by: what it has, or if that was chosen, its name. */
@@ -304,17 +291,17 @@ put_used(Listing *listing, bool all, uint64 now)
 {
 	ListCell   *cell;
 
-	foreach(cell, copy_named(all))
+	foreach(cell, copy_used(all))
 	{
-		const Named *n = lfirst(cell);
+		const Used *u = lfirst(cell);
 
-		if (n->database == MyDatabaseId)
+		if (u->database == MyDatabaseId)
 		{
-			Key			key = key_of(&n->subject, n->floats, n->name);
+			Key			key = key_of(&u->subject, u->floats, u->name);
 
 			(void) hash_search(listing->listed, &key, HASH_ENTER, NULL);
 		}
-		put_named(listing->result, n, now);
+		put_one_used(listing->result, u, now);
 	}
 }
 
@@ -350,26 +337,12 @@ sno_generators(PG_FUNCTION_ARGS)
 		.entrysize = sizeof(Key),.hcxt = CurrentMemoryContext
 	};
 	Listing		listing = {.result = result};
-	uint64		now = current_unit();
-	bool		all = may_see_all();
-	SnoActivity *slots;
-	int			count;
 
 	InitMaterializedSRF(fcinfo, 0);
 	listing.listed = hash_create("sno generators in use", 64, &ctl,
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	sno_shmem_attach();
-	slots = sno_activity_slots(&count);
-	for (int i = 0; i < count; i++)
-	{
-		if (slots[i].pid == 0)
-			continue;
-		/* What sno_activity_begin() has set before the pid is read after it. */
-		pg_read_barrier();
-		if (slots[i].partition != SNO_NAMED_ONLY && (all || slots[i].database == MyDatabaseId))
-			put_session(result, &slots[i], now);
-	}
-	put_used(&listing, all, now);
+	put_used(&listing, may_see_all(), current_unit());
 	sno_definition_visit(&sno_definitions, NULL, put_unused, &listing);
 	sno_definition_visit(&sno_flake_definitions, NULL, put_unused, &listing);
 	return (Datum) 0;
@@ -379,20 +352,20 @@ PG_FUNCTION_INFO_V1(sno_reset_statistics);
 Datum
 sno_reset_statistics(PG_FUNCTION_ARGS)
 {
-	SnoActivity *slots;
-	int			count;
+	SnoSpace   *space = NULL;
 
 	sno_shmem_attach();
-	slots = sno_activity_slots(&count);
 	sno_spaces_hold();
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < count; i++)
-	{
-		SnoPartition copy;
+	while ((space = sno_space_next(space)) != NULL)
+		for (int i = 0; i < SNO_PLACES; i++)
+		{
+			uint32		number = pg_atomic_read_u32(&space->open[i]);
 
-		sno_counters_reset(&slots[i].own,
-						   session_sequence(copy_partition(&slots[i], &copy) ? &copy : NULL));
-	}
+			if (number != 0)
+				sno_counters_reset(&space->counters[i],
+								   counted_sequence(&sno_partition_in(space, (int) number - 1)->generator));
+		}
 	sno_state_reset_counters();
 	sno_journal->clock_steps = 0;
 	sno_journal->failures = 0;

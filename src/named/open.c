@@ -19,7 +19,7 @@
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "catalog/table.h"
-#include "generate/owned.h"
+#include "generate/session.h"
 #include "named/choose.h"
 #include "named/group.h"
 #include "named/open.h"
@@ -131,24 +131,16 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Has the partition no owner?  If this session has it, it gives it up.  *was gets what it
- * was used for.  A layout has no partition.
+ * Is nobody about to write a row of the partition?  Then it is closed to sessions for good, and *was
+ * gets what it was used for.  A layout has no partition.
  */
 static bool
 is_free(const SnoSubject *subject, SnoPartition *was)
 {
-	int			number = subject->partition;
-
 	*was = (SnoPartition) {0};
-	if (!sno_subject_has_partition(subject))
-		return true;
-	*was = sno_partition_copy(number);
-	if (sno_partition_is_ours(was))
-	{
-		sno_owned_leave_unusable();
-		*was = sno_partition_copy(number);
-	}
-	return sno_partition_state(was) == SNO_NAMED;
+	if (sno_subject_has_partition(subject))
+		*was = sno_partition_copy(subject->partition);
+	return !sno_partition_is_held(was);
 }
 
 /* A generator that issued all up to a unit, on both sides */
@@ -160,7 +152,7 @@ all_up_to(uint64 unit)
 
 /*
  * All that rows, other states, sessions, and other holders of a grant may have issued in a state
- * that isn't open.  The partition has no owner; `was` is what it was used for before.
+ * that isn't open.  The partition is closed; `was` is what it was used for before.
  */
 static SnoGenerator
 merge_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition was, uint64 now)
@@ -221,7 +213,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	bool		drifted;
 
 	if (!is_free(&s->subject, &was))
-		return SNO_HELD;
+		return SNO_LEASING;
 	used = s->open ? s->shared.ceiling : 0;
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
 
@@ -505,9 +497,6 @@ obstacle_to_fixed(Relation rel, const SnoDefinition *d, SnoGroup *group)
 		return obstacle;
 	if (sno_subject_has_partition(&d->subject))
 		was = sno_partition_copy(d->subject.partition);
-	/* A session that generates leaves the partition of one that is used, if it isn't idle. */
-	if (was.named && sno_partition_owner(&was) != 0 && !sno_partition_owned(&was))
-		return SNO_HELD;
 	g = s->open ? sno_state_copy(s) : merge_all(rel, group, s, was, sno_named_unit(&d->nodes));
 	return check_clock(&d->subject, &g, unit_next(&d->nodes, g.word));
 }

@@ -477,8 +477,6 @@ next_patiently(SnoUse *use)
 		{
 			if (sno_is_count(use->state))
 				note_number(use, sno_flake_parts(&use->definition.nodes, issued).time);
-			/* Those who gave up what we waited for may wait for what we own. */
-			sno_owned_leave_unusable();
 			return issued;
 		}
 		describe_wait(&wait, use->name, &use->definition);

@@ -15,10 +15,7 @@
  * that change, and the other one after it, the sum is wrong by the ids of a unit.  It is
  * right again at the next look.
  *
- * While a session shares its partition with others, the word counts theirs, too.  So each
- * counts its own ids one by one, in `base` alone.
- *
- * Sessions share the counters of a named generator, so they change them by atomic
+ * Sessions share the counters of a generator, so they change them by atomic
  * additions.  A reset writes the present values beside the counters, under the journal's
  * lock.  Readers subtract these values.
  */
@@ -99,7 +96,6 @@ sno_activity_begin(void)
 	/* Workers may look at what comes before. */
 	memset(&a->pid, 0, sizeof(SnoActivity) - offsetof(SnoActivity, pid));
 	a->database = MyDatabaseId;
-	a->partition = SNO_NAMED_ONLY;
 	a->wait_partition = -1;
 	pg_write_barrier();
 	a->pid = MyProcPid;
@@ -168,13 +164,6 @@ void
 sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to)
 {
 	pg_atomic_fetch_add_u64(&c->base, (int64) from - to);
-}
-
-/* One more id, of a state word that doesn't count them.  Only the owner calls this. */
-void
-sno_counters_add_one(SnoCounters *c)
-{
-	pg_atomic_write_u64(&c->base, pg_atomic_read_u64(&c->base) + 1);
 }
 
 void

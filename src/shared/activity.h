@@ -39,17 +39,12 @@ typedef struct SnoActivity
 
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
-	int32		partition;		/* that it has, or -1, or SNO_NAMED_ONLY */
-	SnoCounters own;			/* of its session generator */
 
 	/* What it waited for last; the journal's lock protects the rest. */
 	pg_atomic_uint32 waited;	/* set; cleared by monitor/overflow.c */
 	int32		wait_partition; /* of a named generator, or -1 */
 	char		generator[NAMEDATALEN]; /* its name, or empty */
 } SnoActivity;
-
-/* The partition of a session that uses named generators only. */
-#define SNO_NAMED_ONLY	(-2)
 
 /* The extension's background workers. */
 typedef enum SnoWorkerKind
@@ -125,7 +120,6 @@ extern bool sno_activity_take_wait(SnoActivity *a, Oid *database, char *generato
 
 extern void sno_counters_init(SnoCounters *c, uint32 sequence);
 extern void sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to);
-extern void sno_counters_add_one(SnoCounters *c);
 extern void sno_counters_exhausted(SnoCounters *c);
 extern void sno_counters_wait(SnoCounters *c);
 extern void sno_counters_waited(SnoCounters *c, int64 usec);

@@ -5,7 +5,7 @@
  * A session may use the partitions of sno.partitions, with a registry only those that were
  * granted.  Memory, the rows of all leases and the definitions of named generators tell
  * which of these are free, and which one is the best choice.  A session chooses without a
- * lock, then claims the partition by compare-and-swap, and then sees whether it would still
+ * lock, then takes the turn of the partition, and then sees whether it would still
  * choose it.  So a session that stands still at any of these steps keeps no other one from
  * reserving: it has at most that one partition.
  */
@@ -92,7 +92,7 @@ is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
 	const SnoPartition *p = sno_partition_at(number);
 
 	return known_floor(number, bounds) == SNO_UNIT_MAX ||
-		(p->purpose == purpose && !is_at_rest(p));
+		(p->purpose == purpose && sno_partition_state(p) != SNO_UNTOUCHED);
 }
 
 static void
@@ -106,12 +106,9 @@ tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uin
 	tally->given_times += is_gone(number, SNO_FOR_BACKFILL, bounds);
 	switch (sno_partition_state(p))
 	{
-		case SNO_OWNED:
-		case SNO_REVOKED:
-			tally->owned++;
-			break;
-		case SNO_PARKED:
-			tally->parked++;
+		case SNO_HELD:
+		case SNO_OPEN:
+			tally->open++;
 			break;
 		default:
 			if (known_floor(number, bounds) < now && sno_grant_covers(range, now))
@@ -154,7 +151,7 @@ rank_of(const SnoPartition *p, int number, uint64 now, const SnoBounds *bounds, 
 
 	if (is_for_named(p, number, bounds))
 		return NO_CHOICE;
-	if (bound == 0 && p->life == 0 && sno_partition_owner(p) == 0)
+	if (bound == 0 && sno_partition_state(p) == SNO_UNTOUCHED)
 		return elsewhere ? NEVER_LEASED_USED_ELSEWHERE : NEVER_LEASED;
 	if (!sno_purpose_rules[purpose].by_clock || !is_at_rest(p) || known_floor(number, bounds) >= now)
 		return NO_CHOICE;
@@ -239,7 +236,7 @@ choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBo
 }
 
 /*
- * Is a partition that this session has claimed as good as when it was chosen?  Another one may
+ * Is a partition whose turn this session has as good as when it was chosen?  Another session may
  * have had it since.  Of two that claim the last partition that may go to a purpose, each may
  * see the other, and none gets it.
  */
@@ -249,8 +246,8 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 {
 	SnoPartition claimed = sno_partition_copy(sno_partition_number(p));
 
-	pg_atomic_init_u32(&claimed.owner, 0);
-	if (claimed.next != 0 || rank_of(&claimed, claimed.number, unit, bounds, purpose) != rank)
+	pg_atomic_init_u32(&claimed.turn.owner, 0);
+	if (rank_of(&claimed, claimed.number, unit, bounds, purpose) != rank)
 		return false;
 	p->purpose = purpose;
 	pg_memory_barrier();
@@ -258,13 +255,12 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 }
 
 /*
- * Reserve a partition for a new lease, to issue ids of `unit`, and park `old` (NULL for
- * none) in exchange.  `bounds` is what the rows say of all partitions.  The caller writes a lease before
- * it issues anything.  NULL, and no change, if none is free.
+ * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` is what the rows say of
+ * all partitions.  The session has its turn then, and writes a lease before anybody issues.  NULL,
+ * and no change, if none is free.
  */
 SnoPartition *
-sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
-					  uint64 holder, SnoPurpose purpose)
+sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
 {
 	SnoGrants	usable = sno_partition_ranges();
 	SnoPartition *p = NULL;
@@ -278,15 +274,13 @@ sno_partition_reserve(SnoPartition *old, uint64 unit, const SnoBounds *bounds,
 		p = sno_partition_claim(choice.number);
 		if (p != NULL && !is_still_free(p, choice.rank, unit, &usable, bounds, purpose))
 		{
-			sno_partition_disclaim(p);
+			sno_turn_release(&p->turn);
 			p = NULL;
 		}
 	}
 	sno_lease_clear(&p->lease);
 	p->holder = usable.holder;
 	sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
-	sno_shmem_note_use(choice.number);
-	sno_partition_take(p, old);
 	return p;
 }
 

@@ -38,8 +38,7 @@ sno_bound(const SnoBounds *bounds, int partition)
 /* How many of the partitions that this session may use are in which state. */
 typedef struct SnoPartitionTally
 {
-	int			owned;
-	int			parked;			/* those for backfill included */
+	int			open;			/* those for backfill included */
 	int			resting;		/* until the clock has passed what they issued */
 	int			free;
 	int			given_times;	/* those for backfill, whatever their state */
@@ -47,8 +46,7 @@ typedef struct SnoPartitionTally
 
 extern SnoGrants sno_partition_ranges(void);
 extern SnoPartitionTally sno_partition_tally(uint64 now, const SnoBounds *bounds);
-extern SnoPartition *sno_partition_reserve(SnoPartition *old, uint64 unit,
-										   const SnoBounds *bounds, uint64 holder,
+extern SnoPartition *sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder,
 										   SnoPurpose purpose);
 extern bool sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder,
 									  SnoPurpose purpose);

@@ -72,7 +72,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	15
+#define SNO_SHMEM_VERSION	16
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -298,12 +298,13 @@ sno_granted_init(SnoGranted *granted)
 	pg_atomic_init_u32(&granted->asked, 0);
 }
 
+/* No partition is open. */
 static void
-clear_lists(SnoSpace *space)
+clear_open(SnoSpace *space)
 {
-	for (int i = 0; i < SNO_PURPOSES; i++)
-		space->parked[i] = SNO_LAST_PARKED;
-	pg_atomic_write_u32(&space->shared, 0);
+	for (int i = 0; i < SNO_PLACES; i++)
+		pg_atomic_write_u32(&space->open[i], 0);
+	pg_atomic_write_u32(&space->places, 0);
 }
 
 /*
@@ -329,7 +330,7 @@ free_list(dsa_pointer_atomic *first, size_t link)
 static void
 clear_space(SnoSpace *space)
 {
-	clear_lists(space);
+	clear_open(space);
 	for (int i = 0; i < SNO_BLOCKS; i++)
 	{
 		dsa_pointer block = dsa_pointer_atomic_read(&space->blocks[i]);
@@ -380,14 +381,12 @@ make_space(void)
 	SnoSpace   *space = space_at(place);
 
 	LWLockInitialize(&space->lock, header->tranche);
-	sno_turn_create(&space->renewal);
-	pg_atomic_init_u64(&space->entered, 0);
-	pg_atomic_init_u32(&space->shared, 0);
+	pg_atomic_init_u64(&space->leasing, 0);
 	pg_atomic_init_u64(&space->home, 0);
 	pg_atomic_init_u64(&space->revocations, 0);
 	pg_atomic_init_u64(&space->allocated, 0);
 	sno_granted_init(&space->granted);
-	clear_lists(space);
+	clear_open(space);
 	space->next = dsa_pointer_atomic_read(&header->spaces);
 	pg_write_barrier();
 	dsa_pointer_atomic_write(&header->spaces, place);

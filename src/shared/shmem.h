@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "core/asker.h"
 #include "core/flake.h"
+#include "shared/activity.h"
 #include "shared/turn.h"
 #include "sno.h"
 
@@ -47,8 +48,13 @@ typedef enum SnoPurpose
 	SNO_PURPOSES
 } SnoPurpose;
 
-/* The end of a list of parked partitions. */
-#define SNO_LAST_PARKED		(-1)
+/*
+ * Partitions that are open at the same time, at most.  One is enough, unless sessions have
+ * different ranges, or the clock steps back twice.
+ */
+#ifndef SNO_PLACES				/* a model has fewer */
+#define SNO_PLACES			128
+#endif
 
 /* What the registry may grant of a layout's nodes, to anybody. */
 typedef struct SnoNodeRange
@@ -102,13 +108,12 @@ typedef struct SnoSpace
 	uint32		life;			/* never 0 */
 	uint32		former;			/* databases that had it before */
 
-	pg_atomic_uint64 entered;	/* see generate/sharing.c */
-	pg_atomic_uint32 shared;	/* number + 1 of the current partition of those that
-								 * sessions share, or 0 */
-	SnoTurn		renewal;		/* of a lease of such a partition */
+	pg_atomic_uint64 leasing;	/* since when a session leases a partition, monotonic µs, or 0 */
+	pg_atomic_uint32 places;	/* of the next list, that were used */
+	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open partition; 0: empty */
+	SnoCounters counters[SNO_PLACES];	/* of those */
 
-	LWLock		lock;			/* for what follows up to the blocks, and for grants */
-	int32		parked[SNO_PURPOSES];	/* number + 1 of the first one, or the end */
+	LWLock		lock;			/* for slices, and for grants */
 	SnoSlices	slices;
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of

@@ -15,20 +15,18 @@
  * call, or between two.  Calls run on a stack of their own, which is a part of the
  * world: it is put away wherever something else may come in between, and brought
  * back to go on in any order.  A call ends where it would wait, and where it would
- * begin anew: at a session generator's second reading of the clock, and at a named
- * generator's second look at the word.
+ * begin anew: a session's after one round of tries, and at a named generator's second look at
+ * the word.
  *
- * A session generator's call ends with its look at the rows, too.  The next one
- * reserves a partition by what was seen then.  It also stops before it flushes, and
- * before it publishes.  All else that it does concerns only what it owns, or is done
- * under a lock.
+ * A session's call ends with its look at the rows, too.  The next one
+ * reserves by what was seen then.  It also stops before it flushes, and before it publishes.
  *
- * Sessions may share a partition.  Whether a session wants to is the search's choice at each
- * call.  A call stops before each addition to the word of a shared partition, and each swap;
- * and in these scopes, before it stores the word of its own one.  A call may make many ids: it
- * remembers its partition, and between two ids the session may do all that it does else.
- *
- * Who has a partition changes by atomic steps.  In some scopes a call stops before each.
+ * Sessions have partitions in common.  Where a line has two sessions, a call stops before each
+ * addition to the word of a partition, each swap, and before a word is closed.  A call may make
+ * many ids: it remembers its partition, and between two ids the session may do all that it does
+ * otherwise.  In some scopes a call also stops before it takes the turn of a partition, and before
+ * it looks at it again.  In each world where one session is stopped, anywhere, the other one is
+ * made to issue, with a clock that moves on: it must succeed.
  *
  * Ids of given times come from calls like a session generator's.  Each round is a call,
  * of any unit, because there might have been an error between two.  The random bits that
@@ -136,6 +134,8 @@ static uint64 judge(const volatile void *address, uint64 word);
 	(at_word(AT_EXCHANGE, p), __atomic_exchange_n(p, value, order))
 #define __atomic_fetch_add(p, value, order) \
 	(at_word(AT_ADD, p), judge(p, __atomic_fetch_add(p, value, order)))
+#define __atomic_fetch_or(p, value, order) \
+	(at_word(AT_EXCHANGE, p), __atomic_fetch_or(p, value, order))
 #define __atomic_compare_exchange_n(p, expected, value, weak, order, other) \
 	(at_word(AT_SWAP, p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
 
@@ -146,6 +146,9 @@ static uint64 judge(const volatile void *address, uint64 word);
 
 /* Two numbers of a generator that counts are a unit. */
 #define SNO_COUNTER_BLOCK 2
+
+/* Two partitions are open at most. */
+#define SNO_PLACES 2
 
 /* One block is granted at a time. */
 #define SNO_GRANTS 1
@@ -181,7 +184,6 @@ static uint64 feed_unit(void);
 static uint64 lease_end(uint64 now);
 static uint64 half(void);
 static void start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
-static SnoStep step_own(SnoGenerator *g, uint64 now, uint64 *got);
 static void start_given(SnoGenerator *g, SnoBackfill *b, uint16_t max, uint32_t random);
 static SnoStep step_given(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *got);
 static void start_backfilled(SnoGenerator *g, uint64 floor, uint32 min, uint32 max);
@@ -194,12 +196,11 @@ static void drift(SnoGenerator *g, uint64 now);
 static void join_sides(SnoGenerator *g);
 static uint64 close_word(SnoGenerator *g);
 static SnoStep share_word(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got);
-static SnoPartition *exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose);
-static SnoPartition *reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds,
-								  uint64 holder, SnoPurpose purpose);
-static bool own_again_anyhow(SnoPartition *p);
-static void park(SnoPartition *p);
-static void abandon(SnoPartition *p);
+static SnoPartition *next_open(SnoPurpose purpose, const SnoPartition *p);
+static bool change_side_of(SnoGenerator *g, uint64 word, uint64 now);
+static void end_word(SnoGenerator *g);
+static bool ready_at(const SnoGenerator *g, uint64 now);
+static SnoPartition *reserve_anew(uint64 now, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose);
 static SnoPartition copy_partition(int number);
 static void survey_earlier(Relation rel, uint64 now, SnoSurvey *survey);
 static bool write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
@@ -219,7 +220,6 @@ static SnoObstacle choose_nodes(Relation rel, SnoGroup *group, const char *name,
 static SnoObstacle limit_nodes(SnoNamedState *s, uint64 now);
 static bool are_in_force(const SnoNamedState *s);
 static bool may_stay_in(const SnoNamedState *s, const SnoDefinition *d);
-static bool owned_has(const SnoPartition *p);
 static bool shards_overlap(const SnoShard *a, const SnoShard *b);
 extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
 							   uint64_t *issued);
@@ -231,27 +231,17 @@ extern SnoStep real_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uin
 #include "../../src/core/flake.c"
 #include "../unit/flake_word.h"
 
-/* Each change of who has a partition is a step of its own, where a scope says so. */
-static bool compare_exchange(pg_atomic_uint32 *p, uint32 *expected, uint32 value);
+/* Taking the turn of a partition is a step of its own, where a scope says so. */
 static void at_owner(void);
 static SnoPartition copy_claimed(int number);
 
-#define pg_atomic_compare_exchange_u32(p, expected, value) \
-	(at_owner(), compare_exchange(p, expected, value))
-#define pg_atomic_exchange_u32(p, value) (at_owner(), pg_atomic_exchange_u32(p, value))
-#define pg_atomic_fetch_sub_u32(p, value) (at_owner(), pg_atomic_fetch_sub_u32(p, value))
-#define pg_atomic_fetch_or_u32(p, value) (at_owner(), pg_atomic_fetch_or_u32(p, value))
-#define pg_atomic_write_u32(p, value) (at_owner(), pg_atomic_write_u32(p, value))
 #define sno_generator_start start_few
-#define sno_generator_step step_own
 #define sno_backfill_start start_given
 #define sno_backfill_step step_given
+#define sno_generator_end end_word
+#define sno_generator_ready ready_at
 #include "../../src/shared/partition.c"
-#undef pg_atomic_compare_exchange_u32
-#undef pg_atomic_exchange_u32
-#undef pg_atomic_fetch_sub_u32
-#undef pg_atomic_fetch_or_u32
-#undef pg_atomic_write_u32
+#undef sno_generator_ready
 #define sno_partition_copy copy_claimed
 #undef pg_memory_barrier
 #define pg_memory_barrier() at_owner()
@@ -260,7 +250,6 @@ static SnoPartition copy_claimed(int number);
 #undef pg_memory_barrier
 #define pg_memory_barrier() pg_memory_barrier_impl()
 #undef sno_generator_start
-#undef sno_generator_step
 #undef sno_backfill_start
 #undef sno_backfill_step
 
@@ -292,28 +281,24 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #define sno_feed_tell_tick(counter, next) ((void) (counter), (void) (next))
 #define sno_lease_end(now, half) lease_end(now)
 #define sno_lease_task lease_task
-#define sno_generator_step step_own
+#define sno_backfill_step step_given
 #define sno_generator_share share_word
-#define sno_partition_exchange exchange_partition
+#define sno_generator_turn change_side_of
+#define sno_generator_ready ready_at
+#define sno_partition_next_open next_open
 #define sno_partition_reserve reserve_anew
-#define sno_partition_own_again own_again_anyhow
-#define sno_partition_park park
-#define sno_partition_abandon abandon
 #define sno_record_survey survey_earlier
 #define sno_lease_write write_own
 #include "generate/generate.h"
-#include "../../src/generate/owned.c"
 #include "../../src/generate/session.c"
-#define sno_owned_has owned_has
 #include "../../src/generate/many.c"
-#undef sno_owned_has
-#undef sno_generator_step
+#undef sno_backfill_step
 #undef sno_generator_share
-#undef sno_partition_exchange
+#undef sno_generator_turn
+#undef sno_generator_ready
+#undef sno_partition_next_open
+#undef sno_generator_end
 #undef sno_partition_reserve
-#undef sno_partition_own_again
-#undef sno_partition_park
-#undef sno_partition_abandon
 #undef sno_record_survey
 #undef sno_lease_write
 
@@ -436,13 +421,13 @@ typedef struct Scope
 				forgets,		/* no closed state is kept */
 				disjoint,		/* the servers' partitions are */
 				apart,			/* the other generator has just the node `longer` */
-				steps,			/* pauses before each change of who has a partition */
-				shares,			/* sessions may share a partition */
-				runs,			/* and make many ids in one call, with others in between */
+				steps,			/* pauses before the turn of a partition is taken */
+				runs,			/* sessions make many ids in one call, with others in between */
 				plain,			/* no errors, no early renewals of session generators; */
 								/* closed rows get lost in a crash */
 				reseeds,		/* sno_reseed() is called, once */
-				steady;			/* there is no crash */
+				steady,			/* there is no crash */
+				stands;			/* a session that stands still stops no other one */
 	int			floats,			/* nodes among which those of generators are chosen; 0 if they */
 								/* are fixed.  Another generator has fixed ones all the same, */
 				names,			/* if this isn't 2: then that floats, too */
@@ -471,13 +456,13 @@ typedef struct Scope
 
 typedef enum ScopeNumber
 {
-	ONE_PARTITION, TWO_SESSIONS, ROWS_RESTORED, TWO_PARTITIONS, PROMOTION, PROMOTION_LAGS,
+	ONE_PARTITION, TWO_SESSIONS, TWO_LONGER, TWO_RESTORED, ROWS_RESTORED, TWO_PARTITIONS, THREE_PARTITIONS, PROMOTION, PROMOTION_LAGS,
 	DATABASES, DATABASE_AGAIN, SERVERS, SERVERS_APART, DATABASES_LONGER,
-	SHARED, SHARED_ONE, SHARED_RESTORED, SHARED_NAMED, SHARED_RUN, STEPS,
+	MANY, STEPS,
 	GIVEN, GIVEN_TWO, GIVEN_STEPS, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
 	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
-	NAMED_PROMOTION_LAGS, BOTH, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
+	NAMED_PROMOTION_LAGS, BOTH, BOTH_TWO, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
 	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN,
 	SHORT, SHORT_TWO, SHORT_OVERLAP, SHORT_APART, LONG, LONG_TWO,
 	COUNT, COUNT_TWO, COUNT_PROMOTION_LAGS, COUNT_ADVANCED,
@@ -485,15 +470,20 @@ typedef enum ScopeNumber
 } ScopeNumber;
 
 static const Scope scopes[] = {
-	[ONE_PARTITION] = {"one partition, few units", 5, 2, {2}, OWN(1, 1), .rewrites = true},
-	[TWO_SESSIONS] = {"one partition, two sessions", 6, 2, {2}, OWN(2, 1), .rewrites = true},
-	[ROWS_RESTORED] = {"rows restored", 6, 2, {2}, OWN(1, 1), .restores = true},
-	[TWO_PARTITIONS] = {"two partitions, two sessions", 4, 2, {2}, OWN(1, 2)},
+	[ONE_PARTITION] = {"one partition", 6, 2, {1}, OWN(1, 1), .rewrites = true},
+	[TWO_SESSIONS] = {"one partition, two sessions", 3, 1, {2}, OWN(2, 1)},
+	[TWO_LONGER] = {"one partition, two sessions, more units", 5, 4, {2}, OWN(2, 1),.plain = true,.steady = true,
+	.large = true},
+	[TWO_RESTORED] = {"rows restored, two sessions", 3, 1, {2}, OWN(1, 1), .restores = true},
+	[ROWS_RESTORED] = {"rows restored", 6, 2, {1}, OWN(1, 1), .restores = true},
+	[TWO_PARTITIONS] = {"two partitions, two sessions", 3, 1, {2}, OWN(1, 2),.plain = true,.steady = true,.stands = true},
+	[THREE_PARTITIONS] = {"three partitions, two sessions", 3, 2, {2}, OWN(1, 3),.plain = true,.steady = true,
+	.large = true},
 	[PROMOTION] = {"a promotion", 4, 2, {1}, OWN(1, 2), .promotions = true},
 	[PROMOTION_LAGS] = {"a promotion without the end of the WAL", 4, 2, {1}, OWN(1, 2),
 	.promotions = true,.lags = true,.plain = true},
 	[DATABASES] = {"two databases", 2, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),.plain = true},
-	[DATABASE_AGAIN] = {"a database made again", 4, 2, {1, 1}, TWO_DATABASES, OWN(1, 1),
+	[DATABASE_AGAIN] = {"a database made again", 3, 1, {1, 1}, TWO_DATABASES, OWN(1, 1),
 	.again = true,.plain = true},
 	[SERVERS] = {"two servers", 4, 2, {1, 1}, TWO_SERVERS, OWN(1, 1),.plain = true},
 	[SERVERS_APART] = {"two servers kept apart", 3, 1, {1, 1}, TWO_SERVERS, OWN(1, 2),
@@ -501,17 +491,10 @@ static const Scope scopes[] = {
 	[DATABASES_LONGER] = {"two databases, more units", 3, 1, {1, 1}, TWO_DATABASES, OWN(1, 2),
 	.plain = true,.large = true},
 
-	[SHARED] = {"sharing: two partitions", 3, 1, {2}, OWN(1, 2),.shares = true},
-	[SHARED_ONE] = {"sharing: one partition", 4, 2, {2}, OWN(2, 1),.shares = true,.rewrites = true},
-	[SHARED_RESTORED] = {"sharing: rows restored", 3, 1, {2}, OWN(1, 1),.shares = true,
-	.restores = true},
-	[SHARED_NAMED] = {"sharing, and a named generator", 2, 0, {2}, NAMED(0, 0),.sequences = 2,
-	.shares = true,.plain = true},
-	[SHARED_RUN] = {"sharing, and many ids of one call", 2, 1, {2}, OWN(2, 2),.shares = true,.runs = true,
-	.plain = true,.steady = true},
+	[MANY] = {"many ids of one call", 2, 1, {2}, OWN(2, 1),.runs = true,.plain = true,.steady = true},
 
-	[STEPS] = {"who has a partition, step by step", 2, 1, {2}, OWN(1, 2),.shares = true,.steps = true,
-	.plain = true,.steady = true},
+	[STEPS] = {"partitions reserved, step by step", 2, 1, {2}, OWN(1, 2),.steps = true,
+	.plain = true,.steady = true,.stands = true},
 
 	[GIVEN] = {"given times", 3, 1, {1}, OWN(2, 2),.draws = 4},
 	[GIVEN_TWO] = {"given times, two sessions", 2, 1, {2}, OWN(2, 2),.draws = 1},
@@ -532,7 +515,7 @@ static const Scope scopes[] = {
 	[GIVEN_NAMED_ONE] = {"given times and a named generator, one unit", 1, 0, {1},.sequences = 1,
 	.partitions = 2,.named = true,.draws = 1},
 	[GIVEN_NAMED] = {"given times and a named generator", 2, 0, {1},.sequences = 1,
-	.partitions = 2,.named = true,.draws = 1,.plain = true},
+	.partitions = 2,.named = true,.draws = 1,.plain = true,.large = true},
 
 	[NAMED_ONE] = {"named: one session", 3, 0, {1}, NAMED(0, 1)},
 	[NAMED_LONGER] = {"named: one session, longer leases", 4, 2, {1}, NAMED(0, 0)},
@@ -544,7 +527,9 @@ static const Scope scopes[] = {
 	.plain = true},
 	[NAMED_PROMOTION_LAGS] = {"named: a promotion without the end of the WAL", 3, 0, {1},
 	NAMED(0, 0),.promotions = true,.lags = true,.plain = true},
-	[BOTH] = {"a named and a session generator", 2, 0, {1}, NAMED(0, 0),.sequences = 2},
+	[BOTH] = {"a named generator, and ids by the clock", 2, 0, {1}, NAMED(0, 0),.sequences = 2},
+	[BOTH_TWO] = {"a named generator, and ids by the clock, two sessions", 1, 0, {2}, NAMED(0, 0),.sequences = 2,
+	.plain = true},
 	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true},
 	[SNAPSHOTS] = {"snapshots restored", 2, 0, {1}, NAMED(0, 0),.restores = true},
 	[SNAPSHOTS_TWO] = {"snapshots restored, two sessions", 2, 0, {2}, NAMED(0, 0),
@@ -597,45 +582,36 @@ static const Scope scopes[] = {
  */
 #define MUTANTS(M) \
 	M(PUBLISHED_BEFORE_FLUSHED, "a ceiling is published before it is flushed", ONE_PARTITION, true) \
-	M(ISSUED_BEFORE_PUBLISHED, "ids are issued under a ceiling that is only written", ONE_PARTITION, true) \
 	M(CEILING_LOWERED, "a renewal lowers the ceiling", ONE_PARTITION, true) \
 	M(GOES_ON_BELOW_CEILING, "after a crash it goes on where the lease began", ONE_PARTITION, true) \
 	M(FLOOR_IGNORES_OTHERS, "the floor ignores other holders' rows", PROMOTION, false) \
 	M(FLOOR_OFF_BY_ONE, "the floor's unit counts as free", ONE_PARTITION, true) \
-	M(FLOOR_IGNORES_MEMORY, "the floor comes from the rows alone, not from memory", ROWS_RESTORED, true) \
-	M(RESERVED_BY_ROW_ALONE, "a partition whose row isn't written yet isn't reserved", ONE_PARTITION, false) \
-	M(PARKED_GIVEN_TWICE, "a parked partition is given to two sessions", ONE_PARTITION, false) \
-	M(FORMER_LIFE_TRUSTED, "what a former database had parked is given to another one", DATABASE_AGAIN, true) \
-	M(FORMER_LEASE_KEPT, "the lease of a former life isn't cleared", DATABASE_AGAIN, true) \
+	M(FLOOR_IGNORES_MEMORY, "the floor comes from the rows alone, not from memory", THREE_PARTITIONS, true) \
 	M(OTHERS_NOT_AVOIDED, "another database's partition is taken while one is free", DATABASES, false) \
-	M(ABANDONED_FORGOTTEN, "an abandoned partition's state is forgotten", ROWS_RESTORED, true) \
 	M(CLASH_IGNORED, "another holder's lease of the partition is ignored", ROWS_RESTORED, true) \
-	M(PENDING_KEPT, "a pending ceiling is kept for the next partition", TWO_PARTITIONS, true) \
-	M(SEQUENCE_NOT_CARRIED, "a parked partition forgets its sequence", TWO_SESSIONS, true) \
-	M(WALL_SAFE_NOT_CARRIED, "a parked partition forgets its wall_safe", ONE_PARTITION, true) \
-	M(DRIFTS_NOT_CARRIED, "a parked partition forgets its drifts", ONE_PARTITION, true) \
+	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
+	M(FORMER_LIFE_TRUSTED, "a partition of a former life stays open", DATABASE_AGAIN, true) \
 	M(TICK_TOCK_NOT_TOGGLED, "a step back stays on its side", ONE_PARTITION, true) \
 	M(WALL_SAFE_OFF_BY_ONE, "a step back may go to wall_safe", ONE_PARTITION, true) \
-	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
+	M(WALL_SAFE_SET_LATE, "a step back sets wall_safe after it swaps the word", TWO_SESSIONS, true) \
+	M(TURN_REACHED, "a step back makes a word that additions reach", TWO_LONGER, true) \
+	M(TURN_IGNORED, "two sessions have one turn", TWO_SESSIONS, false) \
+	M(TURN_AWAITED, "a session waits for the turn of another one", TWO_PARTITIONS, false) \
+	M(CLOSED_BY_STORE, "a partition is closed by a store of the word that was seen", BOTH_TWO, false) \
+	M(STORED, "a session changes the word by a store", TWO_SESSIONS, true) \
+	M(BOUND_NOT_CHECKED, "an id of a unit before the transaction's bound is issued", TWO_SESSIONS, false) \
+	M(RESERVED_TWICE, "two sessions reserve one partition", STEPS, false) \
+	M(CLAIM_NOT_CHECKED, "a session reserves a partition that was opened since it was chosen", STEPS, false) \
 	M(HOLDER_WITHOUT_TIMELINE, "a promoted server remains the same holder", PROMOTION, false) \
 	M(HOLDER_WITHOUT_DATABASE, "all databases are one holder", DATABASES_LONGER, false) \
-	M(LEFT_EARLY, "the first session that leaves a shared partition parks it", SHARED, false) \
-	M(OWNED_WHILE_SHARED, "a session owns a partition again that others share", SHARED_ONE, false) \
-	M(ABANDONED_WHILE_SHARED, "a shared partition is put at rest while others share it", SHARED_RESTORED, false) \
-	M(STORED_WHILE_SHARED, "a session changes a shared partition as if it were its own", SHARED_ONE, true) \
-	M(CLAIMED_BY_STORE, "two sessions reserve one partition", STEPS, false) \
-	M(CLAIM_NOT_CHECKED, "a session reserves a partition that was parked since it was chosen", STEPS, false) \
-	M(COUNTED_BY_STORE, "two sessions join a partition, and one is counted", STEPS, false) \
-	M(RUN_GOES_ON, "many ids of one call come from a shared partition that the session has left", SHARED_RUN, true) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
 	M(OTHERS_GIVEN_IGNORED, "a successor doesn't look at rows of given times", GIVEN_PROMOTION, true) \
 	M(LEASED_GIVEN, "a partition that was leased is taken for given times", GIVEN, true) \
 	M(HALF_IGNORED, "given times may take more than half of the range", GIVEN, false) \
 	M(HALF_BY_ROWS, "a partition for given times whose row isn't written yet isn't counted", GIVEN_TWO, false) \
-	M(ONE_LIST, "partitions of the clock and of given times are parked in one list", GIVEN, true) \
-	M(SPARE_NOT_CARRIED, "a parked partition forgets its spare count", GIVEN, true) \
 	M(SPARE_NOT_RAISED, "a later unit doesn't raise the spare count", GIVEN, true) \
 	M(SPARE_PER_UNIT, "an earlier unit begins with the first sequence", GIVEN, true) \
+	M(SPARE_RAISED_LATE, "the spare count is raised after the word is swapped", GIVEN_TWO, true) \
 	M(GIVEN_GOES_BACK, "an earlier unit is entered as a later one is", GIVEN, true) \
 	M(GIVEN_ANYWHERE_FORGOTTEN, "a named generator forgets that given times are in any unit", GIVEN_NAMED, false) \
 	M(OPENED_BEFORE_FLUSHED, "a state is opened before its row is flushed", NAMED_ONE, false) \
@@ -652,10 +628,11 @@ static const Scope scopes[] = {
 	M(ENTERED_BY_STORE, "a unit is entered by a plain store, not by an atomic step", NAMED_TWO, true) \
 	M(SWAP_GOES_BACK, "a step back swaps the word", NAMED_ONE, false) \
 	M(LOCK_IGNORED, "two sessions change a group at the same time", NAMED_TWO_FINE, false) \
+	M(HELD_IGNORED, "a state is opened while a session leases the partition", BOTH_TWO, false) \
+	M(OPEN_IGNORED, "a state is opened while the partition is open", BOTH, false) \
 	M(OVERLAP_NOT_CLOSED, "a state that overlaps isn't closed", OVERLAP, false) \
 	M(STATES_IGNORED, "what overlapping states issued is ignored", OVERLAP, false) \
 	M(SESSIONS_IGNORED, "what session generators issued is ignored", BOTH, false) \
-	M(OWNER_IGNORED, "a state is opened while a session owns the partition", BOTH, false) \
 	M(RESTORED_AS_IS, "a restored snapshot replaces what is known", SNAPSHOTS, false) \
 	M(CEILING_FALLS, "a word comes back with a lower ceiling", SNAPSHOTS_TWO, false) \
 	M(FILE_IGNORED, "a table's new file isn't noticed", NAMED_REWRITTEN, false) \
@@ -709,16 +686,12 @@ static const struct
 	/* These two are of both kinds of generators. */
 	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
 	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE},
-	/* These of shared partitions, too. */
-	{PUBLISHED_BEFORE_FLUSHED, "sharing: a ceiling is published before it is flushed", SHARED, true},
-	{CEILING_OFF_BY_ONE, "sharing: the ceiling's next unit counts as leased", SHARED, true},
-	{SWAP_GOES_BACK, "sharing: a step back swaps the word", SHARED_ONE, true},
-	{OWNER_IGNORED, "a state is opened while sessions share the partition", SHARED_NAMED, false},
+	/* This of sessions, too. */
+	{SWAP_GOES_BACK, "sessions: a step back swaps the word", TWO_SESSIONS, true},
 	/* These of given times, too. */
 	{PUBLISHED_BEFORE_FLUSHED, "given times: a ceiling is published before it is flushed", GIVEN, true},
 	{OTHERS_GIVEN_IGNORED, "a copy doesn't look at rows of given times", GIVEN_SERVERS, true},
 	{CLASH_IGNORED, "given times: another holder's lease of the partition is ignored", GIVEN_RESTORED, true},
-	{SEQUENCE_NOT_CARRIED, "given times: a parked partition forgets its sequence", GIVEN, true},
 	/* These of layouts, too. */
 	{CRASH_STAYS_ON_SIDE, "short units: a crash doesn't change the side", SHORT, true},
 	{SWAP_GOES_BACK, "long units: a step back swaps the word", LONG, true},
@@ -746,23 +719,22 @@ typedef struct Session
 	uint8		may[BLOCKS];	/* units that were granted to it when its call began, or later */
 	bool		reseeded;		/* did its call begin after sno_reseed(), on the same run of the server? */
 	bool		locked,			/* does it hold the group's lock, */
-				renewing,		/* and that of renewals, */
-				listing,		/* and that of parked partitions, */
 				reading,		/* and the table? */
 				late;			/* was the table truncated since its call began? */
 	uint8		clock;			/* what it read, where times are checked */
-	SnoPartition *own,
-			   *given,			/* for given times */
+	SnoPartition *own,			/* where it issued last, */
+			   *turn,			/* whose turn it has */
 			   *run;			/* of a call that makes many ids, */
-	uint64		run_time;		/* unit and tick-tock */
+	uint64		own_unit;		/* in which it issued last, */
+	uint64		run_time;		/* and of which unit and side */
 	uint64		bound[PARTITIONS];	/* what it saw of them, if SURVEYED */
 	SnoUse		use;
 } Session;
 
 typedef struct Line
 {
-	int32		parked[SNO_PURPOSES];	/* of the space */
-	uint32		shared,			/* likewise */
+	uint32		open[SNO_PLACES],	/* of the space */
+				places,
 				named;
 	dsa_pointer group;
 	SnoPartition partition[PARTITIONS];
@@ -825,7 +797,6 @@ typedef enum Event
 {
 	ISSUE,
 	ISSUE_SLOWLY,
-	ISSUE_SHARING,
 	ISSUE_RENEWING,
 	ISSUE_RUN,
 	ISSUE_GIVEN,				/* the last one that concerns only what a session owns */
@@ -834,7 +805,6 @@ typedef enum Event
 	RESTORE,
 	END,						/* the last one that is a call */
 	GO_ON,						/* the last one that runs one */
-	RENEW_EARLY,
 	BREAK_OFF,
 	REDEFINE,					/* the last one that is a session's */
 	SETTLE,
@@ -863,8 +833,8 @@ enum
 };
 
 static const char *const events[] = {
-	"generate", "generate, slowly", "generate, share", "generate, renew early", "generate many",
-	"generate of a time", "generate named", "generate named, slowly", "restore", "end", "go on", "renew early", "error",
+	"generate", "generate, slowly", "generate, renew early", "generate many",
+	"generate of a time", "generate named", "generate named, slowly", "restore", "end", "go on", "error",
 	"another definition", "a row gets to disk", "crash", "the standby receives the rows",
 	"promotion or copy", "table rewritten", "table truncated", "another holder's row restored",
 	"grant", "sno_reseed()", "no more ids"
@@ -879,6 +849,7 @@ static World w;
 static int	line;
 static Session *session;
 static SnoSpace space[LINES];
+static SnoPartition *given;
 static SnoUse	use;
 static Run	run_of_ids;
 
@@ -956,10 +927,7 @@ state_of(const volatile void *address)
 	return NULL;
 }
 
-/* Is an owner about to store the word that it steps, in a scope where others may add to it? */
-static bool stepping;
-
-/* Who has a partition is about to change. */
+/* The turn of a partition is about to be taken, or what was seen before that to be looked at again. */
 static void
 at_owner(void)
 {
@@ -970,18 +938,6 @@ at_owner(void)
 	pause_at(AT_OWNER);
 }
 
-static bool
-compare_exchange(pg_atomic_uint32 *p, uint32 *expected, uint32 value)
-{
-	if ((mutant == CLAIMED_BY_STORE && *expected == 0 && value == (uint32) MyProcPid) ||
-		(mutant == COUNTED_BY_STORE && *expected == 1 && value == 2))
-	{
-		p->value = value;
-		return true;
-	}
-	return pg_atomic_compare_exchange_u32(p, expected, value);
-}
-
 /* What a session looks at again once it has claimed a partition */
 static SnoPartition
 copy_claimed(int number)
@@ -990,13 +946,14 @@ copy_claimed(int number)
 	return mutant == CLAIM_NOT_CHECKED ? (SnoPartition) {.number = number} : sno_partition_copy(number);
 }
 
-/* Is it the word of a partition that sessions share? */
+/* Is it the word of a partition, or its spare count, where there is somebody who may come in between? */
 static bool
 is_shared_word(const volatile void *address)
 {
-	for (int i = 0; i < PARTITIONS; i++)
-		if (address == &w.line[line].partition[i].generator.word)
-			return sno_partition_users(&w.line[line].partition[i]) > 0;
+	for (int i = 0; i < PARTITIONS && scope->sessions[line] > 1; i++)
+		if (address == &w.line[line].partition[i].generator.word ||
+			address == &w.line[line].partition[i].backfill.spare)
+			return true;
 	return false;
 }
 
@@ -1012,15 +969,13 @@ at_word(Place place, const volatile void *address)
 	{
 		if (is_shared_word(address) && is_own_call())
 		{
-			if (place == AT_ADD || place == AT_SWAP)
+			if (place == AT_ADD || place == AT_SWAP || place == AT_EXCHANGE)
+			{
+				/* The word was loaded before. */
+				beginning = false;
 				pause_at(place);
+			}
 			beginning = false;
-		}
-		if (place == AT_STORE && stepping)
-		{
-			stepping = false;
-			beginning = false;
-			pause_at(place);
 		}
 		return;
 	}
@@ -1040,16 +995,17 @@ at_word(Place place, const volatile void *address)
 static uint64
 read_clock(void)
 {
-	if (is_own_call() && (read_count > 0 || session->at != 0))
-		stop(WAITING);
 	if (draining > 0)
 		return draining;
+	/* In one go, a session may read it for each partition. */
+	if (is_own_call() && read_count > 0)
+		return clock_readings[0];
 	/* Nodes that are chosen don't depend on a third reading. */
 	if (read_count == lengthof(clock_readings) && scope->floats > 0)
 		return clock_readings[1];
 	if (read_count == lengthof(clock_readings))
 		stop(AT_CLOCK);
-	if (scope->shares)
+	if (is_own_call())
 		session->clock = (uint8) clock_readings[read_count];
 	if (scope->lags && is_own_call() && call != ISSUE_GIVEN)
 		w.rest.latest = Max(w.rest.latest, (uint8) clock_readings[0]);
@@ -1073,7 +1029,11 @@ is_count(void)
 static uint64
 feed_unit(void)
 {
-	return is_flake() ? 0 : read_clock();
+	uint64		unit = is_flake() ? 0 : read_clock();
+
+	if (is_own_call() && mutant != BOUND_NOT_CHECKED)
+		sno_feed_bound = unit;
+	return unit;
 }
 
 /* A reading of the clock, as ms since 2010 */
@@ -1097,7 +1057,7 @@ read_msec(void)
 static uint64
 lease_end(uint64 now)
 {
-	return scope->named ? now + scope->lease : Min(now + scope->lease, scope->units - 1);
+	return scope->named || draining > 0 ? now + scope->lease : Min(now + scope->lease, scope->units - 1);
 }
 
 static uint64
@@ -1122,15 +1082,35 @@ LWLockPadded *MainLWLockArray;
 /* Nothing is pending, see InterruptPending. */
 void		ProcessInterrupts(void) { }
 
+/* The partition whose turn it is; NULL if it is that of the group. */
+static SnoPartition *
+partition_of(const SnoTurn *turn)
+{
+	for (int i = 0; i < PARTITIONS; i++)
+		if (turn == &w.line[line].partition[i].turn)
+			return &w.line[line].partition[i];
+	return NULL;
+}
+
 bool
 sno_turn_try(SnoTurn *turn)
 {
-	if (turn == &sno_space->renewal)
+	SnoPartition *p = partition_of(turn);
+
+	if (p != NULL)
 	{
-		for (int i = 0; i < SESSIONS; i++)
-			if (w.session[line][i].renewing)
-				return false;
-		return session->renewing = true;
+		if (session->turn != NULL)
+			bail_out("a session has two turns");
+		at_owner();
+		if (sno_partition_is_held(p) && mutant != TURN_IGNORED && mutant != RESERVED_TWICE)
+		{
+			if (mutant == TURN_AWAITED)
+				stop(WAITING);
+			return false;
+		}
+		session->turn = p;
+		pg_atomic_write_u32(&p->turn.owner, MyProcPid);
+		return true;
 	}
 	if (scope->fine || renewing_early || call == END)
 		pause_at(AT_LOCK);
@@ -1143,33 +1123,23 @@ sno_turn_try(SnoTurn *turn)
 /* Nothing stops a call that waits for a lock. */
 bool		LWLockAcquire(LWLock *lock, LWLockMode mode) { return true; }
 
-bool
-LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
-{
-	if (lock == &sno_space->lock)
-	{
-		for (int i = 0; i < SESSIONS; i++)
-			if (w.session[line][i].listing)
-				return false;
-		session->listing = true;
-	}
-	return true;
-}
+void		LWLockRelease(LWLock *lock) {}
 
-void
-LWLockRelease(LWLock *lock)
+static void
+give_turn_back(void)
 {
-	if (lock == &sno_space->lock)
-		session->listing = false;
+	if (session->turn != NULL)
+		pg_atomic_write_u32(&session->turn->turn.owner, 0);
+	session->turn = NULL;
 }
 
 void
 sno_turn_release(SnoTurn *turn)
 {
-	if (turn == &w.rest.group.turn)
+	if (partition_of(turn) != NULL)
+		give_turn_back();
+	else
 		session->locked = false;
-	if (turn == &sno_space->renewal)
-		session->renewing = false;
 }
 
 dsa_pointer
@@ -1282,6 +1252,7 @@ dsa_area   *sno_area;
 SnoActivity *sno_my_activity;
 uint64		sno_feed_bound;
 uint64		sno_feed_transaction;
+int			sno_max_wait;
 
 void		sno_turn_create(SnoTurn *turn) {}
 void		sno_shmem_note_use(int number) {}
@@ -1298,7 +1269,6 @@ void		sno_spaces_hold(void) {}
 void		sno_spaces_release(void) {}
 void		sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to) {}
 void		sno_counters_init(SnoCounters *c, uint32 sequence) {}
-void		sno_counters_add_one(SnoCounters *c) {}
 void		sno_counters_exhausted(SnoCounters *c) {}
 void		sno_journal_failure(const char *of, const char *message) {}
 void		sno_clock_watch(void) {}
@@ -1306,11 +1276,6 @@ int64		sno_clock_monotonic(void) { return 0; }
 Bitmapset  *sno_definition_partitions(void) { return NULL; }
 void		sno_definition_missing(const SnoDefinitions *in, const char *name) { abort(); }
 void		sno_definition_without_layout(const char *name, const SnoDefinition *d) { abort(); }
-
-int			sno_sharing;
-uint64		sno_sharing_unit;
-
-bool		sno_sharing_is_wanted(uint64 unit) { return call == ISSUE_SHARING; }
 
 /* Which partitions are used is seen by the partitions themselves. */
 bool
@@ -1334,9 +1299,7 @@ sno_attempt(void (*work) (void *), void *arg)
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 {
-	if (obstacle != SNO_NO_OBSTACLE && obstacle != SNO_CLASH)
-		sno_owned_leave_unusable();
-	else if (call != ISSUE_GIVEN)
+	if (!is_own_call() && (obstacle == SNO_NO_OBSTACLE || obstacle == SNO_CLASH))
 		return;
 	stop(WAITING);
 }
@@ -1418,6 +1381,7 @@ void		sno_leases_close(Relation rel) { session->reading = false; }
 
 /* Its transaction has committed. */
 void		sno_leases_check_shared(Relation rel) {}
+bool		sno_leases_are_new(Relation rel) { return false; }
 
 Relation	sno_leases_open_at_exit(void) { return sno_leases_open(); }
 void		sno_leases_close_at_exit(Relation rel) { sno_leases_close(rel); }
@@ -1558,7 +1522,7 @@ XLogFlush(XLogRecPtr lsn)
 	risk(AT_FLUSH);
 	if (lsn > 0 && mutant != (opening ? OPENED_BEFORE_FLUSHED : PUBLISHED_BEFORE_FLUSHED))
 		settle(line, (int) lsn - 1);
-	if (is_own_call())
+	if (is_own_call() && draining == 0)
 		stop(FLUSHED);
 	risk(FLUSHED);
 }
@@ -1570,45 +1534,74 @@ start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
 						min, scope->sequences - 1);
 }
 
-/* The step of a session generator. */
-static SnoStep
-step_own(SnoGenerator *g, uint64 now, uint64 *got)
-{
-	SnoGenerator before = *g;
-	SnoStep		result;
-
-	if (mutant == ISSUED_BEFORE_PUBLISHED)
-		g->ceiling = Max(g->ceiling, ((SnoPartition *) g)->lease.pending_ceiling);
-	if (mutant == CEILING_OFF_BY_ONE)
-		g->ceiling++;
-	if (mutant == WALL_SAFE_OFF_BY_ONE && now == g->wall_safe && now > 0)
-		g->wall_safe--;
-	stepping = scope->shares;
-	result = sno_generator_step(g, now, got);
-	stepping = false;
-	g->ceiling = before.ceiling;
-	if (result != SNO_ISSUED)
-		*g = before;
-	else if (mutant == TICK_TOCK_NOT_TOGGLED && g->drifts != before.drifts)
-	{
-		g->drifts = before.drifts;
-		g->word ^= UINT64_C(1) << 24;
-		*got ^= UINT64_C(1) << 24;
-	}
-	return result;
-}
-
-/* The step of a session in a shared partition. */
+/* A session's step in a partition. */
 static SnoStep
 share_word(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got)
 {
-	if (mutant != STORED_WHILE_SHARED || now != SNO_WORD_UNIT(word) ||
-		SNO_WORD_SEQUENCE(word) > g->sequence_max)
+	if (mutant != STORED || now != SNO_WORD_UNIT(word) || SNO_WORD_SEQUENCE(word) > g->sequence_max)
 		return sno_generator_share(g, word, now, least, got);
 	at_word(AT_ADD, &g->word);
 	g->word = word + 1;
 	*got = word;
 	return SNO_ISSUED;
+}
+
+static bool
+ready_at(const SnoGenerator *g, uint64 now)
+{
+	return sno_generator_ready(g, now) || (mutant == WALL_SAFE_OFF_BY_ONE && now > 0 && now == g->wall_safe);
+}
+
+/* A step back, in a partition */
+static bool
+change_side_of(SnoGenerator *g, uint64 word, uint64 now)
+{
+	SnoGenerator before = *g;
+	uint64		turned = SNO_WORD(now - 1, !SNO_WORD_TICK_TOCK(word), SNO_SEQUENCE_DRIFT(g->drifts + 1));
+	bool		done;
+
+	if (mutant == WALL_SAFE_OFF_BY_ONE && now == g->wall_safe && now > 0)
+		g->wall_safe--;
+	if (mutant == WALL_SAFE_SET_LATE && now > g->wall_safe && !sno_word_is_closed(word))
+	{
+		at_word(AT_SWAP, &g->word);
+		if (g->word != word)
+			return false;
+		g->word = turned;
+		at_word(AT_SWAP, &g->word);
+		g->wall_safe = SNO_WORD_UNIT(word);
+		g->drifts++;
+		return true;
+	}
+	done = sno_generator_turn(g, word, now);
+	if (!done)
+	{
+		if (mutant == WALL_SAFE_OFF_BY_ONE)
+			g->wall_safe = before.wall_safe;
+		return false;
+	}
+	if (mutant == TURN_REACHED)
+		g->word = SNO_WORD(now - 1, SNO_WORD_TICK_TOCK(g->word), g->sequence_min);
+	if (mutant == TICK_TOCK_NOT_TOGGLED)
+	{
+		g->drifts = before.drifts;
+		g->word ^= UINT64_C(1) << 24;
+	}
+	return true;
+}
+
+static void
+end_word(SnoGenerator *g)
+{
+	uint64		word = g->word;
+
+	if (mutant != CLOSED_BY_STORE)
+	{
+		sno_generator_end(g);
+		return;
+	}
+	at_word(AT_EXCHANGE, &g->word);
+	g->word = word | SNO_WORD_CLOSED;
 }
 
 /* A partition for given times: its random bits are the search's choice. */
@@ -1630,6 +1623,14 @@ step_given(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *got)
 	result = sno_backfill_step(g, b, unit, got);
 	if (mutant == SPARE_NOT_RAISED && unit >= SNO_WORD_UNIT(word))
 		*b = before;
+	if (mutant == SPARE_RAISED_LATE && result == SNO_ISSUED && unit >= SNO_WORD_UNIT(word))
+	{
+		uint32		raised = b->spare;
+
+		b->spare = before.spare;
+		at_word(AT_SWAP, &b->spare);
+		b->spare = Max(b->spare, raised);
+	}
 	if (mutant == GIVEN_GOES_BACK && result == SNO_ISSUED && unit < SNO_WORD_UNIT(word))
 		g->word = SNO_WORD(unit, g->drifts & 1, b->spare);
 	return result;
@@ -1645,12 +1646,6 @@ start_backfilled(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
 
 /* The kernel's clock doesn't tick: a call that makes many ids goes on as long as it may. */
 #define TICK	1
-
-static bool
-owned_has(const SnoPartition *p)
-{
-	return mutant == RUN_GOES_ON || sno_owned_has(p);
-}
 
 static void
 issue_of_run(void)
@@ -1668,8 +1663,6 @@ lease_task(const SnoLease *l, const SnoGenerator *g, uint64 unit, uint32 file)
 
 	at_word(AT_CEILING, &g->ceiling);
 	seen = *g;
-	if (mutant == ISSUED_BEFORE_PUBLISHED)
-		seen.ceiling = Max(seen.ceiling, l->pending_ceiling);
 	if (mutant == CEILING_OFF_BY_ONE)
 		seen.ceiling++;
 	return sno_lease_task(l, &seen, unit, file);
@@ -1739,12 +1732,17 @@ write_row(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRe
 static void
 survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
 {
-	if (session->place != SURVEYED)
+	if (session->place != SURVEYED || draining > 0)
 	{
 		memset(bounds_block, 0, sizeof(bounds_block));
 		surveying = true;
 		sno_record_survey(rel, now, survey);
 		surveying = false;
+		if (draining > 0)
+		{
+			survey->bounds.block[0] = bounds_block;
+			return;
+		}
 		memcpy(session->bound, bounds_block, sizeof(session->bound));
 		stop(SURVEYED);
 	}
@@ -1758,90 +1756,11 @@ survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
 	session->place = NOWHERE;
 }
 
-/* A mutant forgets others that share a partition. */
-static void
-forget_users(SnoPartition *p, Mutant when)
-{
-	if (mutant == when && p != NULL && sno_partition_users(p) > 1)
-		pg_atomic_write_u32(&p->users, 1);
-}
-
-static bool
-own_again_anyhow(SnoPartition *p)
-{
-	forget_users(p, OWNED_WHILE_SHARED);
-	return sno_partition_own_again(p);
-}
-
-/* What a mutant doesn't carry along when a partition is parked. */
-static void
-lose(SnoPartition *p)
-{
-	SnoGenerator *g = &p->generator;
-
-	if (p == NULL)
-		return;
-	if (mutant == SEQUENCE_NOT_CARRIED)
-		g->word = SNO_WORD(SNO_WORD_UNIT(g->word), SNO_WORD_TICK_TOCK(g->word), 0);
-	if (mutant == WALL_SAFE_NOT_CARRIED)
-		g->wall_safe = g->lease_floor;
-	if (mutant == DRIFTS_NOT_CARRIED)
-		g->drifts = 0;
-	if (mutant == SPARE_NOT_CARRIED)
-		p->backfill.spare = 0;
-}
-
-static void
-park(SnoPartition *p)
-{
-	lose(p);
-	forget_users(p, LEFT_EARLY);
-	sno_partition_park(p);
-}
-
-static void
-abandon(SnoPartition *p)
-{
-	forget_users(p, ABANDONED_WHILE_SHARED);
-	sno_partition_abandon(p);
-	if (mutant == ABANDONED_FORGOTTEN)
-		memset(p, 0, sizeof(*p));
-}
-
-static void
-keep_pending(SnoPartition *p, const SnoPartition *old)
-{
-	if (mutant == PENDING_KEPT && old != NULL)
-		sno_lease_note_written(&p->lease, old->lease.pending_ceiling,
-							   old->lease.pending_lsn, old->lease.pending_file);
-}
-
+/* A session that has looked at the rows goes on there. */
 static SnoPartition *
-exchange_partition(SnoPartition *old, uint64 unit, SnoPurpose purpose)
+next_open(SnoPurpose purpose, const SnoPartition *p)
 {
-	SnoPartition before[PARTITIONS];
-	SnoPartition *p;
-
-	forget_users(old, LEFT_EARLY);
-	memcpy(before, blocks[0], sizeof(before));
-	if (mutant == ONE_LIST && sno_space->parked[purpose] == SNO_LAST_PARKED)
-	{
-		sno_space->parked[purpose] = sno_space->parked[!purpose];
-		sno_space->parked[!purpose] = SNO_LAST_PARKED;
-	}
-	p = session->place == SURVEYED ? NULL : sno_partition_exchange(old, unit, purpose);
-	if (p == NULL)
-		return NULL;
-	lose(old);
-	keep_pending(p, old);
-	if (mutant == FORMER_LEASE_KEPT)
-		p->lease = before[p - blocks[0]].lease;
-	if (mutant == PARKED_GIVEN_TWICE && p->next == 0)
-	{
-		p->next = sno_space->parked[SNO_FOR_CLOCK];
-		sno_space->parked[SNO_FOR_CLOCK] = sno_partition_number(p) + 1;
-	}
-	return p;
+	return session->place == SURVEYED ? NULL : sno_partition_next_open(purpose, p);
 }
 
 /* Is a row of a partition, and of this one? */
@@ -1880,8 +1799,7 @@ is_other_ones(int number)
 }
 
 static SnoPartition *
-reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 holder,
-			 SnoPurpose purpose)
+reserve_anew(uint64 now, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
 {
 	SnoPartition before[PARTITIONS];
 	SnoPartition *p;
@@ -1900,37 +1818,27 @@ reserve_anew(SnoPartition *old, uint64 now, const SnoBounds *bounds, uint64 hold
 			it->generator.ceiling = 0;
 		if (mutant == LEASED_GIVEN && purpose == SNO_FOR_BACKFILL && is_at_rest(it))
 		{
-			*it = (SnoPartition) {.number = i};
+			*it = (SnoPartition) {.number = i,.generator.word = SNO_WORD_CLOSED};
 			bounds_block[i] = 0;
 		}
 		if (mutant == HALF_IGNORED && bounds_block[i] == SNO_BOUND(SNO_UNIT_MAX, true))
 			bounds_block[i] = SNO_BOUND(SNO_UNIT_MAX - 1, true);
-		if (mutant == HALF_IGNORED || (mutant == HALF_BY_ROWS && it != old))
+		if (mutant == HALF_IGNORED || mutant == HALF_BY_ROWS)
 		{
 			it->generator.ceiling = Min(it->generator.ceiling, SNO_UNIT_MAX - 1);
 			it->purpose = SNO_FOR_CLOCK;
 		}
-		if (mutant == RESERVED_BY_ROW_ALONE && sno_partition_owner(it) != 0 && !sno_partition_owned(it) &&
-			it->lease.file == InvalidOid)
-			*it = (SnoPartition) {.number = i};
 	}
-	/* Its purpose tells where it is parked, so that comes last. */
-	p = sno_partition_reserve(mutant == HALF_IGNORED ? NULL : old, now, bounds, holder, purpose);
+	p = sno_partition_reserve(now, bounds, holder, purpose);
 	for (int i = 0; i < (int) scope->partitions; i++)
 		if (&blocks[0][i] != p && !scope->steps)
 		{
 			blocks[0][i].generator.ceiling = before[i].generator.ceiling;
 			blocks[0][i].purpose = before[i].purpose;
-			if (mutant == RESERVED_BY_ROW_ALONE && !sno_partition_owned(&before[i]))
-				blocks[0][i] = before[i];
 		}
 	if (p == NULL)
 		return NULL;
 
-	if (mutant == HALF_IGNORED && old != NULL)
-		sno_partition_park(old);
-	lose(old);
-	keep_pending(p, old);
 	number = sno_partition_number(p);
 	if (free_choice && is_other_ones(number) && sno_bound(bounds, number) == 0)
 		amiss("another database's partition was taken while one was free");
@@ -1944,8 +1852,10 @@ copy_partition(int number)
 {
 	SnoPartition copy = sno_partition_copy(number);
 
-	if (mutant == OWNER_IGNORED)
-		pg_atomic_write_u32(&copy.owner, 0);
+	if (mutant == HELD_IGNORED)
+		pg_atomic_write_u32(&copy.turn.owner, 0);
+	if (mutant == OPEN_IGNORED)
+		blocks[0][number].generator.word &= ~SNO_WORD_CLOSED;
 	return copy;
 }
 
@@ -2187,8 +2097,12 @@ close_word(SnoGenerator *g)
 static uint64
 slack(const volatile void *address)
 {
-	return mutant == CEILING_OFF_BY_ONE && use.state != NULL &&
-		address == &use.state->shared.ceiling;
+	if (mutant != CEILING_OFF_BY_ONE)
+		return 0;
+	for (int i = 0; i < PARTITIONS; i++)
+		if (address == &w.line[line].partition[i].generator.ceiling)
+			return 1;
+	return use.state != NULL && address == &use.state->shared.ceiling;
 }
 
 /* What an addition returned. */
@@ -2245,8 +2159,9 @@ enter(int l, int s)
 	line = l;
 	session = &w.session[l][s];
 	sno_space = &space[l];
-	memcpy(sno_space->parked, w.line[l].parked, sizeof(sno_space->parked));
-	pg_atomic_write_u32(&sno_space->shared, w.line[l].shared);
+	for (int i = 0; i < SNO_PLACES; i++)
+		pg_atomic_write_u32(&sno_space->open[i], w.line[l].open[i]);
+	pg_atomic_write_u32(&sno_space->places, w.line[l].places);
 	sno_space->life = life_of(l);
 	dsa_pointer_atomic_write(&sno_space->groups[0], w.line[l].group);
 	pg_atomic_write_u32(&sno_space->named[0], w.line[l].named);
@@ -2260,8 +2175,9 @@ enter(int l, int s)
 	if (scope->floats > 0)
 		sno_partition_range.last = scope->floats * 0x4000 - 1;
 	pg_atomic_write_u64(&sno_space->revocations, w.registry.revocations);
-	sno_owned[SNO_FOR_CLOCK] = session->own;
-	sno_owned[SNO_FOR_BACKFILL] = session->given;
+	sno_session_partition = session->own;
+	sno_session_unit = session->own_unit;
+	sno_feed_bound = mutant == BOUND_NOT_CHECKED ? 0 : session->clock;
 	drawn_holder = 0;
 	/* A call may stop while it chooses by these. */
 	if (scope->steps)
@@ -2279,12 +2195,13 @@ enter(int l, int s)
 static void
 leave(void)
 {
-	memcpy(w.line[line].parked, sno_space->parked, sizeof(sno_space->parked));
-	w.line[line].shared = pg_atomic_read_u32(&sno_space->shared);
+	for (int i = 0; i < SNO_PLACES; i++)
+		w.line[line].open[i] = pg_atomic_read_u32(&sno_space->open[i]);
+	w.line[line].places = pg_atomic_read_u32(&sno_space->places);
 	w.line[line].group = dsa_pointer_atomic_read(&sno_space->groups[0]);
 	w.line[line].named = pg_atomic_read_u32(&sno_space->named[0]);
-	session->own = sno_owned[SNO_FOR_CLOCK];
-	session->given = sno_owned[SNO_FOR_BACKFILL];
+	session->own = sno_session_partition;
+	session->own_unit = sno_session_unit;
 	session->run = run_of_ids.p;
 	session->run_time = run_of_ids.time;
 	session->use = use;
@@ -2344,11 +2261,11 @@ restore(void)
 static void
 serve(void)
 {
+	SnoPartition *in;
+
 	for (;;)
 	{
 		stop(NOWHERE);
-		/* Only a quick call has entered the unit before. */
-		sno_sharing_unit = call == ISSUE ? clock_readings[0] : UINT64_MAX;
 		switch (call)
 		{
 			case ISSUE:
@@ -2356,18 +2273,19 @@ serve(void)
 				issued = true;
 				break;
 			case ISSUE_RENEWING:
-				sno_owned[SNO_FOR_CLOCK]->lease.attention = 0;
+				for (int i = 0; i < PARTITIONS; i++)
+					blocks[0][i].lease.attention = 0;
 				/* FALLTHROUGH */
 			case ISSUE_SLOWLY:
-			case ISSUE_SHARING:
-				issued_word = sno_session_next(SNO_FOR_CLOCK, 0);
+				issued_word = sno_session_next(SNO_FOR_CLOCK, 0, &sno_session_partition);
 				issued = true;
 				break;
 			case ISSUE_RUN:
 				issue_of_run();
 				break;
 			case ISSUE_GIVEN:
-				issued_word = sno_session_next(SNO_FOR_BACKFILL, read_clock());
+				issued_word = sno_session_next(SNO_FOR_BACKFILL, read_clock(), &in);
+				given = in;
 				issued = true;
 				break;
 			case ISSUE_NAMED:
@@ -2407,15 +2325,11 @@ end_call(void)
 	session->reseeded = false;
 	session->at = session->clock = 0;
 	session->place = session->call = 0;
-	session->locked = session->renewing = session->listing = session->reading = session->late = false;
+	session->locked = session->reading = session->late = false;
+	give_turn_back();
 	memset(session->bound, 0, sizeof(session->bound));
 	if (over)
-	{
-		/* An error while states are closed: what a session owns is parked all the same. */
-		end_session(0, (Datum) 0);
-		leave();
 		memset(session, 0, sizeof(*session));
-	}
 }
 
 /* What is granted now may be used by a call of the session. */
@@ -2500,7 +2414,7 @@ own_ceiling(int number, bool durable)
 static const SnoPartition *
 issued_in(void)
 {
-	return call == ISSUE_GIVEN ? session->given : call == ISSUE_RUN ? session->run : session->own;
+	return call == ISSUE_GIVEN ? given : call == ISSUE_RUN ? session->run : session->own;
 }
 
 /* A session issued an id in a partition that it owns: may it? */
@@ -2508,9 +2422,9 @@ static void
 check_own_id(void)
 {
 	const SnoPartition *p = issued_in();
-	uint64		now = scope->shares ? SNO_WORD_UNIT(issued_word) : clock_readings[0];
+	uint64		now = SNO_WORD_UNIT(issued_word);
 
-	if (scope->shares ? now < was_at : SNO_WORD_UNIT(issued_word) != now)
+	if (now < was_at)
 		amiss("an id isn't of its time");
 	if (call == ISSUE_GIVEN)
 	{
@@ -2526,6 +2440,8 @@ check_own_id(void)
 
 /* Events */
 
+static bool is_quick(void);
+
 /* May the session begin such a call? */
 static bool
 may_begin(void)
@@ -2538,13 +2454,11 @@ may_begin(void)
 	{
 		case ISSUE:
 			/* It looks up less than the slow one. */
-			return session->own != NULL && (scope->rewrites || scope->named || scope->shares);
+			return session->own != NULL && is_quick();
 		case ISSUE_SLOWLY:
 			return scope->sequences > 0;
-		case ISSUE_SHARING:
-			return scope->shares;
 		case ISSUE_RENEWING:
-			return scope->sequences > 0 && !scope->plain && session->own != NULL;
+			return scope->sequences > 0 && !scope->plain;
 		case ISSUE_RUN:
 			return scope->runs && session->own != NULL;
 		case ISSUE_GIVEN:
@@ -2557,29 +2471,10 @@ may_begin(void)
 		case RESTORE:
 			return scope->named && scope->restores;
 		case END:
-			return session->use.state != NULL || session->own != NULL || session->given != NULL;
+			return session->use.state != NULL || session->own != NULL;
 		default:
 			return true;
 	}
-}
-
-/* Anywhere within the lease. */
-static bool
-renew_early(unsigned a)
-{
-	uint64		now = a + scope->named;
-	const SnoPartition *p = session->own;
-
-	if (scope->plain || session->place != NOWHERE || p == NULL || sno_partition_is_shared(p) ||
-		sno_partition_may_stay(p, SNO_ANY_UNIT, NULL) != SNO_STAY ||
-		p->lease.file != FILE_NOW || now > p->generator.ceiling)
-		return false;
-	call = ISSUE_SLOWLY;
-	clock_readings[0] = (unsigned) now;
-	renew_session_early(&now);
-	leave();
-	session->reading = false;
-	return true;
 }
 
 /* Has the server been stopped in order? */
@@ -2610,11 +2505,10 @@ crash(int l)
 		if (scope->lines != TWO_SERVERS || i == l)
 		{
 			memset(&w.line[i], 0, sizeof(Line));
-			w.line[i].parked[SNO_FOR_CLOCK] = w.line[i].parked[SNO_FOR_BACKFILL] = SNO_LAST_PARKED;
 			if (r->id.given)
 				r->id.over |= r->id.lines & (uint8) (1 << i);
 			for (int p = 0; p < PARTITIONS; p++)
-				w.line[i].partition[p].number = p;
+				w.line[i].partition[p] = (SnoPartition) {.number = p,.generator.word = SNO_WORD_CLOSED};
 			memset(w.session[i], 0, sizeof(w.session[i]));
 			for (int row = 0; row < ROWS; row++)
 				w.row[i][row].written = w.row[i][row].durable;
@@ -2814,7 +2708,7 @@ has_sessions(int l)
 {
 	for (int s = 0; s < SESSIONS; s++)
 		if (w.session[l][s].place != NOWHERE || w.session[l][s].own != NULL ||
-			w.session[l][s].given != NULL || w.session[l][s].use.state != NULL)
+			w.session[l][s].use.state != NULL)
 			return true;
 	return false;
 }
@@ -2990,8 +2884,6 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 	{
 		case GO_ON:
 			return session->at != 0 && run(a, b, error);
-		case RENEW_EARLY:
-			return scope->sequences > 0 && renew_early(a);
 		case BREAK_OFF:
 			if (session->place == NOWHERE || scope->plain)
 				return false;
@@ -3030,7 +2922,7 @@ apply(Event event, unsigned a, unsigned b, unsigned error)
 	}
 }
 
-/* B1 and B2, of a partition for given times that is owned or parked. */
+/* B1 and B2, of a partition for given times that is open. */
 static void
 check_given(const SnoPartition *p, const Id *id)
 {
@@ -3045,7 +2937,13 @@ check_given(const SnoPartition *p, const Id *id)
 		amiss("B2 does not hold");
 }
 
-/* I1 to I4, or B1 and B2, of a partition that is owned or parked. */
+static bool
+is_open(const SnoPartition *p)
+{
+	return !sno_word_is_closed(p->generator.word);
+}
+
+/* I1 to I4, or B1 and B2, of a partition that is open. */
 static void
 check_invariants(int l, int number)
 {
@@ -3090,8 +2988,7 @@ check_half(int l)
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
 		const SnoPartition *p = &w.line[l].partition[i];
-		bool		is = p->purpose == SNO_FOR_BACKFILL &&
-			(sno_partition_owner(p) != 0 || p->next != 0);
+		bool		is = p->purpose == SNO_FOR_BACKFILL && (is_open(p) || sno_partition_is_held(p));
 
 		for (int row = 0; row < count_rows(); row++)
 			is = is || (w.row[l][row].written.partition == i && is_given(&w.row[l][row].written));
@@ -3101,7 +2998,7 @@ check_half(int l)
 		amiss("more than half of the range is for given times");
 }
 
-/* Is a session about to change who has a partition? */
+/* Is a session about to take a turn? */
 static bool
 is_changing(int l)
 {
@@ -3120,20 +3017,14 @@ check_partitions(int l)
 		check_half(l);
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
-		SnoPartition *p = &w.line[l].partition[i];
-		int			users = (int) sno_partition_users(p);
-		int			owners = 0;
+		const SnoPartition *p = &w.line[l].partition[i];
+		int			turns = 0;
 
 		for (int s = 0; s < SESSIONS; s++)
-			owners += (w.session[l][s].own == p) + (w.session[l][s].given == p);
-		if (owners > 1 && users == 0)
-			amiss("two sessions own one partition");
-		if (owners > 0 && p->next != 0)
-			amiss("a partition that a session has is parked");
-		if (users > 0 && users != owners)
-			amiss("those who share a partition aren't counted");
-		if (!scope->named && !is_at_rest(p) && (!scope->lags || w.rest.turned == 0) &&
-			!is_of_former_life(l, p))
+			turns += w.session[l][s].turn == p;
+		if (turns > 1)
+			amiss("two sessions have the turn of one partition");
+		if (!scope->named && is_open(p) && (!scope->lags || w.rest.turned == 0) && !is_of_former_life(l, p))
 			check_invariants(l, i);
 	}
 }
@@ -3159,8 +3050,8 @@ check_states(void)
 		w.session[0][0].use.state == w.session[0][1].use.state &&
 		w.session[0][0].definition != w.session[0][1].definition)
 		amiss("two generators have one node");
-	if (shared > 0 && sno_partition_owner(&w.line[scope->again].partition[0]) != 0)
-		amiss("a state is open in a partition that a session owns");
+	if (shared > 0 && is_open(&w.line[scope->again].partition[0]))
+		amiss("a state is open in a partition that is, too");
 	if (id->is_set && is_bounded(id, true))
 		id->lost = false;
 	if (id->is_set && is_bounded(id, false))
@@ -3297,16 +3188,17 @@ static void
 forget_partition(SnoPartition *p)
 {
 	if (!scope->steps)
-		pg_atomic_write_u32(&p->owner, Min(sno_partition_owner(p), 1));
+		pg_atomic_write_u32(&p->turn.owner, sno_partition_is_held(p));
 	forget_lease(&p->lease);
 	p->lease.attention = p->lease.file != 0 ? UINT64_MAX : 0;
-	if (p->named && sno_partition_owner(p) == 0)
+	if (p->named && !sno_partition_is_held(p))
 		sno_lease_clear(&p->lease);
 	if (scope->named)
 		return;
-	/* A session may be about to claim one that was parked. */
-	if (is_at_rest(p) && !scope->steps)
-		*p = (SnoPartition) {.generator.ceiling = p->generator.ceiling,.life = p->life != 0,.number = p->number};
+	/* A session may be about to claim one that was closed. */
+	if (is_at_rest(p) && !scope->steps && p->purpose == SNO_FOR_CLOCK)
+		*p = (SnoPartition) {.generator.word = SNO_WORD_CLOSED,.generator.ceiling = p->generator.ceiling,
+		.life = p->life != 0,.number = p->number};
 	p->generator.drifts &= 1;
 }
 
@@ -3347,11 +3239,23 @@ forget_row(SnoRow *row)
 	row->holder = 0;
 }
 
+/* Are there calls that go on where the session issued last, without a look at anything else? */
+static bool
+is_quick(void)
+{
+	return scope->rewrites || scope->runs;
+}
+
 static void
 forget(void)
 {
 	for (int l = 0; l < LINES; l++)
 	{
+		for (int i = 0; i < SESSIONS && !is_quick(); i++)
+		{
+			w.session[l][i].own = NULL;
+			w.session[l][i].own_unit = 0;
+		}
 		for (int i = 0; i < (int) scope->partitions; i++)
 			forget_partition(&w.line[l].partition[i]);
 		for (int i = 0; i < count_rows(); i++)
@@ -3387,10 +3291,8 @@ transfer(void)
 			Session    *it = &w.session[l][s];
 
 			transfer_part(it, sizeof(Session));
-			if (!key_wanted && it->own != NULL && sno_partition_owner(it->own) > 0)
-				pg_atomic_write_u32(&it->own->owner, l * SESSIONS + (int) s + 1);
-			if (!key_wanted && it->given != NULL && sno_partition_owner(it->given) > 0)
-				pg_atomic_write_u32(&it->given->owner, l * SESSIONS + (int) s + 1);
+			if (!key_wanted && it->turn != NULL)
+				pg_atomic_write_u32(&it->turn->turn.owner, l * SESSIONS + (int) s + 1);
 		}
 	}
 	if (scope->lags)
@@ -3473,7 +3375,7 @@ count_values(Event event, const Session *s, unsigned *a, unsigned *b, unsigned *
 	bool		own = (event == GO_ON ? s->call : event) <= ISSUE_GIVEN;
 
 	*a = *b = *errors = 1;
-	if (event <= RENEW_EARLY || event == RESTORE_ROW)
+	if (event <= GO_ON || event == RESTORE_ROW)
 		*a = scope->units;
 	if (event == SETTLE)
 		*a = (unsigned) count_rows();
@@ -3536,6 +3438,31 @@ check_progress(const World *before)
 		amiss("sessions keep each other from issuing");
 }
 
+/* While one session stands still in a call, the other one can issue. */
+static void
+check_independence(const World *before)
+{
+	const int	calls = 8;
+
+	for (int s = 0; s < SESSIONS; s++)
+	{
+		if (before->session[0][!s].at == 0 || before->session[0][s].place != NOWHERE)
+			continue;
+		w = *before;
+		issued = false;
+		for (int i = 0; i < calls && !issued; i++)
+		{
+			draining = scope->units + 1;
+			enter(0, s);
+			call = ISSUE_SLOWLY;
+			run(0, 0, 0);
+		}
+		draining = 0;
+		if (!issued)
+			amiss("a session that stands still stops another one");
+	}
+}
+
 /* Whatever of an event's arguments makes a difference. */
 static void
 try_event(const World *before, Event event, int l, int s, Step step)
@@ -3578,6 +3505,8 @@ expand(Step step)
 	before = w;
 	if (scope->floats > 0)
 		check_progress(&before);
+	if (scope->stands)
+		check_independence(&before);
 	if (violation != NULL)
 	{
 		step.event = DRAIN;
@@ -3599,7 +3528,7 @@ describe(Step step)
 	static const char *const places[] = {
 		"", "looks at the word", "looks at the ceiling", "stores", "exchanges the word",
 		"adds to the word", "swaps the word", "locks", "writes", "flushes",
-		"has flushed", "reads the clock", "changes who has a partition", "has looked at the rows"
+		"has flushed", "reads the clock", "takes a turn", "has looked at the rows"
 	};
 	static const char *const errors[] = {
 		"", ", error before it writes", ", error before it flushes", ", error after that"
@@ -3611,7 +3540,7 @@ describe(Step step)
 	printf("%s", events[step.event]);
 	if (step.event == GO_ON || step.event == BREAK_OFF)
 		printf(", where it %s", places[w.session[step.who / SESSIONS][step.who % SESSIONS].place]);
-	if (step.event <= RENEW_EARLY || step.event == RESTORE_ROW)
+	if (step.event <= GO_ON || step.event == RESTORE_ROW)
 		printf(", at %u and %u%s", step.a + scope->named, step.b / 4 + scope->named,
 			   errors[step.b % 4]);
 	if (step.event == SETTLE || step.event == GRANT)

@@ -310,7 +310,8 @@ SELECT * FROM wrong;
 VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease;
 SELECT * FROM wrong;
 SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_catalog.sno_lease');
--- Workers add rows to that page.
+-- Workers add a row to that page.
+SET sno.partitions = '60000';
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;

@@ -20,8 +20,8 @@ CREATE EXTENSION sno;
 CREATE EXTENSION sno_flakes;
 SELECT sno_reset_statistics();
 
--- A session is shown from its first id on.
-CREATE VIEW mine AS SELECT * FROM sno_generators() WHERE pid = pg_backend_pid();
+-- A partition is shown from its first id on.
+CREATE VIEW mine AS SELECT * FROM sno_generators() WHERE database = current_database() AND name IS NULL AND layout IS NULL;
 SELECT * FROM mine;
 SELECT sno_generate() AS id \gset
 SELECT database, name, partition = sno_partition(:'id') AS partition, sequence_min, sequence_max,

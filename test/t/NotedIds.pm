@@ -8,11 +8,7 @@
 #
 # - No id was issued twice, not even with another metabyte.
 # - No two phases used a partition at overlapping times, on whatever side.
-# - No two sessions took turns on a side of a unit in a partition.
 # - The sequences of a session ascend on each side of a unit in a partition.
-#
-# The third is true of sessions that don't share a partition.  So clients don't, unless a
-# test sets $ENV{PGOPTIONS}.
 
 package NotedIds;
 
@@ -21,8 +17,6 @@ use warnings;
 
 use IPC::Run ();
 use TestHelpers;
-
-$ENV{PGOPTIONS} = '-c sno.sharing=never';
 
 sub new
 {
@@ -191,14 +185,12 @@ sub check_unique
 	return;
 }
 
-# Check all notes, as told above.  With take_turns => 1, sessions may take turns
-# within a unit: where the clock comes back to a unit again and again, or where
-# what is noted as one session shares its connection with others.
+# Check all notes, as told above.
 sub check
 {
 	my ($self,  $what,     %params) = @_;
-	my (%seen,  %span,     %turns,       %last);
-	my ($twice, $overlaps, $interleaved, $descents) = (0, 0, 0, 0);
+	my (%seen,  %span,     %last);
+	my ($twice, $overlaps, $descents) = (0, 0, 0);
 
 	foreach my $note (@{ $self->{notes} })
 	{
@@ -216,11 +208,8 @@ sub check
 		$span->[0] = $unit if $unit < $span->[0];
 		$span->[1] = $unit if $unit > $span->[1];
 
-		my $range = $turns{$side}{$session} //= [ $sequence, $sequence ];
 		$descents++ if $sequence < ($last{"$side/$session"} // 0);
 		$last{"$side/$session"} = $sequence;
-		$range->[0]             = $sequence if $sequence < $range->[0];
-		$range->[1]             = $sequence if $sequence > $range->[1];
 	}
 
 	foreach my $partition (keys %span)
@@ -228,19 +217,10 @@ sub check
 		next if !overlapping(values %{ $span{$partition} });
 		diag("phases share partition $partition") if !$overlaps++;
 	}
-	foreach my $side (keys %turns)
-	{
-		next
-		  if $params{take_turns} || !overlapping(values %{ $turns{$side} });
-		diag("sessions share side $side") if !$interleaved++;
-	}
-
 	my $noted = @{ $self->{notes} };
 	cmp_ok($noted, '>', 0, "$what: $noted ids were noted");
-	is($twice,       0, "$what: no id was issued twice");
-	is($overlaps,    0, "$what: no two phases share a partition's time");
-	is($interleaved, 0, "$what: no two sessions share a side of a unit")
-	  unless $params{take_turns};
+	is($twice,    0, "$what: no id was issued twice");
+	is($overlaps, 0, "$what: no two phases share a partition's time");
 	is($descents, 0, "$what: each session's sequences ascend");
 	return;
 }

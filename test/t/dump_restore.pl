@@ -76,7 +76,8 @@ SELECT sno_seal_create_key('key', '\x000102030405060708090a0b0c0d0e0f'), sno_fla
 SELECT sno_flake_generate('sealed');
 CREATE VIEW sealed AS SELECT sno_seal(id, 'key') AS id FROM t},
 	connstr => connection($source, 'app')) == 0;
-my @sessions = map { open_session($source, 'app') } 1 .. 8;
+my @sessions =
+  map { open_session($source, 'app', "sno.partitions = '$_'") } 100 .. 107;
 foreach my $session (@sessions)
 {
 	$notes->add(

@@ -159,44 +159,45 @@ interrupt_others(
 	q{SELECT sno_flake_watermark('count')},
 	q{SELECT sno_flake_generate('count')});
 
-# A session stands still while it makes or finds the feed, reads what was promised, reserves a
-# partition, or has the lock of parked ones.  All others issue meanwhile, new ones too, and end.
+# A session stands still anywhere on its way to an id: while it makes or finds the feed, reads what
+# was promised, opens a partition, renews a lease that is over, or changes the side.  All others
+# issue meanwhile, new ones too, and end.
 close_session($session);
-foreach my $function (
-	qw(*sno_record_promised *sno_shmem_init_lock *sno_feed_attach *sno_partition_reserve *sno_partition_claim
-	*sno_shmem_note_use *sno_partition_take clock_is_ready))
+my $offset = 0;
+my %before = (
+	start => sub { close_session($other); $node->restart; $other = open_session($node, 'postgres'); },
+	open  => sub { $node->safe_psql('postgres', 'SELECT sno_reseed()'); },
+	over  => sub { $clock->set_offset($offset += 3 * 86400); },
+	back  => sub { $clock->set_offset($offset -= 3600); });
+foreach (
+	[ start => qw(*sno_record_promised *sno_shmem_init_lock) ],
+	[ open  => qw(*sno_feed_attach *sno_partition_reserve *sno_partition_claim
+		*sno_lease_write *sno_lease_publish *sno_partition_open) ],
+	[ over => qw(*sno_lease_write *sno_lease_publish) ],
+	[ back => qw(*sno_generator_turn) ])
 {
-	if ($function =~ /promised|init_lock/)
+	my ($state, @functions) = @$_;
+	foreach my $function (@functions)
 	{
-		# These are called once after a start.
-		close_session($other);
-		$node->restart;
-		$other = open_session($node, 'postgres', 'sno.sharing = never');
+		my ($what, $still, $new) = ("$state, $function");
+		$node->safe_psql('postgres', 'SELECT sno_generate()') if $state eq 'over' || $state eq 'back';
+		$before{$state}->();
+		($still, $new) = map { open_session($node, 'postgres') } 1 .. 2;
+		my @ids;
+		$gdb = hold("break $function\ngo", 'SELECT sno_generate()', $still);
+		foreach my $one ($other, $new)
+		{
+			send_query($one, 'SELECT sno_generate()');
+			wait_until("$what: another session has an id", sub { has_answered($one) });
+			push @ids, (receive($one))[0];
+		}
+		close_session($new);
+		push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
+		$gdb->release;
+		push @ids, (receive($still))[0];
+		is(scalar(grep { /^[2-9a-x]{16}$/ } @ids), 4, "$what: all have ids, while one is held");
+		close_session($still);
 	}
-	my ($still, $new) = map { open_session($node, 'postgres', 'sno.sharing = never') } 1 .. 2;
-	my @ids;
-	if ($function eq 'clock_is_ready')
-	{
-		# This one is parked.
-		$node->safe_psql('postgres', 'SELECT sno_generate()');
-	}
-	elsif ($function !~ /promised|init_lock/)
-	{
-		$node->safe_psql('postgres', 'SELECT sno_reseed()');
-	}
-	$gdb = hold("break $function\ngo", 'SELECT sno_generate()', $still);
-	foreach my $one ($other, $new)
-	{
-		send_query($one, 'SELECT sno_generate()');
-		wait_until("another session has an id, while one is held in $function", sub { has_answered($one) });
-		push @ids, (receive($one))[0];
-	}
-	close_session($new);
-	push @ids, $node->safe_psql('postgres', 'SELECT sno_generate()');
-	$gdb->release;
-	push @ids, (receive($still))[0];
-	is(scalar(grep { /^[2-9a-x]{16}$/ } @ids), 4, "all have ids, while one is held in $function");
-	close_session($still);
 }
 
 $node->stop;

@@ -195,36 +195,21 @@ drop_session($waiting[1]);
 close_session($_) foreach ($locker, @waiting[ 0, 2 ]);
 
 #
-# A small range
+# A small range: sessions that stay keep no other one from it, nor a named generator
 #
 configure($node, 'sno.partitions', '100-103');
 my @sessions =
-  map { open_session($node, 'postgres', "sno.max_wait = '100ms'") } 1 .. 6;
-my @partitions = map { generate($_) } @sessions[ 0 .. 3 ];
-is(join(',', sort @partitions),
-	'100,101,102,103', 'four sessions have all four partitions');
-foreach my $session (@sessions[ 4, 5 ])
-{
-	my $error = error_of($session, 'SELECT sno_generate()');
-	like(
-		$error,
-		qr/^ERROR:  53400: no partition was free for a sno within 100 ms$/m,
-		'one more session waits, and then meets an error');
-	like($error, qr/^HINT:  Widen "sno\.partitions"/m,
-		'the error has a hint');
-}
-$_->query_safe("SET sno.max_wait = '1d'") foreach @sessions[ 4, 5 ];
-@pids = map { $_->{pid} } @sessions[ 4, 5 ];
-send_query($_, ids_of(100)) foreach @sessions[ 4, 5 ];
-wait_until_waiting($_)      foreach @pids;
-close_session($_)           foreach @sessions[ 0, 1 ];
-foreach my $session (@sessions[ 4, 5 ])
-{
-	($out, $err) = receive($session);
-	is($err, '',
-		'a session that waits for a partition goes on when another one ends');
-	$notes->add($session, $out);
-}
+  map { open_session($node, 'postgres', "sno.max_wait = '100ms'") } 1 .. 8;
+my @partitions = map { generate($_) } @sessions;
+is(scalar(grep { /^10[0-3]$/ } @partitions),
+	8, 'eight sessions that stay have ids in a range of four partitions');
+is( error_of(
+		$sessions[0],
+		"SELECT sno_create_generator('there', $partitions[1]); SELECT sno_generate(0, 'there')"
+	),
+	'',
+	'a named generator issues in a partition where a session did that is idle');
+isnt(generate($sessions[1]), $partitions[1], 'that session goes on in another one');
 
 # Another database has free partitions.
 my $stranger = open_session($node, 'original', "sno.max_wait = '10ms'");
@@ -232,19 +217,16 @@ is(error_of($stranger, 'SELECT sno_generate()'),
 	'', 'a session of another database does not have to wait');
 
 # Sessions that run move when the range changes.
-configure($node, 'sno.partitions', '200-203', @sessions[ 2 .. 5 ]);
-foreach my $session (@sessions[ 2 .. 5 ])
+configure($node, 'sno.partitions', '200-203', @sessions);
+foreach my $session (@sessions)
 {
 	wait_until('a session has moved',
 		sub { generate($session) =~ /^20[0-3]$/ });
 }
-@partitions = map { generate($_) } @sessions[ 2 .. 5 ];
-is(join(',', sort @partitions),
-	'200,201,202,203', 'sessions that run move into the new range');
 configure($node, 'sno.partitions', '0-65535', $stranger);
 isnt(generate($stranger), '',
 	'a session of another database generates in a wide range');
-close_session($_) foreach ($other, $stranger, @sessions[ 2 .. 5 ]);
+close_session($_) foreach ($other, $stranger, @sessions);
 $notes->check('small ranges');
 
 #

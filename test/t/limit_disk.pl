@@ -116,7 +116,7 @@ sub wait_for_flushes
 # Flushes that stall: a session with a lease goes on, a new lease waits
 #
 my $leased = busy_session();
-my @new    = map { open_session($node, 'postgres') } 1 .. 3;
+my @new    = map { open_session($node, 'postgres', "sno.partitions = '$_'") } 60001 .. 60003;
 my @pids   = map { $_->{pid} } @new;
 my $leases = sql('SELECT count(*) FROM sno_catalog.sno_lease');
 $torture->stall_flushes(1);
@@ -144,7 +144,7 @@ is(sql('SELECT count(*) FROM sno_catalog.sno_lease') - $leases,
 push @busy, $next, @new[ 0, 1 ];
 
 # A crash while a session waits for the flush of a new lease
-my $unlucky = open_session($node, 'postgres');
+my $unlucky = open_session($node, 'postgres', "sno.partitions = '60004'");
 push @busy, $unlucky;
 $torture->stall_flushes(1);
 send_query($unlucky, ids_of(10));
@@ -176,7 +176,7 @@ my ($status, $out, $error) = $node->psql('postgres',
 	q{INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 10000)}
 );
 like($error, qr/No space left on device/, 'a table fills the disk');
-my $hungry = open_session($node, 'postgres', 'sno.max_wait = 0');
+my $hungry = open_session($node, 'postgres', 'sno.max_wait = 0', "sno.partitions = '60005'");
 push @busy, $hungry;
 foreach (1, 2)
 {

@@ -18,7 +18,6 @@ my $clock = FakeClock->new;
 
 my $node = new_node('main', conf => q{
 autovacuum = off
-sno.sharing = never
 sno.max_wait = 50ms
 });
 $clock->start_server($node);
@@ -123,10 +122,9 @@ SELECT sno_flake_generate('full')}) },
 	[   'no partition is free',
 		sub {
 			set('sno.partitions', '100');
-			$locker = open_session($node, 'postgres');
-			$locker->query_safe($id);
+			sql('SELECT * FROM sno_borrow_partition()');
 		}, $id, qr/^no partition was free for a sno/, 'ids partitions',
-		sub { unlock(); set('sno.partitions', '0-65535') } ],
+		sub { set('sno.partitions', '0-65535') } ],
 	[   'this server has no share of the nodes',
 		sub { sql(q{SELECT sno_flake_create_generator('float', 'snowflake')}); set('sno.partitions', '200') },
 		q{SELECT sno_flake_generate('float')}, qr/^no node of layout "snowflake" was free for generator "float"/, 'generators',
@@ -139,14 +137,6 @@ SELECT sno_flake_generate('full')}) },
 			$clock->start_server($node);
 		}, 'SELECT sno_generate_at(now())', qr/^no partition is left for a sno of a given time/, 'partitions',
 		sub { set('sno.partitions', '0-65535') } ],
-	[   'an idle session has the partition of a generator',
-		sub {
-			$locker = open_session($node, 'postgres');
-			my $partition = decode_id($locker->query_safe($id))->{partition};
-			sql("SELECT sno_create_generator('held', $partition)");
-			raised(q{SELECT sno_generate(1, 'held')});
-		}, q{SELECT sno_generate(1, 'held')}, qr/^partition \d+ of generator "held" was in use/, 'generators',
-		sub { unlock(); sql(q{SELECT sno_drop_generator('held')}) } ],
 	[   'given times have the partition of a generator',
 		sub {
 			my $partition = decode_id(sql('SELECT sno_generate_at(now())'))->{partition};
@@ -208,7 +198,6 @@ my %lasts = (
 	'no partition was free for a sno within %d ms' => 1,
 	'no node of layout \"%s\" was free for generator \"%s\" within %d ms' => 1,
 	'no partition is left for a sno of a given time' => 1,
-	'partition %d of generator \"%s\" was in use for %d ms' => 1,
 	'partition %d of generator \"%s\" belongs to ids of given times' => 1,
 	'the registry granted no partition for a sno within %d ms' => 1,
 	'the registry granted no node for generator \"%s\" within %d ms' => 'flake_nodes.pl',

@@ -60,9 +60,9 @@ $seen{$_}++ foreach map { $_->[0] } @{ $notes->{notes} };
 is(scalar keys %seen, 800, 'no id was issued twice');
 
 is( show(
-		q{pid, database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}
+		q{database, name, partition, sequence_min, sequence_max, unit_issued + unit_spare, issued}
 	),
-	"|postgres|$name|7|10|13|4|800",
+	"postgres|$name|7|10|13|4|800",
 	'a shared generator is shown once, with the ids of all sessions');
 is(unused(), 'idle', 'a generator in use is not listed as unused');
 cmp_ok(show('exhausted'), '>', 0,

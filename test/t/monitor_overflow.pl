@@ -2,7 +2,7 @@
 # Notifications of overflows: sessions wait for an id.  A session that listens
 # is notified while they wait within their transactions, at most once a second,
 # and when the wait is over.
-# Sessions don't share partitions: those that do don't wait.
+# Sessions wait while the table of leases is locked.
 
 use strict;
 use warnings;
@@ -17,8 +17,6 @@ autovacuum = off
 max_connections = 50
 restart_after_crash = on
 sno.lease_duration = 1s
-sno.sharing = never
-sno.partitions = '100-103'
 });
 
 # A session that listens; {heard} has the payloads that it received.
@@ -77,20 +75,24 @@ sub session
 	return open_session($node, $dbname, @settings);
 }
 
-# A session that has a partition.
-sub owner
+# A session that locks the table of leases, until it ends.
+sub locker
 {
-	my $session = session($_[0] // 'postgres', "sno.max_wait = '1d'");
-	$session->query_safe('SELECT sno_generate()');
+	my $session = session($_[0] // 'postgres');
+	$session->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease IN EXCLUSIVE MODE');
 	return $session;
 }
+
+# The setting of a partition that was never leased.
+my $partition = 100;
+sub fresh { return "sno.partitions = '" . $partition++ . "'"; }
 
 # Start sessions that wait for an id within a transaction.
 sub start_waiters
 {
 	my ($count) = @_;
 	my @waiters =
-	  map { session('postgres', "sno.max_wait = '1d'") } 1 .. $count;
+	  map { session('postgres', "sno.max_wait = '1d'", fresh()) } 1 .. $count;
 	$_->query_safe('BEGIN') foreach @waiters;
 	send_query($_, 'SELECT sno_generate()') foreach @waiters;
 	return @waiters;
@@ -114,7 +116,7 @@ sub wait_until_gone
 # Eight sessions wait for one of four partitions
 #
 $listener = listener('postgres');
-my @owners = map { owner() } 1 .. 4;
+my $locker = locker();
 is(notifiers(), '', 'no notifier runs while no session waits');
 my @waiters = start_waiters(8);
 wait_for_notification('all eight sessions are counted', sub { $_[0] == 8 });
@@ -128,11 +130,7 @@ wait_until(
 			FROM pg_stat_activity WHERE pid = $notifier"
 		) eq '|Extension||0';
 	});
-close_session($_) foreach @owners;
-wait_for_notification('four sessions go on', sub { $_[0] == 4 });
-
-# The sessions that go on have the partitions now.  They end one after the
-# other.
+close_session($_) foreach $locker;
 my %gone;
 wait_until(
 	'all sessions have an id',
@@ -176,7 +174,7 @@ wait_until_gone();
 #
 # A notifier that is terminated, and one that is killed
 #
-@owners  = map { owner() } 1 .. 4;
+$locker  = locker();
 @waiters = start_waiters(2);
 wait_for_notification('a second wait is notified', sub { $_[0] == 2 });
 $notifier = notifiers();
@@ -192,9 +190,9 @@ wait_until('the server has ended all sessions',
 	sub { !kill 0, $listener->{pid} });
 wait_until('the server is up again',
 	sub { defined query_if_up($node, 'SELECT') });
-drop_session($_) foreach (@owners, @waiters, $listener);
+drop_session($_) foreach ($locker, @waiters, $listener);
 $listener = listener('postgres');
-@owners   = map { owner() } 1 .. 4;
+$locker   = locker();
 @waiters  = start_waiters(1);
 wait_for_notification('a restarted server notifies', sub { $_[0] == 1 });
 
@@ -206,14 +204,14 @@ $listener->{heard} = [];
 wait_for_notification('a notification comes without a synchronous standby',
 	sub { $_[0] == 1 });
 configure($node, 'synchronous_standby_names', '', $listener);
-close_session($_) foreach @owners, @waiters;
+close_session($_) foreach $locker, @waiters;
 
 #
 # Notifications switched off, and on again
 #
 over();
 wait_until_gone();
-@owners  = map { owner() } 1 .. 4;
+$locker  = locker();
 @waiters = start_waiters(1);
 wait_for_notification('a wait is notified while notifications are on',
 	sub { $_[0] == 1 });
@@ -223,10 +221,10 @@ $node->append_conf('postgresql.conf',
 $node->reload;
 wait_until_gone();
 $listener->query_safe('SELECT 1');
-my $late = session('postgres', "sno.max_wait = '300ms'");
+my $late = session('postgres', "sno.max_wait = '300ms'", fresh());
 like(
 	error_of($late, 'SELECT sno_generate()'),
-	qr/^ERROR:  53400: /m,
+	qr/^ERROR:  55P03: /m,
 	'with notifications off, another session waits without success');
 is($listener->query_safe('SELECT 1'),
 	'1', 'with notifications off, nothing is notified');
@@ -248,11 +246,9 @@ wait_for_notification('a wait is notified when notifications are on again',
 #
 # A database can be dropped, or copied, right after sessions waited there
 #
-close_session($_) foreach @owners, @waiters, $late;
+close_session($_) foreach $locker, @waiters, $late;
 over();
 wait_until_gone();
-$node->append_conf('postgresql.conf', "sno.partitions = '200'");
-$node->restart;
 foreach my $statement (
 	'CREATE DATABASE copy TEMPLATE brief',
 	'DROP DATABASE brief',
@@ -263,8 +259,8 @@ foreach my $statement (
 	  if $statement =~ /^CREATE/;
 	$node->safe_psql('brief', 'CREATE EXTENSION sno')
 	  if $statement =~ /^CREATE/;
-	my $owner  = owner($dbname);
-	my $waiter = session($dbname, "sno.max_wait = '1d'");
+	my $locker = locker($dbname);
+	my $waiter = session($dbname, "sno.max_wait = '1d'", fresh());
 	send_query($waiter, 'SELECT sno_generate()');
 	wait_until('a notifier runs', sub { notifiers() ne '' });
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($waiter->{pid})");
@@ -272,7 +268,7 @@ foreach my $statement (
 		(receive($waiter))[1],
 		qr/^ERROR:  57014: /m,
 		"$statement: before it, a session waits in $dbname");
-	close_session($_) foreach $waiter, $owner;
+	close_session($_) foreach $waiter, $locker;
 	$node->safe_psql('postgres', $statement);
 	pass("$statement: it succeeds");
 	wait_until_gone();
@@ -362,14 +358,14 @@ $node->append_conf('postgresql.conf', 'max_worker_processes = 1');
 $node->restart;
 $node->safe_psql('postgres', 'CREATE EXTENSION sno');
 $offset = -s $node->logfile;
-my $owner = owner();
+$locker = locker();
 $listener = listener('postgres');
 for (1 .. 2)
 {
-	my $waiter = session('postgres', "sno.max_wait = '10ms'");
+	my $waiter = session('postgres', "sno.max_wait = '10ms'", fresh());
 	like(
 		error_of($waiter, 'SELECT sno_generate()'),
-		qr/^ERROR:  53400: no partition was free/m,
+		qr/^ERROR:  55P03: could not lock table/m,
 		'without a slot for a worker, a session waits as usual');
 	close_session($waiter);
 }
@@ -383,7 +379,7 @@ is( $node->safe_psql(
 		"SELECT ok, hint FROM sno_check() WHERE item = 'workers'"),
 	'f|Increase "max_worker_processes". sno_reset_statistics() forgets the refusals. See doc/operations.md#monitoring.',
 	'sno_check() tells of the missing slot for a worker');
-close_session($_) foreach $listener, $owner;
+close_session($_) foreach $listener, $locker;
 
 $node->stop;
 done_testing();

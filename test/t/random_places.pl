@@ -87,7 +87,7 @@ SELECT sno_generate(1, 'named');
 SELECT 'flake ' || sno_flake_generate('flake');
 SELECT 'count ' || sno_flake_generate('count');
 };
-my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE pid = pg_backend_pid()) = 0;
+my $sane = q{SELECT 'insane' WHERE (SELECT count(*) FROM sno_generators() WHERE name IS NULL) = 0;
 SELECT count(*) FROM sno_check();
 SELECT 'insane: held' FROM sno_watermark_blockers();
 };

@@ -12,7 +12,6 @@ use NotedIds;
 use TestHelpers;
 
 # PgBouncer refuses options of a connection.
-delete $ENV{PGOPTIONS};
 
 my ($pgbouncer) =
   grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
@@ -109,8 +108,7 @@ my ($noted, $errors) = $notes->collect($clients);
 is($noted,  24 * 600 * 5, 'all clients received all their ids');
 is($errors, '',           'no client met an error');
 
-# Clients take turns in the partition of a session.
-$notes->check('pooler', take_turns => 1);
+$notes->check('pooler');
 $notes->check_rows($node, 'postgres', 't');
 
 #

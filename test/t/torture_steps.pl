@@ -1,7 +1,7 @@
 
 # Faults that strike while a session is at one step of a lease: gdb holds it there.  Clients
 # generate meanwhile, as in torture_sessions.pl, and note each id.  The seed decides whether sessions
-# have partitions of their own, share one, or use a named generator.
+# issue by the clock, or use a named generator.
 #
 # gdb needs a while to find its way, so this runs only in script/torture.
 
@@ -19,9 +19,8 @@ my @steps   = qw(reserve write flush publish issue);
 my $torture = Torture->new(max_wait => '1min');
 plan skip_all => 'takes minutes: see script/torture' if !$torture->{minutes};
 
-my $kind    = qw(own shared named) [ $torture->{seed} % 3 ];
-my $sharing = $kind eq 'own' ? 'never' : 'auto';
-my $server  = $torture->make_server("sno.sharing = $sharing");
+my $kind   = qw(clock named) [ $torture->{seed} % 2 ];
+my $server = $torture->make_server('');
 $server->safe_psql('postgres',
 	q{CREATE EXTENSION sno; CREATE TABLE t (id sno NOT NULL); SELECT sno_create_generator('full', 1000)});
 
@@ -97,7 +96,7 @@ $torture->carry_out(map { plan_at($_) } @steps);
 
 $torture->stop_clients;
 $torture->note_rows($server);
-$torture->check(share => $kind eq 'named', strobing => $kind eq 'own' ? qr/clock/ : qr/./);
+$torture->check(share => $kind eq 'named');
 $torture->check_errors(map { ("$_: cancelled" => qr/^57014$/) } @steps);
 $torture->check_logs;
 $server->stop;
