@@ -139,7 +139,7 @@ assign_partitions(const char *newval, void *extra)
 	sno_partition_refused = refused(&partitions);
 
 	/* This session issues no id outside of the range, not even in the unit that it is in. */
-	sno_session_partition = NULL;
+	sno_session_place.p = NULL;
 	sno_flake_definitions.table.version++;
 }
 

@@ -15,16 +15,17 @@ Datum
 sno_generate(PG_FUNCTION_ARGS)
 {
 	int32		meta = PG_GETARG_INT32(0);
+	SnoPartition *p;
 	uint64		word;
 	Sno		   *id;
 
 	if (unlikely(meta < 0 || meta > SNO_META_MAX))
 		(void) sno_fields_check("metabyte", meta, SNO_META_MAX);
 
-	word = sno_generate_next();
+	word = sno_generate_next(&p);
 	id = palloc(SNO_SIZE);
 	sno_assemble(id, SNO_WORD_TIME(word), meta,
-				 sno_partition_number(sno_session_partition),
+				 sno_partition_number(p),
 				 SNO_WORD_SEQUENCE(word));
 	PG_RETURN_SNO_P(id);
 }

@@ -14,16 +14,16 @@
 #include "shared/feed.h"
 
 /*
- * One more id by the clock, where this session is in the unit.  False if that needs more than an
- * addition, as the first id of a transaction does, or one of a unit that it may not use.  The
- * word is loaded before the clock is read, so the reading is never older than the state that it
- * is compared with.
+ * One more id by the clock, of partition p, where this session is in the unit.  False if that needs
+ * more than an addition, as the first id of a transaction does, or one of a unit that it may not
+ * use.  The word is loaded before the clock is read, so the reading is never older than the state
+ * that it is compared with.  If the id is of an earlier unit, because another session has changed
+ * the side, it is left out (W1).
  */
 static inline bool
-sno_generate_quickly(uint64 *issued)
+sno_generate_quickly(SnoPartition *p, uint64 *issued)
 {
-	SnoPartition *p = sno_session_partition;
-	uint64		unit = sno_session_unit;
+	uint64		unit = sno_session_place.unit;
 	uint64		word;
 
 	if (unlikely(p == NULL))
@@ -31,19 +31,19 @@ sno_generate_quickly(uint64 *issued)
 	word = sno_generator_load(&p->generator);
 	return likely(SNO_WORD_UNIT(word) == unit && sno_clock_unit() == unit && unit >= sno_feed_bound) &&
 		sno_generator_share(&p->generator, word, unit, 0, issued) == SNO_ISSUED &&
-		likely(SNO_WORD_UNIT(*issued) >= sno_feed_bound);
+		likely(*issued >= word);
 }
 
-/* The state word of the next id by the clock, which partition sno_session_partition issues. */
+/* The state word of the next id by the clock, which partition *p issues. */
 static inline uint64
-sno_generate_next(void)
+sno_generate_next(SnoPartition **p)
 {
-	SnoPartition *p;
 	uint64		issued;
 
-	if (likely(sno_generate_quickly(&issued)))
+	*p = sno_session_place.p;
+	if (likely(sno_generate_quickly(*p, &issued)))
 		return issued;
-	return sno_session_next(SNO_FOR_CLOCK, 0, &p);
+	return sno_session_next(SNO_FOR_CLOCK, 0, p);
 }
 
 extern uint64 sno_many_count(int64 count);

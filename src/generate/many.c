@@ -65,9 +65,8 @@ begin_call(FunctionCallInfo fcinfo)
 static pg_noinline void
 begin_run(Run *run, int64 tick, int meta)
 {
-	uint64		word = sno_generate_next();
+	uint64		word = sno_generate_next(&run->p);
 
-	run->p = sno_session_partition;
 	run->time = SNO_WORD_TIME(word);
 	run->tick = tick;
 	sno_assemble(&run->id, run->time, meta, sno_partition_number(run->p),
@@ -84,7 +83,7 @@ go_on_run(Run *run, int64 tick)
 {
 	uint64		word;
 
-	if (tick != run->tick || run->p != sno_session_partition)
+	if (tick != run->tick || run->p != sno_session_place.p)
 		return false;
 	word = sno_generator_load(&run->p->generator);
 	if (SNO_WORD_TIME(word) != run->time ||

@@ -53,8 +53,7 @@
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
 
-SnoPartition *sno_session_partition;
-uint64		sno_session_unit;
+SnoSessionPlace sno_session_place;
 
 /*
  * By purpose, a partition that this transaction opened, because it created the table of leases.  If it is
@@ -112,8 +111,8 @@ close_unlisted(SnoPurpose purpose)
 		return;
 	sno_generator_end(&p->generator);
 	unlisted[purpose] = NULL;
-	if (sno_session_partition == p)
-		sno_session_partition = NULL;
+	if (sno_session_place.p == p)
+		sno_session_place.p = NULL;
 }
 
 static void
@@ -540,8 +539,7 @@ try_clock(SnoPartition *p, uint64 *issued)
 			/* Another session may have changed the side, and entered an earlier unit there (W1). */
 			if (SNO_WORD_UNIT(*issued) < sno_feed_bound)
 				return CHANGED;
-			sno_session_partition = p;
-			sno_session_unit = SNO_WORD_UNIT(*issued);
+			sno_session_place = (SnoSessionPlace) {p, SNO_WORD_UNIT(*issued)};
 			return ISSUED;
 		case SNO_RACED:
 			return CHANGED;
@@ -612,8 +610,8 @@ sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p)
 			return issued;
 		if (outcome == UNABLE)
 			obstacle = lease_one(purpose, by_clock ? sno_feed_unit() : unit);
-		if (sno_session_partition != NULL)
-			wait.counters = sno_partition_counters(sno_session_partition);
+		if (sno_session_place.p != NULL)
+			wait.counters = sno_partition_counters(sno_session_place.p);
 		sno_wait(&wait, obstacle, 1);
 	}
 }

@@ -17,8 +17,13 @@
  * Where this session issued by the clock last, and in which unit.  In that unit it goes on there
  * without asking whether it may.  NULL if it has to.
  */
-extern SnoPartition *sno_session_partition;
-extern uint64 sno_session_unit;
+typedef struct SnoSessionPlace
+{
+	SnoPartition *p;
+	uint64		unit;
+} SnoSessionPlace;
+
+extern SnoSessionPlace sno_session_place;
 
 extern void sno_session_init(void);
 extern void sno_session_begin(void);

@@ -41,7 +41,7 @@ PG_FUNCTION_INFO_V1(sno_snapshot_generator);
 Datum
 sno_snapshot_generator(PG_FUNCTION_ARGS)
 {
-	const SnoPartition *mine = sno_session_partition;
+	const SnoPartition *mine = sno_session_place.p;
 
 	if (mine == NULL)
 		PG_RETURN_NULL();

@@ -462,7 +462,7 @@ typedef enum ScopeNumber
 	GIVEN, GIVEN_TWO, GIVEN_STEPS, GIVEN_FOUR, GIVEN_REWRITTEN, GIVEN_RESTORED, GIVEN_PROMOTION,
 	GIVEN_PROMOTION_LAGS, GIVEN_SERVERS, GIVEN_NAMED_ONE, GIVEN_NAMED,
 	NAMED_ONE, NAMED_LONGER, NAMED_TWO, NAMED_FINE, NAMED_TWO_FINE, OVERLAP, OVERLAP_TWO,
-	NAMED_PROMOTION_LAGS, BOTH, BOTH_TWO, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
+	NAMED_PROMOTION_LAGS, BOTH, BOTH_TWO, BOTH_LONGER, NAMED_PROMOTION, SNAPSHOTS, SNAPSHOTS_TWO, NAMED_REWRITTEN,
 	LAST_SEQUENCE, NAMED_AGAIN, FORGOTTEN,
 	SHORT, SHORT_TWO, SHORT_OVERLAP, SHORT_APART, LONG, LONG_TWO,
 	COUNT, COUNT_TWO, COUNT_PROMOTION_LAGS, COUNT_ADVANCED,
@@ -530,6 +530,8 @@ static const Scope scopes[] = {
 	[BOTH] = {"a named generator, and ids by the clock", 2, 0, {1}, NAMED(0, 0),.sequences = 2},
 	[BOTH_TWO] = {"a named generator, and ids by the clock, two sessions", 1, 0, {2}, NAMED(0, 0),.sequences = 2,
 	.plain = true},
+	[BOTH_LONGER] = {"a named generator, and ids by the clock, two sessions, more units", 2, 1, {2}, NAMED(0, 0),
+	.sequences = 2,.plain = true,.steady = true,.large = true},
 	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true},
 	[SNAPSHOTS] = {"snapshots restored", 2, 0, {1}, NAMED(0, 0),.restores = true},
 	[SNAPSHOTS_TWO] = {"snapshots restored, two sessions", 2, 0, {2}, NAMED(0, 0),
@@ -597,7 +599,7 @@ static const Scope scopes[] = {
 	M(TURN_REACHED, "a step back makes a word that additions reach", TWO_LONGER, true) \
 	M(TURN_IGNORED, "two sessions have one turn", TWO_SESSIONS, false) \
 	M(TURN_AWAITED, "a session waits for the turn of another one", TWO_PARTITIONS, false) \
-	M(CLOSED_BY_STORE, "a partition is closed by a store of the word that was seen", BOTH_TWO, false) \
+	M(CLOSED_BY_STORE, "a partition is closed by a store of the word that was seen", BOTH_LONGER, false) \
 	M(STORED, "a session changes the word by a store", TWO_SESSIONS, true) \
 	M(BOUND_NOT_CHECKED, "an id of a unit before the transaction's bound is issued", TWO_SESSIONS, false) \
 	M(RESERVED_TWICE, "two sessions reserve one partition", STEPS, false) \
@@ -943,7 +945,8 @@ static SnoPartition
 copy_claimed(int number)
 {
 	at_owner();
-	return mutant == CLAIM_NOT_CHECKED ? (SnoPartition) {.number = number} : sno_partition_copy(number);
+	return mutant == CLAIM_NOT_CHECKED ? (SnoPartition) {.number = number,.generator.word = SNO_WORD_CLOSED} :
+		sno_partition_copy(number);
 }
 
 /* Is it the word of a partition, or its spare count, where there is somebody who may come in between? */
@@ -967,7 +970,7 @@ at_word(Place place, const volatile void *address)
 		return;
 	if (s == NULL)
 	{
-		if (is_shared_word(address) && is_own_call())
+		if (is_shared_word(address) && (is_own_call() || place == AT_EXCHANGE))
 		{
 			if (place == AT_ADD || place == AT_SWAP || place == AT_EXCHANGE)
 			{
@@ -2175,8 +2178,7 @@ enter(int l, int s)
 	if (scope->floats > 0)
 		sno_partition_range.last = scope->floats * 0x4000 - 1;
 	pg_atomic_write_u64(&sno_space->revocations, w.registry.revocations);
-	sno_session_partition = session->own;
-	sno_session_unit = session->own_unit;
+	sno_session_place = (SnoSessionPlace) {session->own, session->own_unit};
 	sno_feed_bound = mutant == BOUND_NOT_CHECKED ? 0 : session->clock;
 	drawn_holder = 0;
 	/* A call may stop while it chooses by these. */
@@ -2200,8 +2202,8 @@ leave(void)
 	w.line[line].places = pg_atomic_read_u32(&sno_space->places);
 	w.line[line].group = dsa_pointer_atomic_read(&sno_space->groups[0]);
 	w.line[line].named = pg_atomic_read_u32(&sno_space->named[0]);
-	session->own = sno_session_partition;
-	session->own_unit = sno_session_unit;
+	session->own = sno_session_place.p;
+	session->own_unit = sno_session_place.unit;
 	session->run = run_of_ids.p;
 	session->run_time = run_of_ids.time;
 	session->use = use;
@@ -2269,7 +2271,7 @@ serve(void)
 		switch (call)
 		{
 			case ISSUE:
-				issued_word = sno_generate_next();
+				issued_word = sno_generate_next(&in);
 				issued = true;
 				break;
 			case ISSUE_RENEWING:
@@ -2277,7 +2279,7 @@ serve(void)
 					blocks[0][i].lease.attention = 0;
 				/* FALLTHROUGH */
 			case ISSUE_SLOWLY:
-				issued_word = sno_session_next(SNO_FOR_CLOCK, 0, &sno_session_partition);
+				issued_word = sno_session_next(SNO_FOR_CLOCK, 0, &in);
 				issued = true;
 				break;
 			case ISSUE_RUN:
@@ -3015,6 +3017,8 @@ check_partitions(int l)
 		return;
 	if (scope->draws > 0)
 		check_half(l);
+	if (w.line[l].open[0] != 0 && w.line[l].open[0] == w.line[l].open[1])
+		amiss("a partition is listed twice");
 	for (int i = 0; i < (int) scope->partitions; i++)
 	{
 		const SnoPartition *p = &w.line[l].partition[i];

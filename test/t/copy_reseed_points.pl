@@ -64,27 +64,6 @@ my %points = (
 		my ($query) = @_;
 		come_between($query, 'SELECT sno_reseed()');
 	},
-	'it has reserved a partition' => sub {
-		my ($query) = @_;
-
-		# It can't lease the partition yet, because the table is locked.
-		$session->query_safe('SET sno.max_wait = 0');
-		come_between($query, 'BEGIN; LOCK TABLE sno_catalog.sno_lease');
-		like(
-			(receive($session))[1],
-			qr/^ERROR:  55P03: /m,
-			"$query: no lease while the table is locked");
-		receive($reseeder);
-		$reseeder->query_safe('COMMIT');
-
-		# It tries again, and is stopped before it opens the table: it must read
-		# again which schema the table is in.
-		$reseeder->query_safe(
-			'GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner');
-		$reseeder->query_safe('BEGIN; LOCK TABLE pg_namespace');
-		begin($session, $query, qr/^pg_namespace$/);
-		send_query($reseeder, 'SELECT sno_reseed(); COMMIT');
-	},
 	'it flushes its row' => sub {
 		my ($query) = @_;
 		$torture->stall_flushes(1);

@@ -120,7 +120,7 @@ sub wait_for_renewals
 		'leases are renewed',
 		sub {
 			watch_leases();
-			3 <= grep { @$_ > $count } values %leases;
+			grep { @$_ > $count } values %leases;
 		});
 	return;
 }
@@ -232,8 +232,11 @@ foreach my $what (sort keys %commands)
 {
 	my $taken =
 	  $session->query_safe('SELECT max(taken_at) FROM sno_catalog.sno_lease');
-	cmp_ok($notes->add($session, $session->query_safe($commands{$what})),
-		'>=', 150, "$what: all ids are made");
+	my @ids = split /\n/, $session->query_safe($commands{$what});
+
+	# Workers issue in one partition, each in its own order.
+	$notes->add($what =~ /workers/ ? "$what $_" : $session, $_) foreach @ids;
+	cmp_ok(scalar @ids, '>=', 150, "$what: all ids are made");
 	isnt(
 		$session->query_safe(
 			'SELECT max(taken_at) FROM sno_catalog.sno_lease'),

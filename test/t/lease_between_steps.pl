@@ -35,7 +35,7 @@ sub hold
 	my $gdb = Gdb->lead($session->{pid}, "set breakpoint pending on\n$way");
 	send_query($session, $query);
 	wait_until('the session is held, or ready', sub { $gdb->holds || !$gdb->runs || has_answered($session) });
-	die slurp_file($gdb->{log}) if !$gdb->holds;
+	die slurp_file($gdb->{log}) . join(' ', receive($session)) if !$gdb->holds;
 	return $gdb;
 }
 
@@ -165,7 +165,7 @@ interrupt_others(
 close_session($session);
 my $offset = 0;
 my %before = (
-	start => sub { close_session($other); $node->restart; $other = open_session($node, 'postgres'); },
+	start => sub { close_session($other); $node->stop; $clock->start_server($node); $other = open_session($node, 'postgres'); },
 	open  => sub { $node->safe_psql('postgres', 'SELECT sno_reseed()'); },
 	over  => sub { $clock->set_offset($offset += 3 * 86400); },
 	back  => sub { $clock->set_offset($offset -= 3600); });

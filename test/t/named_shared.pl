@@ -127,25 +127,6 @@ foreach my $round (0 .. 2)
 close_session($churn);
 $notes->check_unique('generators that are created and dropped');
 
-# Two sessions: each owns the partition of the generator that the other one uses
-my @pair = map { open_session($node, 'postgres', "sno.max_wait = '1h'") } 1,
-  2;
-my @owned =
-  map { decode_id($_->query_safe('SELECT sno_generate()'))->{partition} }
-  @pair;
-$node->safe_psql('postgres',
-	"SELECT sno_create_generator('of $_', $owned[$_])")
-  foreach 0, 1;
-send_query($pair[$_], ids_of(10, 'of ' . (1 - $_))) foreach 0, 1;
-foreach my $n (0, 1)
-{
-	my ($ids, $error) = receive($pair[$n]);
-	is($error, '',
-		'a session that waits gives up a partition that others wait for');
-	$notes->add($pair[$n], $ids);
-}
-close_session($_) foreach @pair;
-
 # Another database with a generator in the same partition
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other',

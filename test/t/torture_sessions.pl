@@ -160,7 +160,42 @@ my @plan = (
 	'clock outside of the epoch' => sub {
 		foreach my $at ($epoch - 60, $end + 60)
 		{
-			$server->append_conf('postgresql.conf',
+			my $before = $torture->errors;
+			$torture->set_clock($at - time);
+			wait_until('clients are refused',
+				sub { $torture->errors > $before + 10 });
+			$torture->set_clock(0);
+			$torture->get_on;
+		}
+	},
+	'table locked past all leases' => sub {
+		my $locker = open_session($server, 'postgres');
+		$locker->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
+		wait_until(
+			'all leases are over',
+			sub {
+				$locker->query_safe(
+					'SELECT max(tick_until) < clock_timestamp() FROM sno_catalog.sno_lease WHERE tick_until < clock_timestamp() + interval \'1 minute\''
+				) eq 't';
+			});
+		$locker->query_safe('ROLLBACK');
+		close_session($locker);
+	},
+	'table rewritten' => sub {
+		$torture->sql('VACUUM FULL sno_catalog.sno_lease') for 1 .. 5;
+	},
+	'table truncated' => sub { tamper('TRUNCATE sno_catalog.sno_lease'); },
+	'rows forged, and deleted' => sub {
+		tamper(
+			"UPDATE sno_catalog.sno_lease SET tick_until = '2010-01-01', tock_until = '2010-01-01'"
+		);
+		$torture->get_on;
+		tamper("DELETE FROM sno_catalog.sno_lease");
+		$torture->sql('VACUUM sno_catalog.sno_lease');
+	},
+	'a range of four partitions' => sub {
+		my $first = 60000 + $torture->random(5000);
+		$server->append_conf('postgresql.conf',
 			"sno.partitions = '$first-" . ($first + 3) . "'");
 		$server->reload;
 
