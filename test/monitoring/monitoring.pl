@@ -47,7 +47,7 @@ $registry->query($_) foreach (
 sub start_server
 {
 	my ($name, $settings, @queries) = @_;
-	my $node = new_node($name, conf => "sno.sharing = never\n$settings");
+	my $node = new_node($name, conf => $settings);
 	$node->{clock} = FakeClock->new;
 	$node->{clock}->start_server($node, 1);
 
