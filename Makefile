@@ -16,7 +16,7 @@ OBJS = \
 	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, wait.o session.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o queue.o choose.o open.o use.o call.o named.o define.o restore.o) \
-	$(addprefix src/flake/, id.o parts.o text.o nodes.o issue.o watermark.o) \
+	$(addprefix src/flake/, value.o parts.o text.o nodes.o issue.o flake_watermark.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'

@@ -149,7 +149,7 @@ refuse_unknown() {
     grep -q 'PostgreSQL must be of version' \
         <<<"$(printf '#define PG_VERSION_NUM %s\n#include "compat.h"\n' "$unknown" | "${compiler[@]}" 2>&1)" &&
         grep -q 'needs a machine with atomic operations' \
-            <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "sno.h"' 2>&1)"
+            <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "id.h"' 2>&1)"
 }
 
 # META.json has each extension, with its version, its script and its page.

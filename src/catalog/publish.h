@@ -11,7 +11,7 @@
 
 #include "catalog/record.h"
 #include "core/lease.h"
-#include "sno.h"
+#include "id.h"
 
 extern int	sno_lease_duration; /* s */
 

@@ -30,7 +30,7 @@
 
 #include <stddef.h>
 
-#include "sno.h"
+#include "id.h"
 
 /* Blocks of one asker, at most.  Models have fewer. */
 #ifndef SNO_GRANTS

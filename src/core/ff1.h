@@ -14,7 +14,7 @@
 #ifndef SNO_FF1_H
 #define SNO_FF1_H
 
-#include "sno.h"
+#include "id.h"
 
 #define SNO_BLOCK_SIZE	16		/* bytes of a block of the cipher: AES */
 #define SNO_UUID_SIZE	16

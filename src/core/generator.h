@@ -24,7 +24,7 @@
 #ifndef SNO_GENERATOR_H
 #define SNO_GENERATOR_H
 
-#include "sno.h"
+#include "id.h"
 
 #define SNO_WORD(unit, tick_tock, sequence) \
 	((uint64_t) (unit) << 25 | (uint64_t) (tick_tock) << 24 | (uint64_t) (sequence))

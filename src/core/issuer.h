@@ -18,7 +18,7 @@
 #ifndef SNO_ISSUER_H
 #define SNO_ISSUER_H
 
-#include "sno.h"
+#include "id.h"
 
 /*
  * Transactions that an issuer remembers after their end.  Those of one unit count once,

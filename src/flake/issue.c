@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-#include "flake/id.h"
+#include "flake/value.h"
 #include "flake/nodes.h"
 #include "named/call.h"
 #include "shared/primary.h"

@@ -9,7 +9,7 @@
 #include "funcapi.h"
 #include "utils/timestamp.h"
 
-#include "flake/id.h"
+#include "flake/value.h"
 
 /* ---------------- times ---------------- */
 

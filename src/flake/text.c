@@ -14,7 +14,7 @@
 #include "utils/uuid.h"
 
 #include "compat.h"
-#include "flake/id.h"
+#include "flake/value.h"
 
 typedef struct Form
 {

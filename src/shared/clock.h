@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#include "sno.h"
+#include "id.h"
 
 extern void sno_clock_out_of_epoch(void);
 extern void sno_clock_watch(void);

@@ -16,7 +16,7 @@
 #include "core/flake.h"
 #include "shared/activity.h"
 #include "shared/turn.h"
-#include "sno.h"
+#include "id.h"
 
 #define SNO_PARTITIONS		(SNO_PARTITION_MAX + 1)
 #define SNO_PARTITION_SIZE	128 /* bytes: two cache lines */

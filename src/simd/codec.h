@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sno.h"
+#include "id.h"
 
 /*
  * Encode reads exactly SNO_SIZE bytes and writes exactly SNO_TEXT_SIZE

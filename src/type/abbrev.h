@@ -29,7 +29,7 @@
 #ifndef SNO_ABBREV_H
 #define SNO_ABBREV_H
 
-#include "sno.h"
+#include "id.h"
 
 #define SNO_NEAR_TIME_BITS	23	/* 2^22 units of 4 ms, with tick-tock */
 #define SNO_NEAR_REST_BITS	22	/* 2^6 partitions, with their sequences */

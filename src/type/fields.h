@@ -12,7 +12,7 @@
 #include "fmgr.h"
 #include "utils/uuid.h"
 
-#include "sno.h"
+#include "id.h"
 
 #define DatumGetSnoP(datum)		((Sno *) DatumGetPointer(datum))
 #define SnoPGetDatum(id)		PointerGetDatum(id)

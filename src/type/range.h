@@ -8,7 +8,7 @@
 #include "fmgr.h"
 #include "utils/rangetypes.h"
 
-#include "sno.h"
+#include "id.h"
 
 extern bool sno_range_has(FunctionCallInfo fcinfo, RangeType *range, const Sno *id);
 

@@ -22,7 +22,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "sno.h"
+#include "id.h"
 
 extern int	LLVMFuzzerRunDriver(int *argc, char ***argv,
 								int (*target) (const uint8_t *data, size_t size));

@@ -140,7 +140,7 @@ static uint64 judge(const volatile void *address, uint64 word);
 	(at_word(AT_SWAP, p), __atomic_compare_exchange_n(p, expected, value, weak, order, other))
 
 /* One block of partitions is enough. */
-#include "sno.h"
+#include "id.h"
 #undef SNO_PARTITION_MAX
 #define SNO_PARTITION_MAX 1023
 

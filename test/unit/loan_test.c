@@ -10,7 +10,7 @@
 
 #include "core/generator.h"
 #include "simd/codec.h"
-#include "sno.h"
+#include "id.h"
 #include "tap.h"
 
 #define VECTORS		"test/vectors/loans.tsv"

@@ -1,9 +1,9 @@
 /*
- * id.h
+ * value.h
  *		Ids of other systems as SQL values.
  */
-#ifndef SNO_FLAKE_ID_H
-#define SNO_FLAKE_ID_H
+#ifndef SNO_FLAKE_VALUE_H
+#define SNO_FLAKE_VALUE_H
 
 #include "postgres.h"
 
@@ -41,4 +41,4 @@ extern bool sno_flake_fits(const SnoNamedLayout *layout, SnoFlake id);
 extern SnoFlake sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum);
 extern Datum sno_flake_datum(const SnoNamedLayout *layout, SnoFlake id);
 
-#endif							/* SNO_FLAKE_ID_H */
+#endif							/* SNO_FLAKE_VALUE_H */

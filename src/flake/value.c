@@ -1,5 +1,5 @@
 /*
- * id.c
+ * value.c
  *		Ids of other systems as SQL values: bigint, uuid and bytea.
  *
  * A bigint is unsigned here: an id of 64 bits may be negative.
@@ -10,7 +10,7 @@
 #include "utils/uuid.h"
 
 #include "compat.h"
-#include "flake/id.h"
+#include "flake/value.h"
 
 static const char *const type_names[] = {
 	[SNO_FLAKE_BIGINT] = "bigint",

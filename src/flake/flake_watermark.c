@@ -1,5 +1,5 @@
 /*
- * watermark.c
+ * flake_watermark.c
  *		Feeds of ids of other systems: sno_flake_watermark(), sno_flake_watermark_uuid(),
  *		sno_flake_watermark_bytea(), sno_flake_watermark_guard().
  *
@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "flake/id.h"
+#include "flake/value.h"
 #include "flake/nodes.h"
 #include "generate/watermark.h"
 #include "named/use.h"

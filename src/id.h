@@ -1,5 +1,5 @@
 /*
- * sno.h
+ * id.h
  *		The sno id: its size, the layout of its 80 bits, and the pure inline
  *		functions that put one together and take it apart.
  *
@@ -15,8 +15,8 @@
  * one.  The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC; t is
  * the tick-tock bit, toggled when the wall clock is seen to step back.
  */
-#ifndef SNO_H
-#define SNO_H
+#ifndef SNO_ID_H
+#define SNO_ID_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -150,4 +150,4 @@ sno_distance(const Sno *a, const Sno *b)
 		(sno_tail(b) - sno_tail(a));
 }
 
-#endif							/* SNO_H */
+#endif							/* SNO_ID_H */
