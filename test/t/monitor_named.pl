@@ -114,13 +114,13 @@ $slow->query_safe("SELECT sno_flake_drop_generator('slow')");
 close_session($slow);
 wait_until('it is not in use any more', sub { show('count(*)') == 1 });
 
-# A session generator has a row of its own.
+# An open partition has a row of its own.
 $sessions[0]->query_safe('SELECT sno_generate()');
 is( show(
-		"string_agg(coalesce(name, '(session)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"
+		"string_agg(coalesce(name, '(partition)') || ' ' || issued, ', ' ORDER BY name NULLS FIRST)"
 	),
-	"(session) 1, $name 5",
-	'a session generator is shown apart from the named one');
+	"(partition) 1, $name 5",
+	'an open partition is shown apart from the named generator');
 $node->safe_psql('postgres',
 	'CREATE ROLE owner LOGIN; CREATE DATABASE other OWNER owner');
 $node->safe_psql('other', 'CREATE EXTENSION sno');
@@ -142,7 +142,7 @@ is($owner->query_safe($seen),
 close_session($owner);
 close_session($_) foreach @sessions, $listener;
 wait_until('the generator is not in use any more',
-	sub { show('count(*)') == 0 });
+	sub { show('count(name)') == 0 });
 is(unused(), "idle, $name",
 	'a generator that is no longer in use is listed as unused');
 
