@@ -362,7 +362,10 @@ build_sanitized() {
     local fuzzer flags=(-O1 -g "${sanitizers[@]}" -fsanitize=fuzzer-no-link -shared-libsan
         "${not_for_clang[@]}")
     fuzzer=$(clang -print-file-name="libclang_rt.fuzzer_no_main-$(uname -m).a")
-    as_user cp -r "$work/tree" "$work/sanitized" && cd "$work/sanitized" &&
+    # Tests that run beside this one create and remove files in tmp_check.
+    as_user mkdir "$work/sanitized" &&
+        tar -C "$work/tree" --exclude=./tmp_check -c . | as_user tar -C "$work/sanitized" -x &&
+        cd "$work/sanitized" &&
         extension_make clean &&
         as_user clang -c -fPIC "${flags[@]}" "${warnings[@]}" -Isrc \
             -I"$("$pg_bin/pg_config" --includedir-server)" -o recv_fuzz.o test/fuzz/recv_fuzz.c &&
