@@ -1,13 +1,13 @@
 /*
  * asker.c
- *		What a registry grants to a database, and how the database asks for it.
+ *		The grants of a registry to a database, and the requests for them.
  */
 #include "core/asker.h"
 
 /*
- * Before each request.  `holder` and `next` are random and not 0; they are used if the
- * asker has none.  True if the asker changed: it must be on disk before the request is
- * sent.
+ * Prepare a request.  `holder` and `next` are random and not 0; they are used if the asker
+ * has none.  Returns true if the asker changed: then it must be on disk before the request
+ * is sent.
  */
 bool
 sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
@@ -21,8 +21,8 @@ sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
 }
 
 /*
- * The answer to the request.  `blocks` are those that it grants.  The asker must be on
- * disk before what is granted comes into force.
+ * Take the answer to the request, with the blocks that it grants.  The asker must be on disk
+ * before its grants come into force.
  */
 void
 sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
@@ -33,7 +33,7 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 		case SNO_ANSWER_FULL:
 			a->token = a->next;
 			a->next = 0;
-			/* If another holder than that of before gets none, the old ones last. */
+			/* A new holder that gets no blocks keeps the former holder's. */
 			if (blocks->count > 0)
 			{
 				a->granted = *blocks;
@@ -51,7 +51,7 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 	}
 }
 
-/* Can a registry have granted these: real numbers up to `last`, real units, nothing twice? */
+/* Are the blocks valid: numbers up to `last`, units of the epoch, no overlaps? */
 bool
 sno_grants_are_valid(const SnoGrants *blocks, int64_t last)
 {

@@ -1,29 +1,29 @@
 /*
  * asker.h
- *		What a registry grants to a database, and how the database asks for it.
+ *		The grants of a registry to a database, and the requests for them.
  *
  * Servers that share a registry (sno_registry) never issue the same id, because each
- * database issues only what was granted to it: some blocks of partitions, or of nodes of
- * a layout, and in each an interval of the ids' time.  A grant belongs to a place, the
- * folder in which one server runs, and not to data.  So a copy of the data has no grants.
+ * database issues ids only under its grants: blocks of partitions, or of nodes of a layout,
+ * each with an interval of the ids' time.  A grant belongs to a place, the folder in which
+ * one server runs, and not to data.  So a copy of the data has no grants.
  *
- * The asker is what a database at a place keeps of this, in a file: one for partitions,
- * one for each layout.  This is its pure part: it decides what a request says and what an
- * answer means.
+ * The asker is the state that a database at a place keeps of this in a file: one asker for
+ * partitions, and one for each layout.  This is its pure part: it decides the content of a
+ * request and the meaning of an answer.
  *
  * The registry knows the asker by a holder and a token, both random.  Each request
- * names the token of the last answer and the next one.  The registry exchanges them,
- * if it has the first one:
+ * names the token of the last answer and the next token.  The registry replaces the
+ * former by the latter, if the former is the one that it has:
  *
- *	- Of two that go on from the same state, one at most gets an answer.  The other
- *	  one is told that it was superseded, and keeps nothing.
+ *	- If two askers go on from the same state, at most one gets grants.  The other one is
+ *	  answered that it was superseded, and drops its grants.
  *	- The next token is on disk before it is sent, and is sent until it is answered.  So
  *	  a request that is repeated, because the answer was lost, gets the same answer.
- *	- A registry that forgot the holder, or that can't know whether it lost something of
- *	  it, says so.  The asker then asks as another holder.  Until that gets its
- *	  blocks, the old ones last: the registry closes what it may have granted.
- *	- A request may just want to know what the registry may grant.  Then nothing changes,
- *	  here or there.
+ *	- A registry that forgot the holder, or may have lost some of its records of it, says
+ *	  so.  The asker then asks as a new holder.  The old blocks stay in force until the new
+ *	  holder gets blocks: the registry doesn't grant them to another holder.
+ *	- A request may ask only for the range that the registry may grant.  Then nothing
+ *	  changes on either side.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H
@@ -32,12 +32,12 @@
 
 #include "id.h"
 
-/* Blocks of one asker, at most.  Models have fewer. */
+/* The most blocks of one asker.  Models have fewer. */
 #ifndef SNO_GRANTS
 #define SNO_GRANTS			64
 #endif
 
-/* In these partitions or nodes, ids may be issued of units after the floor, up to the ceiling. */
+/* In these partitions or nodes, ids may be issued of units above the floor, up to the ceiling. */
 typedef struct SnoGrant
 {
 	uint64_t	floor;			/* unit */
@@ -59,10 +59,10 @@ sno_grant_covers(const SnoGrant *g, uint64_t unit)
 	return unit > g->floor && unit <= g->ceiling;
 }
 
-/* What is in force in a database, of partitions or of one layout. */
+/* The grants in force in a database, for partitions or for one layout. */
 typedef struct SnoGrants
 {
-	uint64_t	holder;			/* 0 if there is none; it changes when all is revoked */
+	uint64_t	holder;			/* 0 if there is none; it changes when all grants are revoked */
 	int32_t		count;
 	SnoGrant	grant[SNO_GRANTS];
 } SnoGrants;
@@ -71,7 +71,7 @@ typedef struct SnoAsker
 {
 	uint64_t	holder;			/* 0 before the first request */
 	uint64_t	token;			/* of the last answer, 0 if there was none */
-	uint64_t	next;			/* of the request that isn't answered, else 0 */
+	uint64_t	next;			/* of a request without an answer yet, or 0 */
 	SnoGrants	granted;		/* to this holder, or to the one before */
 } SnoAsker;
 
@@ -81,7 +81,7 @@ typedef enum SnoAnswer
 	SNO_ANSWER_FULL,			/* fewer blocks than wanted, maybe none */
 	SNO_ANSWER_FORGOTTEN,
 	SNO_ANSWER_SUPERSEDED,
-	SNO_ANSWER_RANGE			/* what the registry may grant, and no more */
+	SNO_ANSWER_RANGE			/* only the range that the registry may grant */
 } SnoAnswer;
 
 /* The grant that a partition or node is in, NULL if there is none. */

@@ -19,7 +19,7 @@ sno_backfill_start(SnoGenerator *g, SnoBackfill *b, uint16_t sequence_max, uint3
 	b->start = (random & 0xFFFF) >> 1;
 }
 
-/* Would a step issue an id of this unit, if a lease covered it, and with this state word? */
+/* Would a step from this state word issue an id of this unit, if a lease covered it? */
 static bool
 is_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t word, uint64_t unit)
 {
@@ -34,7 +34,7 @@ sno_backfill_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t unit)
 	return is_ready(g, b, sno_generator_load(g), unit);
 }
 
-/* The spare count becomes `least`, at least (B2). */
+/* Raise the spare count to `least`, unless it is higher (B2). */
 static void
 raise_spare(SnoBackfill *b, uint32_t least)
 {
@@ -42,12 +42,12 @@ raise_spare(SnoBackfill *b, uint32_t least)
 
 	while (spare < least &&
 		   !__atomic_compare_exchange_n(&b->spare, &spare, least, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		 /* spare is what it is now */ ;
+		 /* spare has its present value */ ;
 }
 
 /*
- * Issue the next id of a unit: a later one (B1), or a spare (B2).  Whoever issues a count has
- * raised the spare count beyond it before.  So a spare that is taken was issued in no unit.
+ * Issue the next id of a unit: a later one (B1), or a spare (B2).  A count is issued only after
+ * the spare count was raised above it.  So a spare count was issued in no unit before.
  */
 SnoStep
 sno_backfill_step(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *issued)

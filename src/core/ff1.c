@@ -2,8 +2,8 @@
  * ff1.c
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
- * The names are those of the standard's algorithms 7 and 8.  The radix is a power of two,
- * so a half of the numerals is simply a number of some bits.
+ * Names are taken from the standard's algorithms 7 and 8.  The radix is a power of two, so
+ * the bits of the numerals in a half are a number.
  */
 #include "core/ff1.h"
 
@@ -16,11 +16,11 @@ typedef struct Halves
 	uint64_t	b;
 } Halves;
 
-/* What is fixed in a form */
+/* The constants of a form */
 static const struct Form
 {
 	int			bits;			/* of a half */
-	int			bytes;			/* b: that hold a half */
+	int			bytes;			/* b: the bytes of a half */
 	uint8_t		p[SNO_BLOCK_SIZE];
 }			forms[SNO_FF1_FORMS] =
 {
@@ -30,7 +30,7 @@ static const struct Form
 	[SNO_FF1_UUID] = {61, 8, {1, 2, 1, 0, 0, 2, ROUNDS, 61, 0, 0, 0, 122}}
 };
 
-/* The numbers that FF1 computes with are big-endian. */
+/* Numbers in FF1 are big-endian. */
 static uint64_t
 load(const uint8_t *bytes, int size)
 {
@@ -48,7 +48,7 @@ store(uint8_t *bytes, int size, uint64_t number)
 		bytes[i] = (uint8_t) number;
 }
 
-/* Steps 1 to 5: what the rounds of all ids have in common. */
+/* Steps 1 to 5, which don't depend on the id */
 void
 sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 {
@@ -59,9 +59,10 @@ sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 }
 
 /*
- * Steps 6 i to vi, apart from the addition: what a round adds to a half.  Q is zero bytes,
- * the round and the other half, and R the cipher of Q and P in CBC mode.  S is the first
- * 12 bytes of R, of which only the last eight matter, because a half has fewer bits.
+ * Steps 6 i to vi, apart from the addition: the number that a round adds to a half.  Q is
+ * zero bytes, the round and the other half, and R the encryption of P and Q in CBC mode.  S
+ * is the first 12 bytes of R, of which only the last eight matter, because a half has at
+ * most 61 bits.
  */
 static uint64_t
 round_value(const SnoFf1 *f, SnoFf1Form form, int i, uint64_t half)
@@ -155,7 +156,7 @@ sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
 	store(uuid + 8, 8, UINT64_C(2) << 62 | (x.a & 1) << 61 | x.b);
 }
 
-/* False if this key didn't seal the uuid.  It may be true by chance, for 1 in 2^42. */
+/* False if this key didn't seal the uuid.  One foreign uuid in 2^42 passes by chance. */
 bool
 sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id)
 {

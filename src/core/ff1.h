@@ -3,13 +3,13 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * There are two forms, both with an empty tweak.  The text of an id is 16 numerals of
- * radix 32, each 5 bits.  FF1 is a permutation of these texts, so of the ids.  A uuid of
- * version 4 has 122 free bits.  They are the id's 80 bits and 42 bits that are zero,
- * encrypted as numerals of radix 2.  So a uuid that another key sealed, or nobody, can be
- * told from one that this key sealed.  Other programs that have FF1 can decrypt both.
+ * radix 32, each 5 bits; FF1 permutes these texts, and so the ids.  A uuid of version 4 has
+ * 122 free bits: the id's 80 bits and 42 zero bits, encrypted together as numerals of radix
+ * 2.  Decryption of a uuid that this key didn't seal gives other bits in place of the zeros.
+ * Other programs that have FF1 can decrypt both forms.
  *
- * The block cipher is the caller's.  Apart from it nothing depends on the id but
- * additions, so the time doesn't either.
+ * The caller provides the block cipher.  All other operations take the same time for all
+ * ids.
  */
 #ifndef SNO_FF1_H
 #define SNO_FF1_H
@@ -33,7 +33,7 @@ typedef struct SnoFf1
 {
 	SnoBlockCipher encrypt;
 	void	   *key;
-	/* of each form, the same in all rounds of all ids */
+	/* by form: the cipher's state after the first block, P, of each round */
 	uint8_t		start[SNO_FF1_FORMS][SNO_BLOCK_SIZE];
 } SnoFf1;
 

@@ -1,13 +1,13 @@
 /*
  * flake.c
- *		Ids of other systems: their parts, and what a generator of them can issue.
+ *		Ids of other systems: their parts, and the limits of their generators.
  */
 #include "core/flake.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The last bytes of a number, the highest first, and back */
+/* Numbers as bytes, the highest byte first */
 static void
 write_number(uint8_t *bytes, int size, uint64_t number)
 {
@@ -25,7 +25,7 @@ read_number(const uint8_t *bytes, int size)
 	return number;
 }
 
-/* Layouts have the same bytes if they are equal, and only then. */
+/* Only equal layouts have the same bytes. */
 void
 sno_layout_write(const SnoLayout *layout, uint8_t *bytes)
 {
@@ -51,9 +51,9 @@ sno_layout_read(const uint8_t *bytes)
 }
 
 /*
- * The definition of a layout as text, by which a registry knows it: epoch in ms since 1970,
- * unit, bits of time, node and sequence, and if the node is last, "last".  `text` has room
- * for SNO_LAYOUT_TEXT_SIZE bytes.
+ * The text by which a registry identifies a layout: epoch in ms since 1970, unit, bits of
+ * time, node and sequence, and "last" if the node is last.  `text` has room for
+ * SNO_LAYOUT_TEXT_SIZE bytes.
  */
 void
 sno_layout_print(const SnoLayout *layout, char *text)
@@ -62,7 +62,7 @@ sno_layout_print(const SnoLayout *layout, char *text)
 			 layout->time_bits, layout->node_bits, layout->sequence_bits, layout->node_last ? "/last" : "");
 }
 
-/* Add the lowest `bits` of `value` below what the id has. */
+/* Append the lowest `bits` of `value` to the bits of the id. */
 static SnoFlake
 append(SnoFlake id, uint64_t value, unsigned bits)
 {
@@ -92,7 +92,7 @@ take(SnoFlake *id, unsigned bits)
 	return value;
 }
 
-/* Put an id together.  Of each part, its lowest bits count. */
+/* Put an id together.  Bits of a part above its size in the layout are ignored. */
 SnoFlake
 sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts)
 {
@@ -103,7 +103,7 @@ sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts)
 	return append(append(id, parts.node, layout->node_bits), parts.sequence, layout->sequence_bits);
 }
 
-/* Take an id apart, which has no bits above those of the layout. */
+/* Take an id apart.  It must have no bits beyond the layout's. */
 SnoFlakeParts
 sno_flake_unpack(const SnoLayout *layout, SnoFlake id)
 {
@@ -124,9 +124,9 @@ sno_flake_unpack(const SnoLayout *layout, SnoFlake id)
 }
 
 /*
- * The last time that a generator may issue.  An id of 64 bits is an int8, so its highest
- * bit is the sign.  Negative ids would come before all others, unless they are sealed,
- * because then they have no order.
+ * The last time of ids that a generator may issue.  An id of 64 bits is an int8, whose
+ * highest bit is the sign.  Negative ids would sort before all others, so they are not
+ * issued, unless they are sealed and have no order anyway.
  */
 uint64_t
 sno_flake_last_time(const SnoLayout *layout, bool sealed)
@@ -135,9 +135,9 @@ sno_flake_last_time(const SnoLayout *layout, bool sealed)
 }
 
 /*
- * Ids that a generator with this many nodes issues in a unit of the layout, on one
- * side.  If one node has more sequences than the state word can tell apart, the rest is
- * left out.  0 if there are too many nodes for that.
+ * The number of ids of a generator with this many nodes in a unit of the layout, on one
+ * side.  If a single node has more sequences than the state word can count, the others are
+ * left out.  Returns 0 if the state word can't count the ids of so many nodes.
  */
 uint32_t
 sno_flake_size(const SnoLayout *layout, uint64_t nodes)
@@ -153,7 +153,7 @@ sno_flake_size(const SnoLayout *layout, uint64_t nodes)
 	return half < 22 && nodes <= most >> half ? (uint32_t) nodes << half : 0;
 }
 
-/* A generator's nodes, of which sno_flake_size() is not 0. */
+/* A generator's nodes.  sno_flake_size() of their number must not be 0. */
 SnoNodes
 sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 {
@@ -175,8 +175,8 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 }
 
 /*
- * The state word of a generator that goes on after an id: of a later time, or with the
- * next number of its node.  False if no word is as high.
+ * The state word of a generator that continues after an id: at a later time, or with the
+ * next number of its node.  False if no state word stands for so high an id.
  */
 bool
 sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
@@ -188,7 +188,7 @@ sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
 	*word = 0;
 	if (layout->unit == 0)
 	{
-		/* The last number that this node has up to the id */
+		/* The node's last number up to the id */
 		parts.node = nodes->first;
 		if (parts.time > 0 && sno_flake_pack(layout, parts).low > id.low)
 			parts.time--;

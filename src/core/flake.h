@@ -1,20 +1,20 @@
 /*
  * flake.h
- *		Ids of other systems: their layouts, and how a state word becomes such an id.
+ *		Ids of other systems: their layouts, and the id that a state word stands for.
  *
  * A layout has a time, a node and a sequence, of at most 128 bits together.  The time
  * counts the layout's units since its epoch.  A layout whose unit is 0 has no time: it
  * counts the ids.
  *
- * A generator of a layout has one or more nodes, each for itself alone.  It is a
+ * A generator of a layout has one or more nodes, which no other generator has.  It is a
  * generator as in generator.h.  Its state words have units of 4 ms, and a sequence c of
- * up to 22 bits that it makes of these:
+ * up to 22 bits, which is composed of:
  *
- *		which of the 4 ms it is, if the layout's unit is 1 ms,
+ *		the millisecond in the unit, if the layout's unit is 1 ms,
  *		the node,
- *		the sequence but for its highest bit, which is the tick-tock bit.
+ *		the sequence without its highest bit, which is the tick-tock bit.
  *
- * So word and id determine each other, and no id comes twice, because no word does.
+ * Word and id determine each other.  No word is issued twice, so no id is.
  * src/README.md has the argument, F1 to F4.
  */
 #ifndef SNO_FLAKE_H
@@ -25,12 +25,12 @@
 /* 2010-01-01 in ms since 1970 */
 #define SNO_EPOCH_MSEC		(SNO_EPOCH_UNIX * 1000)
 
-/* No sequence of a state word is above this. */
+/* The sequences of a state word are below this. */
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
 /*
- * The numbers of a unit of a generator that counts.  With 39 bits of units it counts up to
- * 2^56, and a crash leaves out at most three units.  Models have fewer.
+ * The numbers in a unit of a generator that counts.  With 39 bits of units it counts up to
+ * 2^56, and a crash skips at most three units.  Models have fewer.
  */
 #ifndef SNO_COUNTER_BLOCK
 #define SNO_COUNTER_BLOCK	(UINT32_C(1) << 17)
@@ -42,20 +42,20 @@ typedef struct SnoLayout
 	uint32_t	unit;			/* ms: 1, or at least 4; 0 if it counts */
 	uint8_t		time_bits;
 	uint8_t		node_bits;
-	uint8_t		sequence_bits;	/* 0 if it counts, else at least 1 */
-	bool		node_last;		/* time, sequence, node; else time, node, sequence */
+	uint8_t		sequence_bits;	/* 0 if it counts, otherwise at least 1 */
+	bool		node_last;		/* order of the parts: time, sequence, node */
 } SnoLayout;
 
-/* No layout has more bits of the node. */
+/* The most bits of a node in a layout */
 #define SNO_NODE_BITS_MAX	48
 
-/* As bytes, the same on all machines: epoch, unit, bits, order. */
+/* Size of a layout as bytes, which are the same on all machines */
 #define SNO_LAYOUT_SIZE		16
 
-/* As text, its size at most, with the 0 at its end. */
+/* Maximum size of a layout as text, with the terminating zero */
 #define SNO_LAYOUT_TEXT_SIZE	64
 
-/* Do word and id determine each other in the same way? */
+/* Are all members equal, so that a state word stands for the same id? */
 static inline bool
 sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
 {
@@ -73,28 +73,28 @@ typedef struct SnoFlake
 
 typedef struct SnoFlakeParts
 {
-	uint64_t	time;			/* units of the layout, or a number that was counted */
+	uint64_t	time;			/* units of the layout, or the number of a counter */
 	uint64_t	node;
 	uint64_t	sequence;
 } SnoFlakeParts;
 
-/* The nodes that a generator has. */
+/* The nodes of a generator */
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;			/* of one that counts, with higher bits than ids have */
-	uint32_t	size;			/* ids of a unit of the layout, on one side */
-	int64_t		begin;			/* ms since 2010: it issues no earlier times, */
-	int64_t		end;			/* nor later ones */
+	uint64_t	first;			/* of a counter, with higher bits than ids have */
+	uint32_t	size;			/* ids in a unit of the layout, on one side */
+	int64_t		begin;			/* first and last time of ids, in ms since 2010 */
+	int64_t		end;
 	uint64_t	last;			/* the last time, or number, of its ids */
 } SnoNodes;
 
-/* When an id is issued: the unit of the state word, and the least c that it may have. */
+/* Where to issue an id: the unit of the state word, and the lowest c that it may have */
 typedef struct SnoFlakeTime
 {
 	uint64_t	unit;
 	uint32_t	least;
-	uint64_t	clock;			/* the unit before it was rounded down (F4); 0 of a count */
+	uint64_t	clock;			/* the unit before rounding down (F4); 0 of a counter */
 } SnoFlakeTime;
 
 extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
@@ -119,7 +119,7 @@ sno_bits_max(unsigned bits)
 	return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
 }
 
-/* Units of the layout that a unit of 4 ms has; 1 if they are as long, or longer. */
+/* The number of units of the layout in 4 ms, at least 1 */
 static inline uint32_t
 sno_layout_slots(const SnoLayout *layout)
 {
@@ -140,7 +140,7 @@ sno_layout_time(const SnoLayout *layout, int64_t msec)
 	return (uint64_t) (msec + SNO_EPOCH_MSEC - layout->epoch) / layout->unit;
 }
 
-/* The last sequence of the state words. */
+/* The last sequence of the state words */
 static inline uint32_t
 sno_nodes_sequence_max(const SnoNodes *nodes)
 {
@@ -148,8 +148,8 @@ sno_nodes_sequence_max(const SnoNodes *nodes)
 }
 
 /*
- * When to issue at `msec` since 2010: in a slot of its own (F2).  Times of long units are
- * those of their first ms (F4).
+ * Where to issue an id at `msec` since 2010: each ms has its own slot (F2).  A unit of the
+ * layout that is longer is placed at its first ms (F4).
  */
 static inline SnoFlakeTime
 sno_flake_at(const SnoNodes *nodes, int64_t msec)
@@ -166,7 +166,7 @@ sno_flake_at(const SnoNodes *nodes, int64_t msec)
 	};
 }
 
-/* When to issue the number after this state word, from the highest sequence on (F3). */
+/* Where to issue the number after this state word: after its last sequence, in the next unit (F3) */
 static inline SnoFlakeTime
 sno_flake_count(uint64_t word)
 {
@@ -176,8 +176,8 @@ sno_flake_count(uint64_t word)
 }
 
 /*
- * Units that a generator leaves out that goes on after another server: 2^32 numbers, or a
- * 256th of all that its ids can tell.
+ * The units that a counter skips when it goes on after another server: 2^32 numbers, or a
+ * 256th of all numbers of the layout if these are fewer.
  */
 static inline uint64_t
 sno_count_unseen(const SnoLayout *layout)
@@ -187,7 +187,7 @@ sno_count_unseen(const SnoLayout *layout)
 	return ((UINT64_C(1) << bits) - 1) / SNO_COUNTER_BLOCK + 1;
 }
 
-/* The parts of the id that a state word stands for, and of no other one (F1). */
+/* The parts of the one id that a state word stands for (F1) */
 static inline SnoFlakeParts
 sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 {
@@ -205,7 +205,7 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 	slot = layout->unit == 1 ? c / nodes->size : SNO_UNIT_MSEC - 1;
 	k = layout->unit == 1 ? c % nodes->size : c;
 	return (SnoFlakeParts) {
-		/* A longer unit that begins in these 4 ms has begun by the last one. */
+		/* A longer unit that begins in these 4 ms has begun by the last of them. */
 		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC + slot)),
 		.node = nodes->first + (k >> half),
 		.sequence = (uint64_t) SNO_WORD_TICK_TOCK(word) << half | (k & sno_bits_max(half))

@@ -5,9 +5,9 @@
 #include "core/generator.h"
 
 /*
- * Begin above `floor`, the highest unit that earlier leases of the partition may
- * have used.  The ceiling is the floor until a lease is written.  I1 and I2 hold,
- * because the floor's unit counts as used up on both sides.
+ * Begin above `floor`, the highest unit that may have been used under earlier leases of
+ * the partition.  The ceiling is the floor until a lease is written.  I1 and I2 hold,
+ * because the floor's unit is marked as used up on both sides.
  */
 void
 sno_generator_start(SnoGenerator *g, uint64_t floor,
@@ -33,7 +33,7 @@ sno_generator_ready(const SnoGenerator *g, uint64_t now)
 	return now > SNO_WORD_UNIT(word) || now > __atomic_load_n(&g->wall_safe, __ATOMIC_RELAXED);
 }
 
-/* A step to another unit than the state word's, or in an exhausted one. */
+/* The step when the clock's unit isn't the state word's, or is exhausted */
 SnoStep
 sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 {
@@ -50,7 +50,7 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 	}
 	else
 	{
-		/* A step back goes to the other side, if that is unused there. */
+		/* A step back goes to the other side, if the unit is unused there. */
 		if (now <= g->wall_safe)
 			return SNO_BEHIND;
 		g->wall_safe = unit;
@@ -76,10 +76,10 @@ sno_generator_drift(SnoGenerator *g, uint64_t now)
 
 /*
  * Go to the other side of a shared generator after a step back to `now`, which was read after
- * `word` was loaded (S4).  This issues nothing.  Only one caller at a time does.  The word is
- * swapped, never closed, and wall_safe is set before: so wherever the caller stops, others go
- * on, or find both sides used.  False if there is no step back, if the other side is used
- * there, or if the word was changed meanwhile.
+ * `word` was loaded (S4).  This issues nothing.  Only one caller at a time may do it.  The
+ * word is swapped, never closed, and wall_safe is set before: wherever the caller is stopped,
+ * other sessions can go on, or find both sides used.  Returns false if there is no step back,
+ * if the unit is used on the other side, or if the word was changed meanwhile.
  */
 bool
 sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now)
@@ -101,8 +101,8 @@ sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now)
 }
 
 /*
- * Change to the other side without a step back.  The side that is left counts as
- * used up to the unit `until`, at least.
+ * Change to the other side without a step back.  The former side is marked as used at
+ * least up to the unit `until`.
  */
 void
 sno_generator_switch(SnoGenerator *g, uint64_t until)
@@ -127,9 +127,9 @@ used_up_to(const SnoGenerator *g, bool tick_tock)
 }
 
 /*
- * Count as used what either of two generators of a partition may have issued.
- * Neither is shared now.  Each side is used as far as the further one says, so I1
- * and I2 hold for both.  The drifts are those of the generator with more of them.
+ * Merge two generators of a partition: mark as used all ids that either may have issued.
+ * Neither may be shared at the moment.  Each side becomes used as far as it is in either
+ * generator, so I1 and I2 hold for both.  The higher number of drifts is kept.
  */
 void
 sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
@@ -150,8 +150,8 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 }
 
 /*
- * Count as used on both sides what was on either, and go on on side 0.  This is for
- * generators whose ids don't tell the side.
+ * Mark both sides as used as far as either is, and go on with side 0.  This is for
+ * generators whose ids don't contain the side.
  */
 void
 sno_generator_join_sides(SnoGenerator *g)
@@ -165,8 +165,8 @@ sno_generator_join_sides(SnoGenerator *g)
 }
 
 /*
- * A shared step to another unit or a higher sequence, in an exhausted unit, or of a
- * closed generator (S2).
+ * The shared step to another unit or a higher sequence, in an exhausted unit, or of a
+ * closed generator (S2)
  */
 SnoStep
 sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
@@ -181,7 +181,7 @@ sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t 
 		return SNO_EXHAUSTED;
 	if (now < SNO_WORD_UNIT(word))
 		return SNO_BEHIND;
-	/* Whoever sees the id that follows sees that the row of its lease is flushed. */
+	/* The ceiling was published after the row of its lease was flushed. */
 	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_ACQUIRE))
 		return SNO_LEASE_OVER;
 	if (!__atomic_compare_exchange_n(&g->word, &word, first + 1, false,

@@ -3,23 +3,22 @@
  *		The generator core: a pure state machine that issues (unit, tick-tock,
  *		sequence) triples of one partition, none of them twice.
  *
- * It never reads a clock, never waits and knows nothing of PostgreSQL: a step
- * takes the state and a clock reading, and answers with an id or with the reason
- * why there is none.
+ * It reads no clock, never waits and doesn't depend on PostgreSQL: a step takes the
+ * state and a clock reading, and returns an id or the reason why there is none.
  *
- * The algorithm is that of the Go package muyo/sno, with its state in one 64-bit
- * word, and bounded by a lease:
+ * The algorithm is taken from the Go package muyo/sno.  Its state is one 64-bit word,
+ * and it is bounded by a lease:
  *
  *		state word = unit << 25 | tick-tock << 24 | next sequence
  *
- * src/README.md has the invariants I1 to I4, which hold for every generator, and
- * S1 to S4, the rules of those that sessions share.
+ * src/README.md has the invariants I1 to I4, which hold for every generator, and the
+ * rules S1 to S4 of shared generators.
  *
- * One owner at a time may step or change a generator.  Others may look at the
+ * One owner at a time may step or change a generator.  Other processes may read the
  * state word meanwhile, so it is loaded and stored atomically.  Any number of
  * callers may sno_generator_share() a generator without a lock.  They change
- * nothing but the state word.  Of the other fields they may assume only that the
- * ceiling they see is not older than the state word they loaded.
+ * nothing but the state word.  Of the other fields, they may assume only that the
+ * ceiling is not older than the state word they loaded.
  */
 #ifndef SNO_GENERATOR_H
 #define SNO_GENERATOR_H
@@ -32,37 +31,37 @@
 #define SNO_WORD_TIME(word)			((word) >> 24)	/* unit and tick-tock */
 #define SNO_WORD_TICK_TOCK(word)	((bool) ((word) >> 24 & 1))
 /*
- * 24 bits: the next sequence may lie beyond the last one, which has 16 bits in an id of
- * our own, and 22 in a state word that stands for an id of another system (flake.h).
+ * 24 bits: the next sequence may be above the last one, which has 16 bits in a sno, and
+ * up to 22 bits in a state word that stands for an id of another system (flake.h).
  */
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
 
-/* A sequence beyond all others: of an exhausted unit; of a closed generator. */
+/* Sequences above all others: in an exhausted unit, and of a closed generator. */
 #define SNO_SEQUENCE_NONE	(UINT32_C(1) << 22)
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
 /*
- * The sequence of the state word that a step back makes, by the number of drifts: from
- * 5 * 2^20 on, different for 2048 drifts in a row, and far enough apart that late
- * additions of 1023 callers don't lead from one to the next.
+ * The sequence of the state word after a step back, by the number of drifts.  It is at least
+ * 5 * 2^20, different for 2048 successive drifts, and far enough from the next one that
+ * late additions of 1023 callers don't reach it.
  */
 #define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
 typedef struct SnoGenerator
 {
 	SnoAtomic	word;			/* the state word */
-	uint64_t	wall_safe;		/* unit: the other side was used up to it, see I2 */
+	uint64_t	wall_safe;		/* unit up to which the other side was used, see I2 */
 	uint64_t	lease_floor;	/* unit, constant during a lease, see I3 */
 	SnoAtomic	ceiling;		/* last unit of the lease, see I4 */
-	uint32_t	drifts;			/* changes of the side so far; its lowest bit is
+	uint32_t	drifts;			/* number of changes of the side; its lowest bit is
 								 * tick-tock */
 	uint32_t	sequence_min;	/* bounds of the sequence, both inclusive */
 	uint32_t	sequence_max;
 } SnoGenerator;
 
 /*
- * The shard of a partition that a named generator has, both inclusive: sequences, or
- * nodes of a layout (flake.h).
+ * The range of a named generator, both bounds inclusive: sequences of a partition, or nodes
+ * of a layout (flake.h).
  */
 typedef struct SnoShard
 {
@@ -90,7 +89,8 @@ typedef enum SnoStep
 	SNO_BEHIND,					/* both sides were used in the unit of the clock */
 	SNO_LEASE_OVER,				/* the clock is after the ceiling */
 	SNO_CLOSED,					/* shared, and closed by another session */
-	SNO_RACED					/* shared, and changed: read word and clock again */
+	SNO_RACED					/* shared, and changed meanwhile: load the word and
+								 * read the clock again */
 } SnoStep;
 
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
@@ -119,7 +119,7 @@ sno_generator_set_word(SnoGenerator *g, uint64_t word)
 
 /*
  * Issue the next id of unit `now`.  *issued gets its state word, and is unchanged
- * if there is none.  The common case, one more id of the same unit, is inline.
+ * if no id is issued.  The common case, one more id of the same unit, is inline.
  */
 static inline SnoStep
 sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
@@ -143,9 +143,9 @@ sno_generator_load(const SnoGenerator *g)
 }
 
 /*
- * Issue an id of a shared generator (S1).  `word` was loaded before the clock said that
- * it is `now` (S4).  The id may be of a later unit than `now`, if another session has
- * entered that.  In the unit `now` its sequence is `least` or a higher one.
+ * Issue an id of a shared generator (S1).  `word` must be loaded before `now` is read from
+ * the clock (S4).  The id may be of a later unit than `now`, if another session has entered
+ * that unit.  In the unit `now`, its sequence is at least `least`.
  */
 static inline SnoStep
 sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
@@ -164,7 +164,7 @@ sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least
 	return SNO_ISSUED;
 }
 
-/* Close a shared generator: take its state word, and leave one that issues nothing (S3). */
+/* Close a shared generator: take its state word, and leave a closed one (S3). */
 static inline uint64_t
 sno_generator_close(SnoGenerator *g)
 {
@@ -172,8 +172,8 @@ sno_generator_close(SnoGenerator *g)
 }
 
 /*
- * Close a shared generator, but leave what its state word tells of what was issued: unit and
- * side (P2).  Additions that come late don't change these.
+ * Close a shared generator, but keep unit and side of its last ids in the state word (P2).
+ * Late additions don't change these.
  */
 static inline void
 sno_generator_end(SnoGenerator *g)

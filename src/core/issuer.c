@@ -4,7 +4,7 @@
  */
 #include "core/issuer.h"
 
-/* Never lower a unit that only rises.  Returns what it is then. */
+/* Raise a unit to `to`, unless it is higher already.  Returns its value then. */
 static uint64_t
 lift(SnoAtomic *unit, uint64_t to)
 {
@@ -18,12 +18,12 @@ lift(SnoAtomic *unit, uint64_t to)
 }
 
 /*
- * The unit in which to issue at `now`: the promised one if that is later.  But a
- * promise that is too far ahead is broken, for a clock that was wrong once must not
- * hold ids there.  Readers are told so before the first id is issued.
+ * The unit in which to issue at `now`: the promised unit if it is later.  But a promise
+ * that is too far ahead is broken: otherwise, a clock that was wrong once would keep ids in
+ * the future.  It is marked as broken before the first id is issued.
  *
- * The caller may have stopped since `now`, for an hour even.  So the clock is read again
- * before a promise is broken.
+ * The caller may have been stopped since it read `now`, even for an hour.  So the clock is
+ * read again before a promise is broken.
  */
 uint64_t
 sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -42,10 +42,9 @@ sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 
 /*
  * The issuer's transaction begins to issue at `now`, or the clock fell behind the unit
- * from which it issues (W1).  Its ids must not be of earlier units than what this returns.
- * What it tells and the promise are in the one order of all that is sequentially
- * consistent, as in sno_promise_make(): see W2.  Parallel workers share their leader's
- * issuer.
+ * from which it issues (W1).  Its ids must not be of units before the returned one.  The
+ * store of its unit and the load of the promise are sequentially consistent, as the accesses
+ * in sno_promise_make() are: see W2.  Parallel workers share their leader's issuer.
  */
 uint64_t
 sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -53,7 +52,7 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_SEQ_CST);
 
 	SNO_DELAY();
-	/* 0 means that nothing is issued, so nothing is in unit 0. */
+	/* 0 means that the transaction doesn't issue, so unit 0 is not used. */
 	now = now == 0 ? 1 : now;
 	while (since == 0 || since > now)
 		if (__atomic_compare_exchange_n(&issuer->since, &since, now, false,
@@ -64,8 +63,8 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 }
 
 /*
- * The issuer's transaction ended.  It is remembered by its xid, which is 0 if it inserted
- * nothing.  Only the issuer's owner calls this, when no worker is left.
+ * The issuer's transaction ended.  It is remembered by its xid, unless that is 0 because it
+ * inserted nothing.  Only the issuer's owner calls this, when no worker is left.
  */
 void
 sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
@@ -90,7 +89,7 @@ sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
 	__atomic_store_n(&issuer->since, 0, __ATOMIC_RELEASE);
 }
 
-/* The unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't. */
+/* The unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't issue. */
 uint64_t
 sno_issuer_since(const SnoIssuer *issuer)
 {
@@ -100,13 +99,13 @@ sno_issuer_since(const SnoIssuer *issuer)
 }
 
 /*
- * The lowest unit that the issuer's transactions may have used which a snapshot doesn't
- * show; SNO_NO_UNIT if it shows all, 0 if that is forgotten (W5).  `shows` tells if the
- * snapshot shows a transaction, and with it all earlier ones of this issuer.  Call
- * this after sno_promise_make().
+ * The lowest unit that may have been used by those transactions of the issuer which a
+ * snapshot doesn't show; SNO_NO_UNIT if it shows all, 0 if that is forgotten (W5).  `shows`
+ * returns whether the snapshot shows a transaction, and then all earlier ones of this
+ * issuer.  Call this after sno_promise_make().
  *
- * The transaction that runs is looked at first, because it is remembered before it is
- * gone (W3).  The owner may overwrite the oldest memory meanwhile.
+ * The running transaction is read first, because it is remembered before it is cleared
+ * (W3).  The owner may overwrite the oldest memory meanwhile.
  */
 uint64_t
 sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *arg),
@@ -133,8 +132,8 @@ sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *ar
 }
 
 /*
- * Promise that no transaction begins to issue before `now`.  Returns what is promised:
- * that, or a later unit.  Look at the issuers after this.
+ * Promise that no transaction begins to issue before `now`.  Returns the promised unit:
+ * `now`, or a later one.  Look at the issuers after this.
  */
 uint64_t
 sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -148,8 +147,8 @@ sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * A generator exhausted a unit that is promised and ahead of the clock, so waiting for
- * the clock takes long.  Ids go on in the next one.
+ * A generator exhausted the promised unit, which is ahead of the clock.  Waiting for the
+ * clock would take long, so promise the next unit.
  */
 void
 sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
@@ -158,7 +157,7 @@ sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
 		(void) lift(&promise->unit, exhausted + 1);
 }
 
-/* Was it broken?  Ask after you looked at the issuers. */
+/* Was the promise broken?  Call this after looking at the issuers. */
 bool
 sno_promise_is_broken(const SnoPromise *promise)
 {

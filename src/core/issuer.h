@@ -1,18 +1,18 @@
 /*
  * issuer.h
- *		The protocol of watermarks: who issues from which unit on, and what readers
- *		were promised.
+ *		The protocol of watermarks: the units from which transactions issue, and the
+ *		promise to readers.
  *
  * A watermark is a unit W, for a snapshot.  No row that the snapshot doesn't show will
  * appear with an id of a unit before W, if the transaction that inserts it made the id.
  *
- * Each process has an issuer.  Before its transaction issues, the issuer says from which
- * unit on it will.  A reader promises a unit to all readers: from then on no transaction
- * begins to issue before it.  Then it looks at all issuers.  W is the lowest unit of the
- * promise, of the transactions that run, and of those that ended and that the snapshot
- * doesn't show.
+ * Each process has an issuer.  Before a transaction issues, it stores the unit from which it
+ * will issue in its issuer.  A reader first raises the promise, which all readers share: from
+ * then on, no transaction begins to issue before the promised unit.  Then the reader looks at
+ * all issuers.  W is the lowest of the promised unit and of the units of the transactions that
+ * run, or that ended and are not visible to the snapshot.
  *
- * W1 to W5 of src/README.md are the rules.  This is as pure as the generator, so
+ * Rules W1 to W5 are in src/README.md.  This is as pure as the generator, so
  * test/model/feed.c explores it in all orders of its steps.
  */
 #ifndef SNO_ISSUER_H
@@ -21,14 +21,14 @@
 #include "id.h"
 
 /*
- * Transactions that an issuer remembers after their end.  Those of one unit count once,
- * so they reach back 120 ms at least.
+ * The number of ended transactions that an issuer remembers.  All transactions of a unit
+ * count as one, so the memory reaches back at least 120 ms.
  */
 #ifndef SNO_ISSUER_MEMORY		/* a model has fewer */
 #define SNO_ISSUER_MEMORY	31
 #endif
 
-/* No unit: nobody issues, or nothing was issued. */
+/* No unit: no transaction issues, or nothing was issued. */
 #define SNO_NO_UNIT			UINT64_MAX
 
 /* How far ahead of the clock a promise holds ids, in units: an hour. */
@@ -36,31 +36,31 @@
 #define SNO_PROMISE_AHEAD	(UINT64_C(3600) * SNO_UNITS_PER_SEC)
 #endif
 
-/* What readers were promised. */
+/* The promise to all readers */
 typedef struct SnoPromise
 {
 	SnoAtomic	unit;			/* no transaction begins to issue before it */
-	SnoAtomic	broken;			/* 1 if one did: the clock is too far behind it */
+	SnoAtomic	broken;			/* 1 if one did, because the unit is too far ahead */
 } SnoPromise;
 
-/* Transactions of an issuer that ended, one after the other. */
+/* Consecutive transactions of an issuer that ended */
 typedef struct SnoEnded
 {
 	SnoAtomic	xid;			/* of the last one */
-	SnoAtomic	since;			/* they issued from this unit on */
+	SnoAtomic	since;			/* unit from which they issued */
 } SnoEnded;
 
-/* Where a test may let the protocol wait, to meet a rare order of events. */
+/* Tests define it to delay the protocol here, so that rare orders of events occur. */
 #ifndef SNO_DELAY
 #define SNO_DELAY()	((void) 0)
 #endif
 
 typedef struct SnoIssuer
 {
-	SnoAtomic	since;			/* the transaction that runs may issue from this unit
-								 * on; 0 if it doesn't issue */
-	SnoAtomic	ended;			/* how many were remembered so far */
-	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* the last ones */
+	SnoAtomic	since;			/* unit from which the running transaction may issue;
+								 * 0 if it doesn't issue */
+	SnoAtomic	ended;			/* number of entries written to the memory so far */
+	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* a ring of the last entries */
 } SnoIssuer;
 
 /* Reads the clock, in units. */

@@ -1,15 +1,15 @@
 /*
  * lease.h
- *		A lease that is held: how far it reaches, and what is to be done next.
+ *		A lease that is held: its reach, and the next thing to do for it.
  *
  * The holder of a lease may issue ids up to the ceiling, which is in its
  * generator.  src/README.md has the picture of a lease's life:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
- * What is decided here needs the state, the clock and the file of the table.
- * catalog/publish.c acts on it.  Who may change a lease is told where it is kept: in
- * shared/partition.h and named/state.h.
+ * The decisions made here depend only on the state, the clock and the file of the table;
+ * catalog/publish.c acts on them.  shared/partition.h and named/state.h, which keep the
+ * leases, describe their locks.
  */
 #ifndef SNO_LEASE_H
 #define SNO_LEASE_H
@@ -18,37 +18,37 @@
 
 typedef struct SnoLease
 {
-	uint64_t	pending_ceiling;	/* of a row that is written, but not published; or
-									 * 0 */
+	uint64_t	pending_ceiling;	/* of a row that is written, but not published; 0 if
+									 * there is none */
 	uint64_t	pending_lsn;	/* the end of its WAL record */
 	uint64_t	attention;		/* the unit in which to renew the lease early */
-	uint32_t	file;			/* the table's file that has the row; 0 if none has */
+	uint32_t	file;			/* the table's file that has the row; 0 if there is no row */
 	uint32_t	pending_file;
 } SnoLease;
 
 typedef enum SnoLeaseTask
 {
 	SNO_LEASE_ISSUE,			/* the lease covers the clock's unit */
-	SNO_LEASE_RENEW_EARLY,		/* so it does, but not for long */
+	SNO_LEASE_RENEW_EARLY,		/* the lease covers it, but half of its life is over */
 	SNO_LEASE_PUBLISH,			/* flush and publish the row that is written */
 	SNO_LEASE_WRITE				/* write a row first */
 } SnoLeaseTask;
 
-/* The last unit of a lease that begins now; `half` is half of its length. */
+/* The last unit of a lease that begins now.  `half` is half of its length. */
 static inline uint64_t
 sno_lease_end(uint64_t now, uint64_t half)
 {
 	return now + 2 * half < SNO_UNIT_MAX ? now + 2 * half : SNO_UNIT_MAX;
 }
 
-/* There is no lease any more. */
+/* Forget the lease. */
 static inline void
 sno_lease_clear(SnoLease *l)
 {
 	*l = (SnoLease) {0};
 }
 
-/* A row with this ceiling is written to a file of the table. */
+/* A row with this ceiling was written to a file of the table. */
 static inline void
 sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t file)
 {
@@ -57,7 +57,7 @@ sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t fil
 	l->pending_file = file;
 }
 
-/* That row is flushed: the lease now reaches up to its ceiling. */
+/* The written row was flushed: the lease now reaches up to its ceiling. */
 static inline void
 sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 {
@@ -70,21 +70,21 @@ sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 	l->attention = ceiling == SNO_UNIT_MAX ? ceiling + 1 : ceiling > half ? ceiling - half : 0;
 }
 
-/* An early renewal begins.  If it fails, try again after half of what is left. */
+/* An early renewal begins.  If it fails, try again after half of the remaining time. */
 static inline void
 sno_lease_postpone(SnoLease *l, const SnoGenerator *g, uint64_t now)
 {
 	l->attention = now + (g->ceiling > now ? g->ceiling - now : 0) / 2 + 1;
 }
 
-/* The row of an early renewal is written, and will be flushed until the ceiling. */
+/* The row of an early renewal was written.  It is flushed at the ceiling, at the latest. */
 static inline void
 sno_lease_rest(SnoLease *l, const SnoGenerator *g)
 {
 	l->attention = g->ceiling + 1;
 }
 
-/* Is a row of this file written that covers the unit, but not published? */
+/* Is there an unpublished row in this file that covers the unit? */
 static inline bool
 sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 {
@@ -92,8 +92,8 @@ sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 }
 
 /*
- * What to do before an id of `unit` is issued.  `file` is that of the table now, or
- * 0 if there is no table: then a lease lasts until its ceiling.
+ * The task before an id of `unit` is issued.  `file` is the table's present file, or 0 if
+ * there is no table: then a lease lasts until its ceiling.
  */
 static inline SnoLeaseTask
 sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t file)

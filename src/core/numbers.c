@@ -8,7 +8,7 @@
 
 /*
  * The issuer's transaction begins to draw numbers.  Parallel workers share their leader's
- * issuer: the first one tells for all.
+ * issuer: the first one stores the tick for all.
  */
 void
 sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
@@ -23,9 +23,10 @@ sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 }
 
 /*
- * Forget notes, which lowers answers at most.  Those before the last answer are needed by
- * older snapshots only.  Else a transaction is open for long: then every second note goes,
- * but neither the one that is the answer, nor the latest one.
+ * Forget notes, which can only lower answers.  Notes before the last answer are needed only
+ * by older snapshots, so the oldest of them goes first.  If there is none, a transaction has
+ * been open for long: then every second note goes, but not the first one, which is the
+ * answer, nor the last one.
  */
 static void
 make_room(SnoNumbers *numbers)
@@ -45,7 +46,7 @@ make_room(SnoNumbers *numbers)
 
 /*
  * Note the next number of a counter, which was read before.  Only one caller at a time may
- * have the counter's notes.
+ * access the counter's notes.
  */
 void
 sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
@@ -61,8 +62,9 @@ sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
 }
 
 /*
- * The lowest number that a transaction may draw, or has drawn, that told `since` or a later
- * tick; SNO_NO_UNIT stands for one that has told nothing yet.  0 if that isn't known.
+ * A lower bound of the numbers drawn by transactions whose issuers have the tick `since`, or
+ * a later one.  SNO_NO_UNIT stands for transactions that didn't draw yet.  Returns 0 if the
+ * bound isn't known.
  */
 uint64_t
 sno_numbers_lowest(SnoNumbers *numbers, uint64_t since)

@@ -2,28 +2,28 @@
  * numbers.h
  *		The protocol of watermarks of counters: W6 of src/README.md.
  *
- * Numbers have no time, and the clock can't stand in for it: it may be set back while a
- * counter goes on.  So a logical clock ticks.  Its first tick is 1.  Whoever makes a note reads
- * the next number of a counter, and only then lets the clock tick, and notes both: a reader,
- * and now and then a transaction.  A transaction tells its issuer which tick comes next, before
- * it draws its first number.  So it draws no number below one that was noted at an earlier
- * tick.
+ * Numbers have no time, and the wall clock can't stand in for it: it may be set back while a
+ * counter goes on.  So there is a logical clock, whose first tick is 1.  Each reader, and now
+ * and then a transaction, makes a note: it reads the next number of a counter, advances the
+ * clock by a tick, and notes number and tick.  Before a transaction draws its first number,
+ * it stores the next tick in its issuer.  So it draws no number below one that was noted at
+ * an earlier tick.
  *
- * The watermark is the number of the latest note that is earlier than what each transaction
- * told that the snapshot doesn't show.  A transaction that the reader didn't see there draws
- * after the reader read the next number.
+ * The watermark is the number of the latest note whose tick is before the ticks of all
+ * transactions that the snapshot doesn't show.  A transaction whose tick the reader didn't
+ * find in an issuer draws its numbers after the reader read the next number.
  */
 #ifndef SNO_NUMBERS_H
 #define SNO_NUMBERS_H
 
 #include "core/issuer.h"
 
-/* Notes of a counter.  Those in between are forgotten first. */
+/* The most notes of a counter */
 #ifndef SNO_NUMBERS_NOTES		/* a model has fewer */
 #define SNO_NUMBERS_NOTES	32
 #endif
 
-/* At this tick, no transaction had drawn this number yet, or a higher one. */
+/* At this tick, no transaction had drawn this or a higher number. */
 typedef struct SnoNote
 {
 	uint64_t	tick;
@@ -33,8 +33,8 @@ typedef struct SnoNote
 typedef struct SnoNumbers
 {
 	uint64_t	count;
-	uint64_t	answered;		/* the tick of the note that was the last answer */
-	SnoNote		note[SNO_NUMBERS_NOTES];	/* in the order of their ticks, and numbers */
+	uint64_t	answered;		/* tick of the note that was the last answer */
+	SnoNote		note[SNO_NUMBERS_NOTES];	/* in ascending order of ticks and numbers */
 } SnoNumbers;
 
 extern void sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks);

@@ -4,7 +4,7 @@
  *
  * A block is four words of 16 bits, in two branches of two words.  A step has three
  * rounds on each branch, a linear layer that mixes the left branch into the right one,
- * and a swap of the two.  Words are big-endian in the bytes of keys and blocks.
+ * and a swap of the branches.  Words are big-endian in keys and blocks.
  */
 #include "core/sparx.h"
 
@@ -81,7 +81,7 @@ sno_sparx_schedule(SnoSparx *s, const uint8_t key[SNO_SPARX_KEY_SIZE])
 	}
 }
 
-/* The four words of a block.  The first byte, which is the lowest, is their highest. */
+/* The four words of a block, whose lowest byte is the first one */
 static void
 split(uint64_t block, uint16_t x[4])
 {

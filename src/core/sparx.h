@@ -4,8 +4,8 @@
  *		and Biryukov (2016).
  *
  * Randflake encrypts its ids with it.  Blocks have 64 bits, keys 128.  All operations
- * are additions, rotations and exclusive ors of 16 bits, so the time that they take
- * depends neither on the key nor on the block.
+ * are additions, rotations and exclusive ors of 16 bits, so their time depends neither on
+ * the key nor on the block.
  */
 #ifndef SNO_SPARX_H
 #define SNO_SPARX_H
@@ -15,7 +15,7 @@
 #define SNO_SPARX_KEY_SIZE	16
 #define SNO_SPARX_STEPS		8
 
-/* What is made of a key once: six words for each branch of a step, and the last ones. */
+/* The key schedule: six words for each branch of a step, and the last subkey */
 typedef struct SnoSparx
 {
 	uint16_t	subkey[2 * SNO_SPARX_STEPS + 1][6];
@@ -23,7 +23,7 @@ typedef struct SnoSparx
 
 extern void sno_sparx_schedule(SnoSparx *s, const uint8_t key[SNO_SPARX_KEY_SIZE]);
 
-/* Blocks are numbers of which the lowest byte is the first one. */
+/* Blocks are numbers whose lowest byte is the first byte of the block. */
 extern uint64_t sno_sparx_encrypt(const SnoSparx *s, uint64_t block);
 extern uint64_t sno_sparx_decrypt(const SnoSparx *s, uint64_t block);
 

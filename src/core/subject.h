@@ -1,26 +1,26 @@
 /*
  * subject.h
- *		What a lease is about: a part of a partition, nodes of a layout, or a feed.
+ *		The subject of a lease: a part of a partition, nodes of a layout, or a feed.
  */
 #ifndef SNO_SUBJECT_H
 #define SNO_SUBJECT_H
 
 #include "core/flake.h"
 
-/* What the ids are, and whose.  Rows of sno_lease have these letters. */
+/* Rows of sno_lease have these letters. */
 typedef enum SnoKind
 {
-	SNO_OF_SESSION = 's',		/* a whole partition, that one session owns */
-	SNO_OF_GENERATOR = 'g',		/* sequences of a partition, that a named generator has */
-	SNO_OF_NODES = 'n',			/* nodes of a layout, that a generator of flakes has */
-	SNO_OF_FEED = 'f'			/* no ids, but watermarks */
+	SNO_OF_SESSION = 's',		/* a whole partition */
+	SNO_OF_GENERATOR = 'g',		/* sequences of a partition, of a named generator */
+	SNO_OF_NODES = 'n',			/* nodes of a layout, of a generator of flakes */
+	SNO_OF_FEED = 'f'			/* watermarks, not ids */
 } SnoKind;
 
 typedef struct SnoSubject
 {
 	int32_t		kind;			/* a SnoKind */
-	int32_t		partition;		/* 0 if it has none */
-	SnoLayout	layout;			/* of zeros if it has none */
+	int32_t		partition;		/* 0 if there is none */
+	SnoLayout	layout;			/* all zeros if there is none */
 	SnoShard	shard;			/* sequences, or nodes */
 } SnoSubject;
 
@@ -30,7 +30,7 @@ sno_subject_has_partition(const SnoSubject *s)
 	return s->kind == SNO_OF_SESSION || s->kind == SNO_OF_GENERATOR;
 }
 
-/* Is it what a named generator has? */
+/* Does it belong to a named generator? */
 static inline bool
 sno_subject_is_named(const SnoSubject *s)
 {
@@ -38,8 +38,8 @@ sno_subject_is_named(const SnoSubject *s)
 }
 
 /*
- * Does a definition leave open which nodes its generator has?  Then the shard is from -n to
- * -1, for n nodes.
+ * Are the nodes of the generator chosen only when it issues?  Then its definition has the
+ * shard from -n to -1, for n nodes.
  */
 static inline bool
 sno_subject_floats(const SnoSubject *s)
@@ -47,7 +47,7 @@ sno_subject_floats(const SnoSubject *s)
 	return s->kind == SNO_OF_NODES && s->shard.min < 0;
 }
 
-/* Are they in one partition, or in one layout?  All feeds are in the same one. */
+/* Are both in one partition, or in one layout?  All feeds are in the same layout. */
 static inline bool
 sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)
 {
