@@ -6,8 +6,8 @@
  * significant first, without padding, so that text sorts as bytes do.  Only
  * this form is accepted: no upper case, no white space, no look-alikes.
  *
- * A codec is an implementation of this for some kind of machine.  All are
- * under the same contract, and agree for every input with the portable one.
+ * A codec is an implementation of this for some kind of machine.  All have the
+ * same contract, and give the portable codec's results for every input.
  * Nothing here needs PostgreSQL.
  */
 #ifndef SNO_CODEC_H
@@ -23,8 +23,8 @@
  * characters, no terminating zero.
  *
  * Decode reads exactly SNO_TEXT_SIZE characters and returns SNO_TEXT_SIZE if
- * all of them belong to the alphabet, else the offset of the first that does
- * not; the bytes of the id are then left as they were.
+ * all of them belong to the alphabet.  Otherwise, it returns the offset of the
+ * first one that does not, and doesn't change the bytes of the id.
  *
  * No argument needs to be aligned; input and output must not overlap.
  */
@@ -36,7 +36,7 @@ typedef struct SnoCodec
 	int			(*decode) (const char *text, uint8_t *id);
 } SnoCodec;
 
-/* What was compiled in, best first; the last is the portable one. */
+/* The codecs compiled in, best first; the last one is the portable one. */
 extern const SnoCodec sno_codecs[];
 extern const int sno_codec_count;
 
@@ -44,9 +44,9 @@ extern const int sno_codec_count;
 extern const SnoCodec *sno_codec_active;
 
 /*
- * Choose a codec by its name, or the best that this machine supports by the
- * name "auto".  If there is none of that name, or this machine does not
- * support it, the result is false and nothing changes.
+ * Choose a codec by its name, or by "auto" the best one that this machine
+ * supports.  Returns false and changes nothing if there is no codec of that name,
+ * or this machine does not support it.
  */
 extern bool sno_codec_choose(const char *name);
 

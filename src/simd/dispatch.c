@@ -1,19 +1,18 @@
 /*
  * dispatch.c
- *		Which codec is in use.
+ *		The choice of the codec.
  *
- * The codecs that are compiled in are the rows of a table.  The compiler's run-time
- * library knows what the processor has, and what of that the operating system lets us
- * use.  Every arm64 has NEON.
+ * The codecs compiled in are the rows of a table.  The compiler's run-time library finds
+ * the instructions that processor and operating system support.  Every arm64 has NEON.
  *
  * bench/copy.sh shows that COPY is faster with SSSE3 than with the portable codec.  A
  * single id fits into a register of SSSE3, so AVX2 would gain nothing.  AVX-512 has
- * better instructions to encode an id, but they save 2 ns at most, of the 70 ns that COPY
- * takes for a row.  NEON does what SSSE3 does, for arm64.
+ * better instructions to encode an id, but they save at most 2 ns of the 70 ns that COPY
+ * takes for a row.  NEON corresponds to SSSE3 on arm64.
  *
- * No codec takes bits apart with pdep and pext.  Each half of an id would have to
- * go through them alone, and its characters would still have to be looked up.  That
- * is slower than shuffles of a whole id.
+ * No codec splits bits with pdep and pext.  Each half of an id would have to go through
+ * them separately, and its characters would still have to be looked up.  That is slower
+ * than shuffles of a whole id.
  */
 #include "simd/kernel.h"
 

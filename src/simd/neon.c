@@ -1,11 +1,11 @@
 /*
  * neon.c
- *		The codec for little-endian arm64, all of which has NEON: an id in a
+ *		The codec for little-endian arm64, which always has NEON: an id in a
  *		register.  kernel.h has the methods.
  *
- * Lists are of the elements of a register, from the lowest on, which is first
- * in memory; numbers are drawn with the most significant bit on the left, and
- * of the first half of an id only.
+ * Comments list the elements of a register from the lowest one on, which is first
+ * in memory.  Bits are drawn with the most significant one on the left, for the
+ * first half of an id only.
  */
 #include "simd/kernel.h"
 
@@ -24,8 +24,8 @@ static const int16_t first_shifts[8] = {-11, -9, -7, -5, -11, -9, -7, -5};
 static const int16_t second_shifts[8] = {2, 4, 6, 8, 2, 4, 6, 8};
 
 /*
- * Of two numbers of 40 bits in 64, the five bytes of each, the uppermost
- * first.  What an index beyond the register gives is zero.
+ * The five low bytes of two 64-bit numbers, the uppermost first.  An index
+ * beyond the register gives zero.
  */
 static const uint8_t half_bytes[16] = {
 	4, 3, 2, 1, 0, 12, 11, 10, 9, 8, 255, 255, 255, 255, 255, 255
@@ -59,7 +59,7 @@ sno_neon_encode(const uint8_t *id, char *text)
 
 /*
  * The offset of the first byte whose top bit is set; there must be one.  Each
- * byte is made all ones or all zeros, and of each the same four bits are kept.
+ * byte becomes all ones or all zeros, and is narrowed to four bits.
  */
 static int
 first_foreign(uint8x16_t foreign)
@@ -74,11 +74,10 @@ first_foreign(uint8x16_t foreign)
 /*
  * Values are joined in three steps.  In each, the upper of two elements, which
  * is the second in text, is moved to the bottom, and the lower one inserted
- * above the bits it has there.  What that leaves further up (dots) is in the
- * way of nothing: the next step writes over it, and in the end five bytes are
- * taken of eight.
+ * above its bits.  The bits left further up (dots) do no harm: the next step
+ * overwrites them, and the end takes only five bytes of eight.
  *
- * The only branch is that for foreign characters, which is not to be taken.
+ * The only branch is for foreign characters, and is rarely taken.
  */
 int
 sno_neon_decode(const char *text, uint8_t *id)
@@ -92,7 +91,7 @@ sno_neon_decode(const char *text, uint8_t *id)
 	uint64x2_t	halves;
 	uint8x16_t	bytes;
 
-	/* what is left of digits, and of letters */
+	/* the differences to the first digit and the first letter */
 	digits = vsubq_u8(characters, vdupq_n_u8(DIGIT_FIRST));
 	letters = vsubq_u8(characters, vdupq_n_u8(LETTER_FIRST));
 

@@ -2,9 +2,9 @@
  * portable.c
  *		The codec in plain C, eight characters at a time in a 64-bit word.
  *
- * An id is two halves of 40 bits, each of them eight characters.  A half is
- * worked on as a number whose most significant byte is the first character,
- * so that only loads and stores know the byte order of the machine.
+ * An id has two halves of 40 bits, each with eight characters.  A half is
+ * handled as a number whose most significant byte is the first character,
+ * so that only loads and stores depend on the byte order of the machine.
  */
 #include "simd/kernel.h"
 
@@ -12,13 +12,13 @@
 #define LANES(byte)		(UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * The top bit of each lane tells whether the lane is at least n: adding
- * 128 - n carries into that bit from n on.  All lanes must be below 128, and
- * n above 0 and at most 128, so that no lane carries into its neighbour.
+ * The top bit of each lane is set if the lane is at least n: adding 128 - n
+ * carries into that bit from n on.  All lanes must be below 128, and n above 0
+ * and at most 128, so that no lane carries into its neighbour.
  */
 #define LANES_AT_LEAST(lanes, n)	(((lanes) + LANES(128 - (n))) & LANES(0x80))
 
-/* Between a number and the same in big-endian order. */
+/* Convert between the machine's byte order and big-endian order. */
 static inline uint64_t
 big_endian64(uint64_t word)
 {
@@ -80,7 +80,7 @@ foreign(uint64_t text)
 	return (~(digits | letters) | text) & LANES(0x80);
 }
 
-/* encode_half() backwards, for characters of the alphabet only. */
+/* The inverse of encode_half(), for characters of the alphabet only. */
 static inline uint64_t
 decode_half(uint64_t text)
 {

@@ -1,11 +1,11 @@
 /*
  * ssse3.c
- *		The codec for x86-64 with SSSE3, which nearly all of it has: an id in
+ *		The codec for x86-64 with SSSE3, which nearly all machines have: an id in
  *		a register.  kernel.h has the methods.
  *
- * Lists are of the elements of a register, from the lowest on, which is first
- * in memory; numbers are drawn with the most significant bit on the left, and
- * of the first half of an id only.
+ * Comments list the elements of a register from the lowest one on, which is first
+ * in memory.  Bits are drawn with the most significant one on the left, for the
+ * first half of an id only.
  */
 #include "simd/kernel.h"
 
@@ -16,9 +16,9 @@
 #define TARGET	__attribute__((target("ssse3")))
 
 /*
- * Encode.  There is no shift by a different count for each element, but there
- * are products.  The upper half of one by 2^n is a shift down by 16 - n: for
- * 11 - 2k, n is 5 + 2k.  The lower half is a shift up by n: here 2 + 2k.
+ * Encode.  There is no shift with a separate count for each element, so elements
+ * are multiplied by 2^n.  The upper half of the product is a shift down by 16 - n:
+ * for 11 - 2k, n is 5 + 2k.  The lower half is a shift up by n: here 2 + 2k.
  */
 #define FIRST_FACTORS	1 << 5, 1 << 7, 1 << 9, 1 << 11, \
 						1 << 5, 1 << 7, 1 << 9, 1 << 11
@@ -30,15 +30,16 @@
 
 /*
  * Decode.  Two instructions multiply neighbours and add the products, which
- * joins values: first two, as A * 2^5 + B, then two pairs of them.  This gives
- * ABCD and EFGH, 20 bits each in numbers of 32.  The former is put four bits
- * further up, so that the two meet in the middle of a byte:
+ * joins values: first two, as A * 2^5 + B, then two pairs.  This gives ABCD and
+ * EFGH, 20 bits each in numbers of 32.  The former is placed four bits further up,
+ * so that the two meet in the middle of a byte:
  *
  *		ABCD	00000000 AAAAABBB BBCCCCCD DDDD0000		bytes 3 to 0
  *		EFGH	00000000 0000EEEE EFFFFFGG GGGHHHHH		bytes 7 to 4
  *
- * Of these, the five bytes of the half are 2, 1, 0 with 6, 5, and 4.  A shuffle
- * of each, which makes zeros where the index is negative, puts them in place.
+ * The five bytes of the half are bytes 2 and 1, the union of 0 and 6, and 5 and 4.
+ * A shuffle of each number, which gives zero for a negative index, puts them in
+ * place.
  */
 #define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* 2^5 and 1, a byte each */
 #define PAIR_FACTORS	1 << 14, 1 << 4, 1 << 10, 1, \
@@ -77,14 +78,14 @@ sno_ssse3_encode(const uint8_t *id, char *text)
 	/* 000AAAAA, 000BBBBB, 000CCCCC, ... */
 	values = _mm_or_si128(first, second);
 
-	/* all as if they were digits, but those from 8 on further up */
+	/* add the first digit to all values, and the gap to letters */
 	letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(LETTER_VALUE - 1));
 	letters = _mm_and_si128(letters, _mm_set1_epi8(LETTER_GAP));
 	values = _mm_add_epi8(values, _mm_set1_epi8(DIGIT_FIRST));
 	_mm_storeu_si128((__m128i *) text, _mm_add_epi8(values, letters));
 }
 
-/* The only branch is that for foreign characters, which is not to be taken. */
+/* The only branch is for foreign characters, and is rarely taken. */
 TARGET int
 sno_ssse3_decode(const char *text, uint8_t *id)
 {
@@ -97,7 +98,7 @@ sno_ssse3_decode(const char *text, uint8_t *id)
 	__m128i		bytes;
 	unsigned	foreign;
 
-	/* what is left of digits, and of letters */
+	/* the differences to the first digit and the first letter */
 	digits = _mm_sub_epi8(characters, _mm_set1_epi8(DIGIT_FIRST));
 	letters = _mm_sub_epi8(characters, _mm_set1_epi8(LETTER_FIRST));
 
