@@ -280,7 +280,7 @@ BEGIN
         RAISE invalid_text_representation USING
             MESSAGE = format('uuid "%s" is not the version 8 form of a sno', id),
             DETAIL = CASE
-                WHEN substring(bits FROM 65 FOR 2) <> B'10' THEN 'Its variant is not that of RFC 9562.'
+                WHEN substring(bits FROM 65 FOR 2) <> B'10' THEN 'Its variant is not the one of RFC 9562.'
                 WHEN substring(bits FROM 49 FOR 4) <> B'1000' THEN 'Its version is not 8.'
                 ELSE 'Its last 42 bits are not all zero.' END;
     END IF;
@@ -469,7 +469,7 @@ AS $$
 BEGIN
     RAISE datetime_field_overflow USING
         MESSAGE = 'the system clock is outside the range of a sno',
-        DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.',
+        DETAIL = 'A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.',
         HINT = 'Set the system clock right.';
 END
 $$;
@@ -566,7 +566,7 @@ BEGIN
     IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
         RAISE datetime_field_overflow USING
             MESSAGE = format('timestamp "%s" is out of range for type sno', at),
-            DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
+            DETAIL = 'A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
     SELECT f.pronamespace, o.opcintype INTO sno, key

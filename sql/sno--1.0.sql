@@ -1230,7 +1230,7 @@ BEGIN
     IF at < '2010-01-01 00:00:00+00' OR at >= '2079-09-07 15:47:35.552+00' THEN
         RAISE datetime_field_overflow USING
             MESSAGE = format('timestamp "%s" is out of range for type sno', at),
-            DETAIL = 'A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
+            DETAIL = 'A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
     SELECT o.opcintype INTO key

@@ -1,22 +1,22 @@
 /*
  * compat.h
- *		What differs between the versions of PostgreSQL, 15 and up.
+ *		Differences between the versions of PostgreSQL, from 15 on.
  *
- * The only file that tests PG_VERSION_NUM.  It gives older versions the names
- * of newer ones, so that every other file is written for the newest.  Include
- * it after postgres.h.
+ * This is the only file that tests PG_VERSION_NUM.  It defines names of newer
+ * versions for older ones, so that all other files are written for the newest
+ * version.  Include it after postgres.h.
  */
 #ifndef SNO_COMPAT_H
 #define SNO_COMPAT_H
 
-/* What we use of PostgreSQL that is private was looked at in these versions. */
+/* Uses of PostgreSQL's private interfaces were checked for these versions. */
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
 #error "PostgreSQL must be of version 15 to 19: see \"What we use that is private\" in src/README.md"
 #endif
 
 /*
- * 16 can hand an input function's error to the caller instead of raising it;
- * before, there is nobody to hand it to.
+ * 16 added soft errors of input functions, which are returned to the caller;
+ * before, errors are always raised.
  */
 #if PG_VERSION_NUM < 160000
 #define ereturn(context, dummy_value, ...) \
@@ -32,20 +32,20 @@
 #include "varatt.h"
 #endif
 
-/* 16 renamed what names a relation's file. */
+/* 16 renamed the types and fields that identify a relation's file. */
 #if PG_VERSION_NUM < 160000
 typedef Oid RelFileNumber;
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #endif
 
-/* What a setting's check hook hands to its assign hook, which 16 may free. */
+/* 16 frees the data that a setting's check hook passes to its assign hook by guc_free(). */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
 /*
- * 16 finds a setting by its name, and sorts its list of them for each caller.  A setting has
- * the name by which it was given first, in any case of the letters.
+ * 16 has find_option(), and sorts its array of settings for each caller.  Before, the array is
+ * searched here.  A setting given before its definition keeps the case of its letters.
  */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
@@ -61,9 +61,9 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 #endif
 
 /*
- * 17 has wait events with names of their own; before, all are "Extension".  So is one for
- * whose name there is no room in shared memory.  An error leaves nothing but a lock behind.
- * No LWLock may be held, and no interrupts, when this is called.
+ * 17 has custom wait events; before, all are "Extension".  The event is "Extension", too, if
+ * there is no room for its name in shared memory: such an error leaves only a lock held.  No
+ * LWLock may be held when this is called, and interrupts must not be held off.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/lwlock.h"
@@ -98,7 +98,7 @@ sno_new_wait_event(const char *name)
 
 /*
  * 17 has named segments of dynamic shared memory.  Before, a library that isn't preloaded
- * has what is left of the main shared memory segment.
+ * uses the rest of the main shared memory segment.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -117,7 +117,7 @@ GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segm
 }
 #endif
 
-/* 19 hands an argument to what initializes such a segment. */
+/* 19 passes an argument to the function that initializes such a segment. */
 #if PG_VERSION_NUM >= 190000
 #define SNO_INITIALIZE_SEGMENT(function, segment) function(void *segment, void *unused)
 #define GetNamedDSMSegment(name, size, initialize, found) \
@@ -126,13 +126,13 @@ GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segm
 #define SNO_INITIALIZE_SEGMENT(function, segment) function(void *segment)
 #endif
 
-/* 17 numbers processes by their place in the array of PGPROCs; before, it is in them. */
+/* 17 renamed the number of a process in the array of PGPROCs. */
 #if PG_VERSION_NUM < 170000
 #define MyProcNumber (MyProc->pgprocno)
 #define GetNumberFromPGProc(proc) ((proc)->pgprocno)
 #endif
 
-/* 18 has skip scans in btrees; before, nobody asks a class for its support. */
+/* 18 has skip scans in btrees; before, the support function is never called. */
 #if PG_VERSION_NUM >= 180000
 #include "utils/skipsupport.h"
 #else
@@ -147,22 +147,22 @@ typedef struct SkipSupportData
 }		   *SkipSupport;
 #endif
 
-/* 18 can be asked for deferrable keys as well. */
+/* 18 can return deferrable keys, too. */
 #if PG_VERSION_NUM < 180000
 #define RelationGetPrimaryKeyIndex(rel, deferrable_ok) RelationGetPrimaryKeyIndex(rel)
 #endif
 
-/* 18 renamed it, and moved it to the front. */
+/* 18 renamed the attribute, and put it before the declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
-/* 19 has a type for what names a cache to those who watch it; before, it is a number. */
+/* 19 has a type for the system cache that an invalidation callback is called for. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
 #endif
 
-/* 19 names a lock's tranche where it is made, before, each process did. */
+/* 19 names a tranche of locks when it is created; before, each process registers the name. */
 #if PG_VERSION_NUM >= 190000
 #define sno_new_tranche(name) LWLockNewTrancheId(name)
 #define sno_register_tranche(id, name) ((void) (id))

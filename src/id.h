@@ -1,7 +1,7 @@
 /*
  * id.h
- *		The sno id: its size, the layout of its 80 bits, and the pure inline
- *		functions that put one together and take it apart.
+ *		The sno id: its size, the layout of its 80 bits, and pure inline
+ *		functions that pack and unpack it.
  *
  * Nothing here needs PostgreSQL, so that the codec and the generator core can
  * be tested, fuzzed and measured on their own.
@@ -11,9 +11,9 @@
  *		|         timestamp, 39 bits                |t|  meta  |partition| sequence|
  *		+--------+--------+--------+--------+-------+-+--------+---------+---------+
  *
- * All fields are big-endian, so that byte order, text order and sort order are
- * one.  The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC; t is
- * the tick-tock bit, toggled when the wall clock is seen to step back.
+ * All fields are big-endian, so that bytes, texts and ids have the same order.
+ * The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC; t is the
+ * tick-tock bit, toggled when the wall clock steps back.
  */
 #ifndef SNO_ID_H
 #define SNO_ID_H
@@ -33,13 +33,13 @@
 #define SNO_SEQUENCE_MAX	65535
 
 /*
- * A number that sessions load and change at the same time.  It must not reach over two
- * cache lines, so it has its alignment on machines of 32 bits, too, where structs have
- * numbers of 64 bits at multiples of 4.
+ * A number that sessions load and change at the same time.  It must not cross cache lines,
+ * so it is aligned to 8 bytes also on 32-bit machines, where structs align numbers of 64
+ * bits to 4.
  */
 typedef uint64_t SnoAtomic __attribute__((aligned(8)));
 
-/* Where it needs a lock, libatomic has one of the process's own, not of all sessions. */
+/* Atomic operations that need a lock would use a lock of libatomic, which processes don't share. */
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "sno needs a machine with atomic operations of 64 bits"
 #endif
@@ -66,8 +66,8 @@ sno_set_sequence(Sno *id, uint16_t sequence)
 }
 
 /*
- * Put an id together.  `time` is the unit, at most SNO_UNIT_MAX, and the
- * tick-tock bit below it, as they stand in the first five bytes.
+ * Put an id together.  `time` is the unit, at most SNO_UNIT_MAX, followed by the
+ * tick-tock bit, as in the first five bytes.
  */
 static inline void
 sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
@@ -128,8 +128,8 @@ sno_unpack(const Sno *id)
 }
 
 /*
- * The order of ids, that of memcmp() over the ten bytes: negative, zero or
- * positive.  Ids of one unit and partition tie in the head.
+ * Compare ids in the order of memcmp() over the ten bytes: negative, zero or
+ * positive.  Ids of one unit and partition differ only in the tail.
  */
 static inline int
 sno_compare(const Sno *a, const Sno *b)
@@ -142,7 +142,7 @@ sno_compare(const Sno *a, const Sno *b)
 	return (int) sno_tail(a) - (int) sno_tail(b);
 }
 
-/* How far `b`, which is not below `a`, is above it; zero if they are equal. */
+/* The distance from `a` to `b`, which is not below it; zero if they are equal */
 static inline double
 sno_distance(const Sno *a, const Sno *b)
 {

@@ -25,7 +25,7 @@ sno_clock_out_of_epoch(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_FIELD_OVERFLOW),
 			 errmsg("the system clock is outside the range of a sno"),
-			 errdetail("A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC."),
+			 errdetail("A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC."),
 			 errhint("Set the system clock right. See doc/operations.md#trouble.")));
 }
 

@@ -1,19 +1,19 @@
 /*
  * abbrev.h
- *		Abbreviated keys for sorting: 80 bits of an id in 64, order kept.
+ *		Abbreviated keys for sorting: an id of 80 bits in 64, in the same order.
  *
- * The first eight bytes are not enough.  All ids that one partition issues in a unit
- * tie in them, up to 65,536, and a bulk load consists of little else.  But the ids of
- * one sort are like each other, so the first id tells which bits matter.  An id is a
- * time (with tick-tock, 40 bits) and a rest (meta, partition and sequence, 40 bits).
+ * The first eight bytes are not enough: up to 65,536 ids of a partition and a unit have
+ * the same ones, and a bulk load consists mostly of such ids.  But the ids of one sort
+ * are similar, so the first id shows the bits that matter.  An id is a time (with
+ * tick-tock, 40 bits) and a rest (meta, partition and sequence, 40 bits).
  *
- *	- It is kept whole if its time is within 2.3 hours of the first one's.
- *	- Else it is kept whole if it has the same metabyte, and is within 32 partitions of
- *	  the first one.
- *	- Else it loses its sequence and the partition's two lowest bits.
+ *	- If the time is within 2.3 hours of the first id's, the key has all bits.
+ *	- Otherwise, the key still has all bits if the metabyte is the first id's, and the
+ *	  partition is at most 32 away from the first id's.
+ *	- Otherwise, the key lacks the sequence and the partition's two lowest bits.
  *
- * Half of the 2^64 keys are for the near times.  In the other half each time has 2^23
- * keys: half of them for the near rests, half for all others.
+ * Half of the 2^64 keys are for near times.  In the other half, each time has 2^23 keys:
+ * half of them for the near rests, half for all other rests.
  *
  *		keys ^                         .
  *			 |                     . '		far: key = value >> lost
@@ -23,8 +23,8 @@
  *			 |             . '				far
  *			 +---------'-------------> values
  *
- * Both curves only rise, wherever their near part lies.  So no choice of the first id
- * can make the order wrong.  A bad one makes more ties.
+ * Both curves only rise, wherever their near part lies.  So the order is right for any
+ * first id.  An untypical one causes more ties.
  */
 #ifndef SNO_ABBREV_H
 #define SNO_ABBREV_H
@@ -35,9 +35,9 @@
 #define SNO_NEAR_REST_BITS	22	/* 2^6 partitions, with their sequences */
 #define SNO_LOST_REST_BITS	18	/* the sequence, two bits of the partition */
 #define SNO_REST_BITS		40	/* meta, partition, sequence */
-#define SNO_REST_KEY_BITS	23	/* what is left of them, far in time */
+#define SNO_REST_KEY_BITS	23	/* bits of the rest's key, far in time */
 
-/* Where the near parts begin. */
+/* The beginnings of the near parts */
 typedef struct SnoAbbrev
 {
 	uint64_t	time;
@@ -71,7 +71,7 @@ sno_abbrev_around(const Sno *id)
 	return near;
 }
 
-/* The key of a rest where the time is far: below 2^SNO_REST_KEY_BITS. */
+/* The key of a rest if the time is far: below 2^SNO_REST_KEY_BITS */
 static inline uint64_t
 sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 {
@@ -84,7 +84,7 @@ sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 	return (rest >> SNO_LOST_REST_BITS) + width - (width >> SNO_LOST_REST_BITS);
 }
 
-/* The abbreviated key of an id: if a < b, its key is not above that of b. */
+/* The abbreviated key of an id: if a < b, a's key is not above b's key. */
 static inline uint64_t
 sno_abbrev_key(const SnoAbbrev *near, const Sno *id)
 {

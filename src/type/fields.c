@@ -1,7 +1,6 @@
 /*
  * fields.c
- *		What an id holds, as SQL values: its fields, ids made from fields, and
- *		the casts.
+ *		The fields of an id as SQL values, ids made from fields, and the casts.
  */
 #include "postgres.h"
 
@@ -65,7 +64,7 @@ sno_parts(PG_FUNCTION_ARGS)
 
 /* ---------------- constructors ---------------- */
 
-/* Raise 22003 unless a field's value is from 0 to max; else return it. */
+/* Return a field's value.  Raises 22003 unless it is from 0 to max. */
 int
 sno_fields_check(const char *name, int32 value, int max)
 {
@@ -92,7 +91,7 @@ sno_fields_unit(TimestampTz at)
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp \"%s\" is out of range for type %s",
 						timestamptz_to_str(at), "sno"),
-				 errdetail("A sno bears a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.")));
+				 errdetail("A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.")));
 	return unit;
 }
 
@@ -154,7 +153,7 @@ sno_is_zero(PG_FUNCTION_ARGS)
 
 /* ---------------- casts ---------------- */
 
-/* An id as a uuid is its text: sixteen characters, sixteen bytes. */
+/* The uuid of an id has the sixteen characters of its text as bytes. */
 PG_FUNCTION_INFO_V1(sno_to_uuid);
 Datum
 sno_to_uuid(PG_FUNCTION_ARGS)

@@ -35,9 +35,9 @@ sno_unit_to_timestamptz(uint64 unit)
 }
 
 /*
- * The unit that holds an instant.  If none does, because it is before the
- * epoch, past its end, or infinite, the result is false and *unit the nearest
- * end: 0 or SNO_UNIT_MAX.
+ * The unit that contains an instant.  Returns false if the instant is before the
+ * epoch, past its end, or infinite: *unit is then the nearest end, 0 or
+ * SNO_UNIT_MAX.
  */
 static inline bool
 sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)

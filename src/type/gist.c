@@ -1,6 +1,6 @@
 /*
  * gist.c
- *		GiST for ids: for exclusion constraints and keys WITHOUT OVERLAPS, beside
+ *		GiST for ids, which exclusion constraints and keys WITHOUT OVERLAPS use beside
  *		ranges.
  *
  * A key is a bytea: one id in 10 bytes, or the lowest and the highest of many in 20.
@@ -82,7 +82,7 @@ sno_gist_compress(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(entry_with(entry, PointerGetDatum(key_of(&span))));
 }
 
-/* The id of a leaf, for scans of the index alone. */
+/* The id of a leaf, for index-only scans */
 PG_FUNCTION_INFO_V1(sno_gist_fetch);
 Datum
 sno_gist_fetch(PG_FUNCTION_ARGS)
@@ -162,7 +162,7 @@ sno_gist_union(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(key);
 }
 
-/* By how much the first key grows if it takes in the second. */
+/* The growth of the first key if it has to include the second */
 PG_FUNCTION_INFO_V1(sno_gist_penalty);
 Datum
 sno_gist_penalty(PG_FUNCTION_ARGS)
@@ -246,7 +246,7 @@ compare_leaves(Datum a, Datum b, SortSupport ssup)
 	return sno_compare(&x.lower, &y.lower);
 }
 
-/* The order of leaves in which an index is built at once. */
+/* The order of leaves in a sorted build of an index */
 PG_FUNCTION_INFO_V1(sno_gist_sort_support);
 Datum
 sno_gist_sort_support(PG_FUNCTION_ARGS)

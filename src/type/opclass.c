@@ -1,10 +1,11 @@
 /*
  * opclass.c
- *		What the operator classes for btree and BRIN need beyond comparison and
- *		hashing.
+ *		Support functions of the operator classes for btree and BRIN, beside
+ *		comparison.
  *
- * Sort support, skip support, in_range by interval for window frames, BRIN on columns of
- * a domain, and the distance of two ids, by which BRIN's minmax-multi merges its ranges.
+ * These are sort support, skip support, in_range by interval for window frames, BRIN on
+ * columns of a domain, and the distance of two ids, by which BRIN's minmax-multi merges
+ * its ranges.
  */
 #include "postgres.h"
 
@@ -23,7 +24,7 @@
 
 typedef struct
 {
-	bool		placed;			/* has there been an id yet? */
+	bool		placed;			/* is `near` set, by the first id? */
 	SnoAbbrev	near;
 } AbbrevState;
 
@@ -87,7 +88,7 @@ end_of_order(bool highest)
 	return id;
 }
 
-/* A copy of the next id above, or below; overflow if there is none. */
+/* A new id, the next one above or below; *overflow is set if there is none. */
 static Datum
 neighbour(Datum existing, bool above, bool *overflow)
 {
@@ -137,8 +138,8 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /*
  * Does adding or subtracting an interval lead out of the epoch, from any id?  It does if
  * no part of the interval is negative and one is longer than a century.  Except for
- * intervals with parts of both signs, only then can timestamptz overflow.  The infinity
- * of 17 is such an interval.
+ * intervals with parts of both signs, timestamptz can overflow only then.  The infinite
+ * interval of PostgreSQL 17 is such an interval.
  */
 static bool
 exceeds_epoch(const Interval *offset)
@@ -152,11 +153,11 @@ exceeds_epoch(const Interval *offset)
 }
 
 /*
- * With `less`: is sno_timestamp(value) <= sno_timestamp(base) + offset?  Without it: is it
- * >= that?  With `sub`, the offset is subtracted.
+ * Compares sno_timestamp(value) with sno_timestamp(base) + offset, by <= with `less`, by >=
+ * without.  With `sub`, the offset is subtracted.
  *
  * PostgreSQL's in_range functions for times raise an error if the sum is out of range.
- * This one knows the answer.
+ * This one returns the right answer.
  */
 PG_FUNCTION_INFO_V1(sno_in_range);
 Datum
@@ -189,7 +190,7 @@ sno_in_range(PG_FUNCTION_ARGS)
 
 /* ---------------- BRIN ---------------- */
 
-/* How far the second id, which is not below the first, is above it. */
+/* The distance from the first id to the second, which is not below it */
 PG_FUNCTION_INFO_V1(sno_brin_distance);
 Datum
 sno_brin_distance(PG_FUNCTION_ARGS)
@@ -199,9 +200,9 @@ sno_brin_distance(PG_FUNCTION_ARGS)
 
 /*
  * The server's minmax functions look for operators of the column's type in the family of the
- * class.  For a domain there are none.  The server's own classes name their type as the one
- * that is stored, but CREATE OPERATOR CLASS doesn't keep that.  So these functions show the
- * server's ones a description of the index in which the column has the type of the class.
+ * class, and find none for a domain.  The server's own classes avoid that by a storage type,
+ * which CREATE OPERATOR CLASS drops if it is the input type.  So these functions call the
+ * server's ones with an index description in which the column has the type of the class.
  */
 static Datum
 for_base_type(FunctionCallInfo fcinfo, PGFunction function)

@@ -32,7 +32,7 @@
 
 #define ANY_META	(-1)
 
-/* The lowest or the highest id of a unit, or of those with a metabyte in it. */
+/* The lowest or the highest id of a unit, optionally with a given metabyte. */
 static Sno *
 unit_edge(uint64 unit, bool highest, int meta)
 {
@@ -53,8 +53,8 @@ unit_edge(uint64 unit, bool highest, int meta)
 }
 
 /*
- * The lowest or the highest such id of the unit that holds an instant.  Before
- * the epoch both are the lowest there is, past its end both are the highest.
+ * The lowest or the highest such id of the unit that contains an instant.  Before
+ * the epoch both are the lowest id, past its end both are the highest.
  */
 static Sno *
 instant_edge(TimestampTz at, bool highest, int meta)
@@ -89,9 +89,7 @@ INSTANT_EDGE(sno_max_meta, true, META)
 
 /* ---------------- time ranges ---------------- */
 
-/*
- * How many units of the epoch start before an instant, or also at it.
- */
+/* The number of units that start before an instant, or also at it. */
 static uint64
 units_before(TimestampTz at, bool or_at)
 {
@@ -113,8 +111,8 @@ lower_bound(uint64 unit)
 
 /*
  * The lowest id whose time is at or after an instant, and the lowest id whose time is after
- * it.  A comparison of an id with a time is one with these.  Past the end of the epoch both
- * are the highest id, so that one counts as later than any time there.
+ * it.  Comparisons of an id with a time become comparisons with these.  Past the end of the
+ * epoch both are the highest id, which counts as later than any time there.
  */
 PG_FUNCTION_INFO_V1(sno_min_from);
 Datum
@@ -130,7 +128,7 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
-/* The negation of the two bounds that id = time becomes. */
+/* The negation of the two comparisons that id = time becomes. */
 PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
 Datum
 sno_ne_timestamptz(PG_FUNCTION_ARGS)
@@ -194,14 +192,16 @@ sno_range_max(PG_FUNCTION_ARGS)
 }
 
 /*
- * The containment operators are declared for anyrange, not tstzrange.  An operator of
- * just that type would win over the server's own range operators whenever the other
- * operand is a literal or a parameter without a type.  Queries that have nothing to do
- * with ids would break.  So the type is checked here.
+ * Is it a range of ids, or of a domain over ids?  Raises error 42804 if it is neither that
+ * nor a tstzrange.
  *
- * For a range of ids, or of a domain over them, ours win over the server's operators of a
- * range and an element.  So they do what these do.  Is it such a range?  Error 42804 if it is
- * neither that nor a tstzrange.
+ * The containment operators are declared for anyrange, not tstzrange.  An operator of
+ * type tstzrange would be preferred to the server's own range operators whenever the other
+ * operand is a literal or a parameter without a type, and queries that don't use ids
+ * would break.  So the type is checked here.
+ *
+ * For a range of ids, our operators are preferred to the server's operators of a range and
+ * an element.  So they call the server's functions.
  */
 static bool
 is_range_of_ids(Oid range_type, Oid id_type)
@@ -213,7 +213,7 @@ is_range_of_ids(Oid range_type, Oid id_type)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("a value of type %s cannot contain a sno",
 						format_type_be(range_type)),
-				 errdetail("Only a range of type tstzrange, or a range of ids, can.")));
+				 errdetail("Only values of type tstzrange and ranges of ids can contain a sno.")));
 	return true;
 }
 
@@ -271,7 +271,7 @@ is_constant_subquery(Node *node)
 		!contain_vars_of_level((Node *) query, 1);
 }
 
-/* A function of ours, which are in the schema of the server's own. */
+/* A function of this extension, which is in schema pg_catalog. */
 static Oid
 own_function(const char *name, Oid argument)
 {
@@ -295,8 +295,8 @@ call_of(Oid function, Expr *argument)
 }
 
 /*
- * `bound(range)`, or `(SELECT bound(expression))` for a constant subquery.  That is
- * computed before any row is looked at.  A uuid is compared with the bound as a uuid.
+ * `bound(range)`, or `(SELECT bound(expression))` for a constant subquery, which is
+ * computed once per query.  For comparisons with a uuid, the bound is converted to a uuid.
  */
 static Expr *
 bound_value(const char *bound, Oid type, Node *range)
@@ -357,10 +357,10 @@ bound_clauses(List *args)
 
 /*
  * Replace containment by comparisons, so that indexes, partition pruning and estimates
- * all work.  Not all uuids between the bounds are ids, so each is asked.  The operands are
- * evaluated more than once then, so none may be volatile or have a subquery, except a
- * constant one.  Containment in a range of ids becomes the server's own, whose indexes and
- * estimates serve.
+ * all work.  Not all uuids between the bounds are ids, so each one is checked.  The operands
+ * are then evaluated more than once, so none may be volatile or have a subquery, except a
+ * constant one.  Containment in a range of ids becomes the server's own operator, which has
+ * index support and estimates.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
@@ -396,8 +396,8 @@ simplify(SupportRequestSimplify *request)
 }
 
 /*
- * What was not simplified can still be an index condition: a subquery that gives the
- * range has become a parameter by now.
+ * A call that was not simplified can still be an index condition: a subquery that returns
+ * the range has become a parameter by now.
  */
 static Node *
 index_condition(SupportRequestIndexCondition *request)

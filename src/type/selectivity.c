@@ -1,18 +1,18 @@
 /*
  * selectivity.c
- *		How many rows the planner expects of <, <=, > and >=.
+ *		Selectivity estimators of <, <=, > and >=.
  *
  * The server's estimators for these operators place a value within a bucket of the
  * histogram only if they know its type, and they don't know sno.  So during an estimate
- * an id is labelled as a macaddr.  The server reads six bytes of a macaddr as a number, and
- * the first six bytes of an id are its time, tick-tock and metabyte.  The server's
- * estimators do all else: common values, nulls, the ends of an index, rights.
+ * an id is relabelled as a macaddr.  The server reads six bytes of a macaddr as a number,
+ * and the first six bytes of an id are its time, tick-tock and metabyte.  All other things
+ * are left to the server's estimators: common values, nulls, the ends of an index, rights.
  *
  * Two bounds of a range depend on each other, but the planner multiplies their
  * selectivities, except for operators with the server's estimators.  So the lower bound
  * returns its own selectivity, and the upper bound returns the factor that makes the
  * product the selectivity of the range.  If there are several bounds on one side, the
- * tightest one counts, and the others return 1.  The formula is that of the planner's
+ * tightest one counts, and the others return 1.  The formula is taken from the planner's
  * clauselist_selectivity().
  */
 #include "postgres.h"
@@ -35,8 +35,8 @@
 /* ---------------- one comparison ---------------- */
 
 /*
- * The strategy of an operator that orders ids, else InvalidStrategy: anybody may name
- * our estimators for an operator of other types.
+ * The strategy of an operator that orders ids.  InvalidStrategy for other operators, which
+ * users may define with our estimators.
  */
 static StrategyNumber
 order_strategy(Oid operator)
@@ -65,7 +65,7 @@ label(Node *operand)
 									COERCE_IMPLICIT_CAST);
 }
 
-/* The selectivity of a comparison, whatever stands beside it. */
+/* The selectivity of a comparison, without regard to other conditions. */
 static Selectivity
 estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 {
@@ -93,19 +93,19 @@ estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 											  Int32GetDatum(var_relid)));
 }
 
-/* ---------------- where a comparison stands ---------------- */
+/* ---------------- the place of a comparison ---------------- */
 
 typedef struct
 {
-	List	   *args;			/* of the comparison that is sought */
-	List	   *clauses;		/* those that are ANDed with it, or NIL if it is alone */
-	Node	   *element;		/* it among these */
+	List	   *args;			/* of the comparison to find */
+	List	   *clauses;		/* the list of clauses ANDed with it, or NIL if it is alone */
+	Node	   *element;		/* its element in the list */
 } Place;
 
 /*
- * The planner estimates clauses in their order.  So a search begins where the last one
- * ended, at each depth, and goes around.  These are numbers of elements, not pointers: what
- * they meant before doesn't matter.
+ * The planner estimates clauses in their order.  So at each depth, a search begins where the
+ * last one ended, and goes around.  These are numbers of elements, not pointers, so it does
+ * no harm if they come from another list.
  */
 #define HINT_DEPTH 8
 static int	hint[HINT_DEPTH];
@@ -118,8 +118,8 @@ bare(Node *element)
 }
 
 /*
- * Is it the clause that is estimated by these operands?  The planner may commute it, but
- * the operands stay the same nodes.  A comparison of rows is estimated by their first ones.
+ * Is it the clause with these operands?  The planner may commute it, but the operands stay
+ * the same nodes.  A comparison of rows is estimated by its first operands.
  */
 static bool
 has_operands(Node *clause, List *args)
@@ -159,7 +159,7 @@ find_among(List *clauses, bool conjunction, int depth, Place *place)
 		Node	   *clause = bare(element);
 		bool		found;
 
-		/* For an OR the planner estimates the variant that has RestrictInfos. */
+		/* For an OR, the planner estimates the variant with RestrictInfos. */
 		if (clause != element && ((RestrictInfo *) element)->orclause)
 			clause = (Node *) ((RestrictInfo *) element)->orclause;
 		while (IsA(clause, BooleanTest))
@@ -195,10 +195,10 @@ is_key_of(IndexOptInfo *index, Node *operand)
 }
 
 /*
- * Find a comparison in the predicate of a partial index.  The planner adds it to the
- * conditions of a scan of that index if they don't imply it.  They don't if a condition
- * was dropped because the predicate implies it, so the comparison takes that one's place
- * beside the others.  If the operand is no key of the index, none of these is there.
+ * Find a comparison in the predicate of a partial index.  The planner adds the predicate to
+ * the conditions of a scan of the index if they don't imply it, for example because a
+ * condition was dropped that the predicate implies.  Then the comparison stands beside the
+ * other conditions, but only if its operand is a key of the index.
  */
 static bool
 find_in_predicate(RelOptInfo *rel, Place *place)
@@ -221,9 +221,9 @@ find_in_predicate(RelOptInfo *rel, Place *place)
 }
 
 /*
- * The planner estimates a relation's restrictions before it looks at indexes, with no
- * relation chosen, and keeps the results.  If one is chosen, what is estimated is none of
- * them: a join clause, a predicate, or a condition that was made for an index.
+ * The planner estimates a relation's restrictions with var_relid 0, before it looks at
+ * indexes, and keeps the results.  With another var_relid, it estimates other clauses: join
+ * clauses, predicates, or conditions made for an index.
  */
 static bool
 find(PlannerInfo *root, int var_relid, Place *place)
@@ -252,7 +252,10 @@ typedef struct
 	Selectivity selectivity;
 } Bound;
 
-/* Is the comparison an upper or a lower bound of the operand, by others' values? */
+/*
+ * Is the element an upper or a lower bound of the operand, by a value that depends only on
+ * the relations `others`?
+ */
 static bool
 read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
 		   OpExpr **comparison, bool *is_upper)
@@ -279,7 +282,7 @@ read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
 	return true;
 }
 
-/* The selectivity of a range, as clauselist_selectivity() computes it. */
+/* The selectivity of a range, by the formula of clauselist_selectivity() */
 static Selectivity
 range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 				  Selectivity upper, int var_relid)
@@ -296,9 +299,9 @@ range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 }
 
 /*
- * Give each bound its share, and return that of the comparison found.  The planner keeps
- * selectivities in a RestrictInfo, unless a relation is chosen.  All shares are put there,
- * so the work for many bounds isn't done again for each of them.
+ * Give each bound its share, and return the share of the comparison found.  The planner keeps
+ * selectivities in RestrictInfos if var_relid is 0.  Then all shares are stored there, so
+ * that the work for many bounds isn't repeated for each of them.
  */
 static Selectivity
 share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
@@ -326,8 +329,8 @@ share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
 }
 
 /*
- * The selectivity of the comparison found, among all bounds of the operand beside it.  Of
- * join clauses the planner multiplies those that make no range: then there is no result.
+ * The selectivity of the comparison found, among all bounds of the operand beside it.  False
+ * for a join clause that is not part of a range: the planner multiplies these.
  */
 static bool
 estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids others,
@@ -374,8 +377,8 @@ estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids oth
 /* ---------------- the estimators ---------------- */
 
 /*
- * A range that became known as an index condition only (see range.c) stands in no list.
- * Its upper bound is known by the function.
+ * Is it the upper bound of a range that became an index condition (see range.c)?  Such a
+ * bound is in no list of clauses.
  */
 static bool
 is_range_max(Oid operator, List *args)

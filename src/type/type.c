@@ -2,9 +2,9 @@
  * type.c
  *		The type sno: text and binary I/O, comparison and hashing.
  *
- * An id is ten bytes, passed by reference and not aligned.  Its order is that of its
- * bytes, and of its text in any collation that compares bytes.  The comparison and hash
- * functions never raise an error.
+ * An id has ten bytes, passed by reference and not aligned.  Ids are ordered by their
+ * bytes; their texts have the same order in any collation that compares bytes.  The
+ * comparison and hash functions never raise an error.
  */
 #include "postgres.h"
 
@@ -22,8 +22,8 @@
 /* ---------------- I/O ---------------- */
 
 /*
- * Does it look like a time?  The server's parser would know, but raises errors of its own, for
- * unknown time zones.
+ * Does it look like a time?  The server's parser can't be used: it raises errors for unknown
+ * time zones.
  */
 static bool
 is_time(const char *text)
@@ -37,7 +37,7 @@ is_time(const char *text)
 	return digits == 4 && (text[4] == '-' || text[4] == '/') && isdigit((unsigned char) text[5]);
 }
 
-/* Is it a uuid, in one of the forms that the type uuid reads? */
+/* Is it a uuid, in one of the input forms of type uuid? */
 static bool
 is_uuid(const char *text)
 {
@@ -53,7 +53,7 @@ is_uuid(const char *text)
 	return digits == 32 && strcmp(text, braces ? "}" : "") == 0;
 }
 
-/* Advice for a text that is not an id, by its looks.  NULL: none. */
+/* A hint for a text that is not an id, or NULL */
 static const char *
 advice(const char *text)
 {
@@ -82,9 +82,9 @@ advice(const char *text)
 }
 
 /*
- * Raise the error for text that is not an id, and say why: its length, or else the
- * first foreign character.  All characters before that are of one byte, so its offset
- * is the same in bytes and in characters.
+ * Raise the error for text that is not an id, with the reason: its length, or otherwise
+ * the first foreign character.  All characters before that have one byte, so its offset
+ * in bytes is its offset in characters.
  */
 static pg_noinline Datum
 reject_text(const char *text, struct Node *escontext)
@@ -152,7 +152,7 @@ sno_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-/* Without pq_begintypsend(), which allocates a kilobyte for these few bytes. */
+/* pq_begintypsend() isn't used: it allocates a kilobyte for these few bytes. */
 PG_FUNCTION_INFO_V1(sno_send);
 Datum
 sno_send(PG_FUNCTION_ARGS)
@@ -173,7 +173,7 @@ sno_codec(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(sno_codec_active->name));
 }
 
-/* Would sno_in() take the text? */
+/* Would sno_in() accept the text? */
 PG_FUNCTION_INFO_V1(sno_is_valid);
 Datum
 sno_is_valid(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * uuidv8.c
- *		Ids as uuids of version 8: the conversions, and such uuids in a range of time.
+ *		Ids as uuids of version 8: conversions, and containment in a range of time.
  */
 #include "postgres.h"
 
@@ -15,8 +15,8 @@
 #include "type/range.h"
 
 /*
- * RFC 9562 leaves all bits of a version 8 uuid but version and variant to us:
- * the id comes first, so that the order is kept, then zeros.
+ * RFC 9562 defines only the version and the variant of a version 8 uuid.  The
+ * other bits are the id, which comes first, so that the order is kept, and zeros.
  *
  *		 bytes 0-5      6, 7             8                       15
  *		+--------------+----+-----------+--+--------------------+--------------+
@@ -46,7 +46,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Get the id of such a uuid, and return NULL.  If it is none, return the reason. */
+/* Get the id of a version 8 uuid, and return NULL.  If the uuid is not an id, return the reason. */
 const char *
 sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
@@ -60,7 +60,7 @@ sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 	second = pg_ntoh64(second);
 
 	if (second >> 62 != UUID_VARIANT)
-		return "Its variant is not that of RFC 9562.";
+		return "Its variant is not the one of RFC 9562.";
 	if ((first >> 12 & 0xf) != UUID_VERSION)
 		return "Its version is not 8.";
 	if ((second & ((UINT64CONST(1) << 42) - 1)) != 0)
@@ -101,8 +101,8 @@ sno_is_uuidv8(PG_FUNCTION_ARGS)
 }
 
 /*
- * The planner support function of sno_is_uuidv8().  Most uuids that are asked are ids, but
- * those that aren't must not seem to be none.
+ * The planner support function of sno_is_uuidv8().  Most uuids that are checked are ids, but
+ * NOT sno_is_uuidv8() must not be estimated as no rows.
  */
 PG_FUNCTION_INFO_V1(sno_is_uuidv8_support);
 Datum
@@ -123,7 +123,7 @@ sno_during(PG_FUNCTION_ARGS)
 {
 	Sno			id;
 
-	/* A uuid that is no id is in no range, not even in an unknown one. */
+	/* A uuid that is not an id is in no range, not even in a null one. */
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (sno_decode_uuidv8(PG_GETARG_UUID_P(0), &id) != NULL)
