@@ -36,30 +36,31 @@ static int	codec_setting;
 static struct config_enum_entry *codec_options;
 
 /*
- * Settings on which it depends what a server may issue, and their defaults
+ * Settings that restrict the ids a server may issue, and the danger of their defaults
  *
- * Before this library is loaded, anybody may set them for a session, to anything, by the
- * options of the connection.  When they are defined, PostgreSQL refuses a value that is
- * invalid, or that the user may not set, and takes the default instead.  It does so, too, if the library is loaded within a
- * parallel operation, such as the build of an index.  But the default allows most, and
- * then the value of the configuration file isn't in force either.  So by that default
- * nothing is issued, until the session ends or another value is assigned.
+ * Before this library is loaded, any user may set them to any value for a session, by the
+ * options of the connection.  When they are defined, PostgreSQL replaces a value that is
+ * invalid, or that the user may not set, by the default.  It also does so if the library is
+ * loaded within a parallel operation, such as the build of an index.  But the default is the
+ * least restrictive value, and the value of the configuration file isn't in force then
+ * either.  So nothing is issued under such a default, until the session ends or another
+ * value is assigned.
  *
- * A parallel worker then assigns its leader's value, or the default if the leader has
- * that.  What the leader was refused isn't known there.  So if anything was given to the
- * worker, it issues nothing by the default.
+ * A parallel worker then assigns its leader's value, or the default if the leader has it.
+ * The worker doesn't know which value was refused for the leader.  So if the worker itself
+ * was given any value, it issues nothing under the default.
  */
 typedef struct Guarded
 {
 	const char *name;
-	char	   *given;			/* the value instead of which the default may be in force */
-	bool		by_default;		/* is it in force? */
+	char	   *given;			/* the given value, which the default may have replaced */
+	bool		by_default;		/* is the default in force? */
 } Guarded;
 
 static Guarded partitions = {"sno.partitions"};
 static Guarded registry = {"sno.registry"};
 
-/* Has a setting a value that outlasts what the session sets: what RESET sets? */
+/* Has a setting a value that RESET would restore, and that isn't the built-in default? */
 static bool
 has_lasting_value(const char *name)
 {
@@ -68,7 +69,7 @@ has_lasting_value(const char *name)
 	return option != NULL && option->reset_source > PGC_S_DEFAULT;
 }
 
-/* Note what a setting was given.  Call this before it is defined. */
+/* Note the value given to a setting.  Call this before the setting is defined. */
 static void
 guard(Guarded *setting)
 {
@@ -77,7 +78,7 @@ guard(Guarded *setting)
 											 GetConfigOptionResetString(setting->name));
 }
 
-/* The setting is defined.  Was that value taken? */
+/* The setting is defined now.  Forget the given value if it was accepted. */
 static void
 guarded(Guarded *setting)
 {
@@ -85,14 +86,14 @@ guarded(Guarded *setting)
 		setting->given = NULL;
 }
 
-/* The value that isn't in force, NULL if there is none. */
+/* The given value that isn't in force, or NULL */
 static const char *
 refused(const Guarded *setting)
 {
 	return setting->by_default ? setting->given : NULL;
 }
 
-/* What check_partitions() hands to assign_partitions(). */
+/* Passed by check_partitions() to assign_partitions() */
 typedef struct PartitionsValue
 {
 	SnoPartitionRange range;
@@ -143,7 +144,7 @@ assign_partitions(const char *newval, void *extra)
 	sno_flake_definitions.table.version++;
 }
 
-/* Hand to assign_registry() whether it is the default. */
+/* Pass to assign_registry() whether the value is the default. */
 static bool
 check_registry(char **newval, void **extra, GucSource source)
 {
@@ -164,9 +165,9 @@ assign_registry(const char *newval, void *extra)
 }
 
 /*
- * List "auto" and the codecs that this machine supports, to which PostgreSQL
- * then holds the setting.  Values are places in the list, which ends with an
- * entry without a name.
+ * List "auto" and the codecs that this machine supports, which are the valid values
+ * of the setting.  Values are positions in the list, which ends with an entry without
+ * a name.
  */
 static void
 list_codecs(void)
@@ -196,7 +197,7 @@ assign_codec(int newval, void *extra)
 static void
 init(void)
 {
-	/* A cancellation in between would leave a library that can't be loaded again. */
+	/* After a cancellation in between, the library couldn't be loaded again. */
 	HOLD_INTERRUPTS();
 
 	sno_shmem_init();
@@ -204,10 +205,10 @@ init(void)
 	sno_feed_init();
 	sno_session_init();
 	list_codecs();
-	/* Anybody may set it: nothing but speed depends on it. */
+	/* Any user may set it: it affects only speed. */
 	DefineCustomEnumVariable("sno.codec",
 							 "Selects the code that converts ids to text and back.",
-							 "\"auto\" is the fastest that this machine can run; all give the same results.",
+							 "\"auto\" selects the fastest code that this machine supports. All give the same results.",
 							 &codec_setting,
 							 0,
 							 codec_options,
@@ -232,7 +233,7 @@ init(void)
 
 	DefineCustomIntVariable("sno.lease_duration",
 							"Sets how far ahead of the clock the right to issue ids is reserved.",
-							"A server that restarts leaves partitions alone whose leases are not over.",
+							"After a restart, partitions are not used before their leases are over.",
 							&sno_lease_duration,
 							60, 1, 86400,
 							PGC_SIGHUP,
@@ -263,7 +264,7 @@ init(void)
 
 	DefineCustomIntVariable("sno.grant_duration",
 							"Sets how far ahead of the clock the registry is asked to grant partitions.",
-							"The registry may be away for about as long.",
+							"Ids can be issued without the registry for about as long.",
 							&sno_grant_duration,
 							86400, 10, 30 * 86400,
 							PGC_SIGHUP,
@@ -272,7 +273,7 @@ init(void)
 
 	DefineCustomStringVariable("sno.server",
 							   "Sets the name of this server in the registry.",
-							   "It is for people only. If it is empty, \"cluster_name\" is used.",
+							   "It is only informative. If it is empty, \"cluster_name\" is used.",
 							   &sno_server,
 							   "",
 							   PGC_SIGHUP,
@@ -281,7 +282,7 @@ init(void)
 
 	DefineCustomBoolVariable("sno.notify_overflow",
 							 "Notifies listeners on channel \"sno_overflow\" when sessions have to wait for ids.",
-							 "A background worker does, while there is something to notify of.",
+							 "A background worker sends the notifications, and runs only while there are any.",
 							 &sno_notify_overflow,
 							 true,
 							 PGC_SIGHUP,
@@ -290,7 +291,7 @@ init(void)
 
 	MarkGUCPrefixReserved("sno");
 
-	/* PostgreSQL took no value that was given.  It reads them again at the next command. */
+	/* PostgreSQL ignored the given values.  Let it read the files again at the next command. */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
 
@@ -298,8 +299,8 @@ init(void)
 }
 
 /*
- * No setting can be defined twice.  So after an error in between, a session could never
- * load the library.  It ends instead.
+ * No setting can be defined twice, so after an error in between, the session could never load
+ * the library.  Such an error ends the session.
  */
 void
 _PG_init(void)
@@ -318,7 +319,7 @@ _PG_init(void)
 				 errmsg("could not load library \"%s\"", "sno")));
 	}
 	PG_END_TRY();
-	/* A server that has no registry when it starts needs no process for it. */
+	/* A server that starts without a registry needs no process for it. */
 	if (process_shared_preload_libraries_in_progress && sno_is_registered())
 		sno_worker_reserve(SNO_REGISTRY_CLIENT);
 }

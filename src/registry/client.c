@@ -1,29 +1,30 @@
 /*
  * client.c
- *		The registry client: the background worker that asks the registry.
+ *		The registry client: the background worker that sends requests to the registry.
  *
  * Sessions start the worker (shared/grant.c), and mark the space of their database.  The
- * worker asks the registry for all databases that are marked, and ends.  core/asker.h
- * tells what a request says, and why.  This file does things in this order:
+ * worker sends requests for all marked databases, and ends.  core/asker.h describes the
+ * requests.  The order of events is:
  *
  *		the next token is on disk < the request is sent
  *		the registry has committed < its answer is taken
- *		what is granted, or revoked, is on disk < it is in force in memory
+ *		grants and revocations are on disk < they are in force in memory
  *
- * So after a crash at any point, the file has what was in force.  If something was just
- * granted, the file may have more.  If something was just revoked, it may have less.  A
- * server that starts again in its place goes on from the file at once, before it asks.
+ * So after a crash at any point, the file has the grants that were in force, except for the
+ * change in progress: a new grant may already be in the file, and a revoked one may already
+ * be gone.  A server that restarts in its place uses the grants in the file at once, before
+ * its first request.
  *
- * A server that can't write the file can't ask.  So it doesn't learn if a copy of it has
- * become the holder.  So nothing is in force unless the last attempt to write put it on
- * disk.  The first attempt is made before anything comes into force, and an attempt that
- * fails revokes all.  A file that has what was given up is removed.
+ * A server that can't write the file can't send requests, and so doesn't learn if a copy of
+ * it has become the holder.  So grants are in force only if the last attempt to write the
+ * file succeeded.  The first attempt is made before any grant comes into force, and a failed
+ * attempt revokes all grants.  A file with grants that were given up is removed.
  *
- * If something fails for one database, others still get their answers: each answer is
+ * If something fails for one database, the others still get their answers: each answer is
  * written and published before the next request is sent.
  *
- * Like the notifier (monitor/overflow.c), the worker is connected to no database, so it is
- * never in the way of DROP DATABASE.
+ * Like the notifier (monitor/overflow.c), the worker is connected to no database, so that it
+ * never blocks DROP DATABASE.
  */
 #include "postgres.h"
 
@@ -54,21 +55,21 @@
 #include "shared/grant.h"
 #include "shared/worker.h"
 
-/* What is granted is renewed after this time, or half of what it lasts. */
+/* Grants are renewed after this time, or at half of their duration if that is earlier. */
 #define RENEWAL_USEC		(600 * USECS_PER_SEC)
 
-/* How long nobody asks again after a failure. */
+/* Pause after a failure */
 #define PAUSE_USEC			USECS_PER_SEC
 
 /*
- * How often a database is asked for before the worker ends: it may be forgotten, and then
- * superseded, and sessions may ask meanwhile.
+ * Rounds of requests before the worker ends: the registry may have forgotten a database, then
+ * it may be superseded, and sessions may mark databases meanwhile.
  */
 #define ROUNDS				4
 
 /*
- * The schema that has the registry's function: it has the same owner as the schema
- * sno_registry.  So no other function is called, whatever the search path finds.
+ * The schema of the registry's function.  The function must have the owner of the schema
+ * sno_registry, so the search path can't lead to another function.
  */
 #define FIND_SCHEMA \
 	"SELECT DISTINCT pg_catalog.quote_ident(n.nspname)" \
@@ -78,7 +79,7 @@
 	" WHERE p.proname OPERATOR(pg_catalog.=) 'sno_registry_renew'::pg_catalog.name" \
 	" AND r.nspname OPERATOR(pg_catalog.=) 'sno_registry'::pg_catalog.name"
 
-/* With exact types, no overload is called either. */
+/* Exact types, so that no overloaded function is called */
 #define REQUEST \
 	"SELECT " SNO_REPLY_COLUMNS \
 	" FROM %s.sno_registry_renew($1::pg_catalog.int8, $2::pg_catalog.int8, $3::pg_catalog.int8," \
@@ -90,28 +91,28 @@ typedef struct Client
 	const SnoLibpq *libpq;
 	SnoConnection *connection;	/* NULL if there is none */
 	char	   *request;		/* the statement, once there is a connection */
-	bool		in_vain;		/* did one of the last requests bring too little? */
-	const char *failure;		/* what is wrong though the registry answered */
+	bool		in_vain;		/* did one of the last answers grant too little? */
+	const char *failure;		/* the reason, or NULL */
 } Client;
 
 PGDLLEXPORT void sno_registry_main(Datum arg);
 
-/* The file, and the databases that are asked for now: their entries may not be on disk. */
+/* The file, and the tasks in progress, whose entries may not be on disk yet */
 static SnoGrantsFile grants_file;
 static List *tasks;
 
-/* Does the file on disk have what was given up? */
+/* Does the file on disk have grants that were given up? */
 static bool gave_up;
 
-/* How long nobody asks again. */
+/* The pause before the worker may be started again */
 static int64 pause_usec;
 
 static Client client;
 
-/* What is allocated lasts until all databases were asked for. */
+/* The memory context of one run */
 static MemoryContext context;
 
-/* Random, and not 0. */
+/* A random number that is not 0 */
 static uint64
 draw(void)
 {
@@ -146,7 +147,7 @@ identify(Oid database, SnoDatabaseIdentity *identity)
 	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
 }
 
-/* Is the database of an entry still the same?  If so, the entry gets its identity now. */
+/* Is the database of an entry still the same?  If so, update its identity in the entry. */
 static bool
 is_same(SnoGrantsEntry *entry)
 {
@@ -160,7 +161,7 @@ is_same(SnoGrantsEntry *entry)
 	return true;
 }
 
-/* Remove databases from the file that were dropped.  Others may have got their OIDs. */
+/* Remove the entries of dropped databases, whose OIDs other databases may have got. */
 static void
 forget_dropped(void)
 {
@@ -178,7 +179,7 @@ publish_range(void)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Read the file, or write it.  If that fails, nothing is in force any more. */
+/* Read the file, or write it.  A failure revokes all grants. */
 static void
 access_file(bool write)
 {
@@ -203,7 +204,7 @@ access_file(bool write)
 	sno_grants_are_kept();
 }
 
-/* When to renew these: earlier than half of what they last. */
+/* The time at which to renew the grants: at half of the shortest one, at the latest. */
 static int64
 renewal_of(const SnoGrants *grants, uint64 now)
 {
@@ -219,7 +220,7 @@ renewal_of(const SnoGrants *grants, uint64 now)
 	return sno_clock_monotonic() + Max(usec, PAUSE_USEC);
 }
 
-/* The entry that a task is about, NULL if there is none. */
+/* The entry of a task, or NULL */
 static SnoGrantsEntry *
 entry_of(const SnoGrantTask *task)
 {
@@ -242,9 +243,9 @@ is_asked_for(const SnoGrantTask *task)
 }
 
 /*
- * What the file has comes into force where nothing is: the server has started again, or
- * the file could not be written before.  Sessions of other databases may come while the
- * registry is waited for.
+ * Put the grants of the file into force for databases without grants in force: the server was
+ * restarted, or the file could not be written before.  This is also done during waits for the
+ * registry, because sessions may mark other databases.
  */
 static void
 go_on_from_file(void)
@@ -261,7 +262,7 @@ go_on_from_file(void)
 	}
 }
 
-/* What sessions ask for.  Each has an entry in the file. */
+/* The tasks that sessions marked.  Each gets an entry in the file. */
 static List *
 list_tasks(void)
 {
@@ -314,7 +315,7 @@ send_request(Client *c, const SnoAsker *a, uint64 now, const SnoGrantTask *task)
 	return c->libpq->query(c->connection, c->request, lengthof(parameter), parameter);
 }
 
-/* Is there a block that may be used in the unit? */
+/* Does a block cover the unit? */
 static bool
 serves(const SnoGrants *granted, uint64 unit)
 {
@@ -350,7 +351,7 @@ disconnect_client(Client *c)
 	c->connection = NULL;
 }
 
-/* What is wrong with an answer, or NULL. */
+/* The problem with an answer, or NULL */
 static const char *
 complaint_about(const SnoGrantTask *task, SnoAnswer answer)
 {
@@ -361,7 +362,7 @@ complaint_about(const SnoGrantTask *task, SnoAnswer answer)
 	return answer == SNO_ANSWER_RANGE && task->want > 0 ? "It grants no nodes of a layout that is used." : NULL;
 }
 
-/* Ask for a database, and take the answer. */
+/* Send the request of a task, and take the answer. */
 static void
 ask_for(Client *c, SnoGrantTask *task)
 {
@@ -388,15 +389,15 @@ ask_for(Client *c, SnoGrantTask *task)
 	{
 		gave_up = true;
 		ereport(LOG,
-				(errmsg("another server goes on with the grants of the database with OID %u",
+				(errmsg("another server took over the grants of the database with OID %u",
 						task->database),
-				 errdetail("This server, or that one, is a copy of a machine that was running.")));
+				 errdetail("One of the two servers is a copy of a running machine.")));
 	}
 	c->in_vain = c->in_vain || complaint != NULL || (task->want > 0 && !serves(&a->granted, now));
 	task->again = reply.answer == SNO_ANSWER_SUPERSEDED || reply.answer == SNO_ANSWER_FORGOTTEN;
 }
 
-/* Before anything is sent, what is sent is on disk (G4). */
+/* Write the tokens of the requests to disk, before these are sent (G4). */
 static void
 prepare(void)
 {
@@ -412,7 +413,7 @@ prepare(void)
 		access_file(true);
 }
 
-/* What the registry answered is in force, now that it is on disk (G4). */
+/* Write the answer to disk, and then put it into force (G4). */
 static void
 publish(const SnoGrantTask *task)
 {
@@ -426,7 +427,7 @@ publish(const SnoGrantTask *task)
 	sno_grants_answered(task);
 }
 
-/* Note and log what went wrong. */
+/* Note and log the current error. */
 static void
 note_failure(void)
 {
@@ -435,7 +436,7 @@ note_failure(void)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	/* The end of a transaction also closes files that were opened outside of one. */
+	/* The end of a transaction also closes files opened outside of transactions. */
 	LWLockReleaseAll();
 	if (!IsTransactionState())
 		StartTransactionCommand();
@@ -450,7 +451,7 @@ note_failure(void)
 	pause_usec = PAUSE_USEC;
 }
 
-/* Ask for all databases once.  False if that failed for one of them. */
+/* Send the requests of all tasks once.  False if one of them failed. */
 static bool
 ask_for_all(Client *c)
 {
@@ -485,7 +486,7 @@ ask_for_all(Client *c)
 static void
 run(void)
 {
-	/* The library is loaded once a process. */
+	/* The library is loaded only once per process. */
 	client.libpq = ((SnoLibpqFunctions)
 					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
 	(void) RecoveryInProgress();	/* lets this process know of the end of recovery */
@@ -495,7 +496,7 @@ run(void)
 		access_file(true);
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		/* All that is in force by the file is on disk here. */
+		/* Here, all entries in memory are on disk. */
 		tasks = NIL;
 		forget_dropped();
 		go_on_from_file();
@@ -505,13 +506,13 @@ run(void)
 	}
 	if (client.failure != NULL && sno_journal_registry_failure(client.failure))
 		ereport(LOG,
-				(errmsg("the registry does not grant what is wanted"),
+				(errmsg("the registry did not grant the requested partitions or nodes"),
 				 errdetail_internal("%s", client.failure)));
 	if (client.in_vain)
 		pause_usec = PAUSE_USEC;
 }
 
-/* What the worker does, unless there is another one. */
+/* The work of the worker, unless another worker is running */
 static void
 work(void)
 {
@@ -545,7 +546,7 @@ end_client(int code, Datum arg)
 	sno_worker_end(SNO_REGISTRY_CLIENT, 0);
 }
 
-/* The registry client: a process that is started for it, or one that stays. */
+/* Main function of the registry client, which ends after its work unless it `stays` */
 void
 sno_registry_main(Datum stays)
 {

@@ -1,12 +1,12 @@
 /*
  * file.c
- *		The file that keeps what the registry granted to this server's databases.
+ *		The file of the registry's grants to this server's databases.
  *
- * The file lies in the data folder, and not where CREATE DATABASE copies it.  It is
- * never in WAL.  It is replaced as a whole, by a durable rename.  It names the place and
- * the WAL timeline that it was written in.  A copy is in another place, and a promoted
- * server on another timeline.  There only what the registry may grant to anybody is read
- * from the file.
+ * The file is in the data folder, outside of the folders that CREATE DATABASE copies, and
+ * never in WAL.  It is replaced as a whole, by a durable rename.  It contains the place and
+ * the WAL timeline in which it was written.  A copied server is in another place, and a
+ * promoted one on another timeline: these read only the registry's ranges from the file, not
+ * the grants.
  *
  * Only the registry client reads and writes the file.
  */
@@ -28,15 +28,15 @@
 #define NEW_FILE			SNO_GRANTS_FILE ".new"
 #define MAGIC				UINT64CONST(0x736E6F206772616E) /* "sno gran" */
 
-/* Raise this when a struct in the file changes. */
+/* Increase this when a struct in the file changes. */
 #define FORMAT				2
 
-/* What the file begins with.  The entries follow. */
+/* The header of the file; the entries follow it. */
 typedef struct Header
 {
 	uint64		magic;
 	uint32		format;
-	uint32		checksum;		/* CRC-32C of all that follows this */
+	uint32		checksum;		/* CRC-32C of everything after it */
 	uint64		system_identifier;
 	char		place[SNO_PLACE_SIZE];
 	uint32		timeline;
@@ -73,7 +73,7 @@ set_header(Header *header, const SnoGrantsFile *file)
 	header->checksum = checksum(header, file->entry, file->count * sizeof(SnoGrantsEntry));
 }
 
-/* Is the file of this server, on this timeline, in this place? */
+/* Was the file written by this server, on this timeline, in this place? */
 static bool
 is_of_here(const Header *header)
 {
@@ -86,7 +86,7 @@ is_of_here(const Header *header)
 		memcmp(header->place, here.place, SNO_PLACE_SIZE) == 0;
 }
 
-/* Can this be what was written of a database?  Nothing in memory relies on less. */
+/* Is the entry valid?  The code relies on these conditions. */
 static bool
 is_valid(const SnoGrantsEntry *entry)
 {
@@ -125,8 +125,8 @@ read_file(int fd, Header *header, SnoGrantsFile *file)
 }
 
 /*
- * What the file says that matters here.  Nothing is granted if it is of another place; there
- * are no entries if there is no file, or if it is damaged.
+ * Read the file.  Entries have no grants if it is from another place or timeline.  There are
+ * no entries if there is no file, or if it is damaged.
  */
 void
 sno_grants_read(SnoGrantsFile *file)
@@ -147,9 +147,9 @@ sno_grants_read(SnoGrantsFile *file)
 	{
 		ereport(LOG,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("file \"%s\" is damaged, or of another version of extension \"sno\"",
+				 errmsg("file \"%s\" is damaged, or was written by another version of extension \"sno\"",
 						SNO_GRANTS_FILE),
-				 errdetail("The registry is asked for new grants.")));
+				 errdetail("New grants are requested from the registry.")));
 		*file = (SnoGrantsFile) {.range_last = -1};
 	}
 	else
@@ -198,7 +198,7 @@ sno_grants_write(const SnoGrantsFile *file)
 	(void) durable_rename(NEW_FILE, SNO_GRANTS_FILE, ERROR);
 }
 
-/* The entry of a database and a layout, NULL if there is none. */
+/* The entry of a database and a layout, or NULL */
 SnoGrantsEntry *
 sno_grants_find_entry(const SnoGrantsFile *file, Oid database, const SnoLayout *layout)
 {
@@ -219,7 +219,7 @@ sno_grants_make_entry(SnoGrantsFile *file, Oid database,
 		file->entry = file->entry == NULL ? palloc(file->room * sizeof(SnoGrantsEntry)) :
 			repalloc(file->entry, file->room * sizeof(SnoGrantsEntry));
 	}
-	/* Padding goes to disk, too. */
+	/* Padding is written to disk, too. */
 	memset(&file->entry[file->count], 0, sizeof(SnoGrantsEntry));
 	file->entry[file->count].database = database;
 	file->entry[file->count].identity = *identity;

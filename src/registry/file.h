@@ -1,6 +1,6 @@
 /*
  * file.h
- *		The file that keeps what the registry granted to this server's databases.
+ *		The file of the registry's grants to this server's databases.
  */
 #ifndef SNO_REGISTRY_FILE_H
 #define SNO_REGISTRY_FILE_H
@@ -12,10 +12,10 @@
 #include "shared/shmem.h"
 
 /*
- * What tells a database from another one that gets its OID: both of these differ then.
- * ALTER DATABASE changes the first one, and recovery of CREATE DATABASE the second one.
- * ALTER DATABASE SET TABLESPACE changes both.  Nothing tells that from DROP and CREATE
- * with the same content, so the database asks as another holder then.
+ * The identity of a database.  Both members differ in another database with the same OID.
+ * ALTER DATABASE changes the first member, and recovery of CREATE DATABASE the second.
+ * ALTER DATABASE SET TABLESPACE changes both, and can't be distinguished from DROP and
+ * CREATE with the same content, so the database asks as a new holder then.
  */
 typedef struct SnoDatabaseIdentity
 {
@@ -23,12 +23,12 @@ typedef struct SnoDatabaseIdentity
 	SnoFileIdentity folder;		/* of the PG_VERSION in it */
 } SnoDatabaseIdentity;
 
-/* What one database has, and how it asks. */
+/* The grants and the asker of a database, for partitions or for one layout. */
 typedef struct SnoGrantsEntry
 {
 	Oid			database;
 	SnoDatabaseIdentity identity;
-	SnoLayout	layout;			/* whose nodes; of zeros: partitions */
+	SnoLayout	layout;			/* all zeros for partitions */
 	SnoNodeRange range;			/* of the layout */
 	SnoAsker	asker;
 } SnoGrantsEntry;
@@ -36,7 +36,7 @@ typedef struct SnoGrantsEntry
 typedef struct SnoGrantsFile
 {
 	int32		range_first;	/* partitions that the registry grants */
-	int32		range_last;		/* -1 if they aren't known */
+	int32		range_last;		/* -1 if the range isn't known */
 	int32		count;
 	int32		room;			/* for entries */
 	SnoGrantsEntry *entry;

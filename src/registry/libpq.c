@@ -2,25 +2,26 @@
  * libpq.c
  *		The connection to the registry.
  *
- * A child process has the connection.  Only the child runs libpq, and the resolver of host
- * names.  These may block, and then ignore signals.  And what a registry sends decides how
- * long they compute and how much memory they take.  So:
+ * The connection is in a child process.  Only the child runs libpq and the resolver of host
+ * names.  These may block without reacting to signals, and the registry's data determines
+ * how much time and memory they take.  So:
  *
- *	- The child is our fork.  It never uses shared memory, nor what PostgreSQL has for
- *	  errors, memory and exit.  It unmaps the main segment, calls libpq and the kernel,
- *	  and ends by _exit().  It has no handler of ours, but one that ends it.
- *	- It gives itself limits of memory and of processor time before it connects, and
- *	  ends if it is sent more than any answer has.
- *	- The child sends us packets of PACKET bytes, and nothing else.  They hold what the
- *	  registry sent as short, printable ASCII.  So no line of the log can be forged.  What
- *	  the registry sends beside the answer is dropped.
- *	- While we wait for the child, we handle interrupts, and we don't wait for ever.
- *	- When the connection ends, and whenever this process exits, we kill the child and
- *	  wait for its end.  The postmaster must not inherit the child: if the postmaster is
- *	  process 1, in a container, it would take the end of the child for the crash of a
- *	  backend.  If we are killed, the kernel tells the child, and it ends with status 0.
+ *	- The child is forked by this process.  It never uses shared memory, nor PostgreSQL's
+ *	  functions for errors, memory and exit.  It unmaps the main segment, calls only libpq
+ *	  and the kernel, and ends by _exit().  Its only signal handlers end it.
+ *	- The child limits its memory and processor time before it connects, and ends if it
+ *	  receives more data than any answers have.
+ *	- The child sends only packets of at most PACKET bytes.  They contain the registry's
+ *	  texts as short, printable ASCII, so no line of the log can be forged.  Notices of the
+ *	  registry are dropped.
+ *	- While the parent waits for the child, it handles interrupts, and the wait is limited.
+ *	- When the connection ends, and whenever this process exits, it kills the child and
+ *	  waits for its end.  The postmaster must not inherit the child: a postmaster that is
+ *	  process 1, in a container, would take the end of the child for the crash of a backend.
+ *	  If this process is killed, the kernel sends the child a signal, at which it exits with
+ *	  status 0.
  *
- * This is a library of its own, so that no session loads libpq.
+ * This is a separate library, so that no session loads libpq.
  */
 #include "postgres.h"
 
@@ -48,37 +49,37 @@
 
 PG_MODULE_MAGIC;
 
-/* How long a connection or a statement may take. */
+/* Timeout of a connection attempt and of a statement */
 #define PATIENCE_MSEC		20000
 
 /*
- * How long a host may leave packets unanswered, in milliseconds, before the next one
- * of the connection string is tried.
+ * Time after which a host that doesn't acknowledge packets is given up for the next one of
+ * the connection string, in milliseconds
  */
 #define HOST_PATIENCE_MSEC	"3000"
 
-/* How often the caller does something else while we wait. */
+/* Interval of the calls of the caller's function during a wait */
 #define MEANWHILE_MSEC		100
 
-/* What the child may take beyond what we have, in bytes and seconds. */
+/* Limits of the child: memory in addition to the parent's, in bytes, and processor time. */
 #define CHILD_MEMORY		(64 * 1024 * 1024)
 #define CHILD_CPU_SEC		5
 
 /*
- * What the registry may send in the life of a connection, in bytes.  What isn't read yet
- * is counted again each time.  Some hundred databases take 10 kB each at most.
+ * Limit of the bytes received during a connection.  Bytes that are not read yet are counted
+ * repeatedly.  Some hundred databases take at most 10 kB each.
  */
 #define MOST_RECEIVED		(16 * 1024 * 1024)
 
 /* A request or an answer.  The longest answer has 64 blocks, in some 6 kB. */
 #define PACKET				32768
 
-/* A value of an answer, or an error: what is longer is cut. */
+/* The maximum size of a value or an error; longer texts are truncated. */
 #define TEXT_SIZE			400
 
 /*
- * A packet is a kind and texts, each with a zero byte.  In ROWS, the first two texts are
- * the numbers of rows and columns, and before each value is a byte: IS_NULL or not.
+ * A packet is a kind and zero-terminated texts.  In ROWS, the first two texts are the
+ * numbers of rows and columns, and before each value is a byte, IS_NULL or IS_VALUE.
  */
 enum
 {
@@ -102,7 +103,7 @@ struct SnoConnection
 	int			socket;
 };
 
-/* A process has one. */
+/* The only connection of the process */
 static SnoConnection connection;
 static Packet packet;
 
@@ -136,7 +137,7 @@ put_text(const char *text)
 	return put(text, (int) strlen(text) + 1);
 }
 
-/* Append a text that the registry may have sent. */
+/* Append a text that may come from the registry. */
 static bool
 put_clean(const char *text)
 {
@@ -176,7 +177,7 @@ end_with_parent(int signal_number)
 static void
 end_exhausted(int signal_number)
 {
-	char		failure[] = "-what it sends takes too much time";
+	char		failure[] = "-its answer takes too much time";
 
 	failure[0] = FAILED;
 	(void) send(connection.socket, failure, sizeof(failure), MSG_NOSIGNAL);
@@ -207,7 +208,7 @@ limit(int resource, rlim_t most)
 	(void) setrlimit(resource, &l);
 }
 
-/* The child has as much data as the parent, in the sixth number of the file. */
+/* Limit the growth of the data, whose size is the sixth number of the file. */
 static void
 limit_memory(void)
 {
@@ -223,7 +224,7 @@ limit_memory(void)
 	close(fd);
 }
 
-/* Let signals do what they do by default, and let the end of the parent be ours. */
+/* Reset the signal handlers, end with the parent, and set the limits. */
 static void
 be_child(pid_t parent)
 {
@@ -264,7 +265,7 @@ await(PGconn *conn, short events)
 		received += present;
 	if (received <= MOST_RECEIVED)
 		return;
-	tell_failure("it sends too much");
+	tell_failure("it sends too much data");
 	send_up();
 	_exit(0);
 }
@@ -282,7 +283,7 @@ next_result(PGconn *conn)
 	return PQgetResult(conn);
 }
 
-/* Put the rows into the packet; false if there is no room. */
+/* Put the rows into the packet; false if they don't fit. */
 static bool
 put_rows(const PGresult *result)
 {
@@ -320,20 +321,20 @@ answer(PGconn *conn)
 		count++;
 	if (PQsendQueryParams(conn, statement, count, NULL, parameter, NULL, NULL, 0))
 		result = next_result(conn);
-	/* The registry commits after the rows.  If that fails, or COPY follows, it tells. */
+	/* The registry commits after the rows.  The next result shows if that failed. */
 	if (PQresultStatus(result) != PGRES_TUPLES_OK || next_result(conn) != NULL)
 		tell_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
-					 "it sent something else than rows");
+					 "it did not return rows");
 	else if (!put_rows(result))
 		tell_failure("its answer is too long");
 	PQclear(result);
 }
 
-/* What the child does: connect, and answer requests.  Raises no errors. */
+/* The main function of the child: connect, and answer requests.  Raises no errors. */
 pg_noreturn static void
 run_child(const char *conninfo, const char *name)
 {
-	/* What follows the connection string overrides it, what comes before doesn't. */
+	/* Keywords before the connection string are defaults, which it may override. */
 	const char *keyword[] = {"tcp_user_timeout", "fallback_application_name", "dbname", NULL};
 	const char *value[] = {HOST_PATIENCE_MSEC, name, conninfo, NULL};
 	PGconn	   *conn = PQconnectStartParams(keyword, value, true);
@@ -362,7 +363,7 @@ run_child(const char *conninfo, const char *name)
 
 /* The parent */
 
-/* Of a clock that never steps. */
+/* The time of a monotonic clock */
 static int64
 clock_msec(void)
 {
@@ -406,7 +407,7 @@ fail(const char *what, const char *message)
 
 static uint32 wait_event;
 
-/* Wait a little for a packet, but not beyond `end`. */
+/* Wait for a packet, but not beyond `end` nor longer than MEANWHILE_MSEC. */
 static void
 wait_for_child(int64 end, const char *what)
 {
@@ -471,7 +472,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 				(errcode_for_socket_access(),
 				 errmsg("could not create a socket: %m")));
 
-	/* No handler of ours ever runs in the child. */
+	/* None of PostgreSQL's signal handlers may run in the child. */
 	sigfillset(&all);
 	(void) sigprocmask(SIG_SETMASK, &all, &before);
 	connection.pid = fork();
@@ -499,7 +500,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	return &connection;
 }
 
-/* The number of rows or columns in the packet; 0 if there is none. */
+/* The next number, of rows or columns, in the packet; 0 if there is none. */
 static int
 next_number(int *at)
 {

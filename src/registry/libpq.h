@@ -2,23 +2,23 @@
  * libpq.h
  *		The connection to the registry.
  *
- * libpq is linked to a library of its own, which the registry client alone loads.
+ * libpq is linked to a separate library, which only the registry client loads.
  */
 #ifndef SNO_REGISTRY_LIBPQ_H
 #define SNO_REGISTRY_LIBPQ_H
 
 #include "postgres.h"
 
-/* The library, and the function in it. */
+/* The library, and its entry point */
 #define SNO_LIBPQ_LIBRARY	"sno_libpq"
 #define SNO_LIBPQ_FUNCTION	"sno_libpq_functions"
 
-/* The most parameters that a statement has. */
+/* The maximum number of parameters of a statement */
 #define SNO_LIBPQ_PARAMETERS	8
 
 typedef struct SnoConnection SnoConnection;
 
-/* The rows that a statement returned, as text that is short and printable ASCII. */
+/* The rows that a statement returned, as short texts of printable ASCII. */
 typedef struct SnoRows
 {
 	int			count;
@@ -27,12 +27,12 @@ typedef struct SnoRows
 } SnoRows;
 
 /*
- * There is one connection at a time.  All raise an error if something goes wrong or takes
- * too long, and end the connection then.
+ * There is one connection at a time.  If something fails or takes too long, all of these end
+ * the connection and raise an error.
  */
 typedef struct SnoLibpq
 {
-	/* While anything is waited for, `meanwhile` is called now and then. */
+	/* During waits, `meanwhile` is called now and then. */
 	SnoConnection *(*connect) (const char *conninfo, const char *name,
 							   void (*meanwhile) (void));
 	SnoRows		(*query) (SnoConnection *c, const char *statement, int count,

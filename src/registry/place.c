@@ -2,16 +2,16 @@
  * place.c
  *		The place where this server runs.
  *
- * What is granted to a server must not be used by a copy of it (G2).  A copy has all the
- * data, but it is in another place.  A place is:
+ * The grants of a server must not be used by a copy of it (G2).  A copy has all the data,
+ * but it is in another place.  A place is identified by:
  *
  *	- the boot of the machine, by the kernel's random boot id;
  *	- the data folder in it, by the device, inode and change time of PG_VERSION.
  *
- * A server that crashes and starts again is in the same place.  A copied folder, a base
+ * A server that restarts after a crash is in the same place.  A copied folder, a base
  * backup, a restored volume and a machine that booted again are other places.  Only one
- * server at a time runs in a place, because of its lock file.  If a virtual machine is
- * copied while it runs, with its memory, it and the copy are in the same place.
+ * server at a time runs in a place, because of its lock file.  If a running virtual machine
+ * is copied with its memory, the original and the copy are in the same place.
  */
 #include "postgres.h"
 
@@ -44,7 +44,7 @@ sno_file_identity(const char *name, SnoFileIdentity *identity)
 	return true;
 }
 
-/* Raises an error if the machine doesn't tell. */
+/* Get the place of this server.  Raises an error if it can't be determined. */
 void
 sno_place(char place[SNO_PLACE_SIZE])
 {

@@ -9,7 +9,7 @@
 
 #define SNO_PLACE_SIZE		128
 
-/* What tells a file from all others that there were since the machine was up. */
+/* The identity of a file among all files that existed since the machine was booted */
 typedef struct SnoFileIdentity
 {
 	uint64		device;

@@ -1,15 +1,14 @@
 /*
  * reply.c
- *		What the registry answers, read and checked.
+ *		Answers of the registry, parsed and checked.
  *
- * The registry may be any server, so nothing of it is believed.  Whatever makes no sense
- * raises an error.
+ * The registry may be any server, so it isn't trusted: invalid values raise an error.
  */
 #include "postgres.h"
 
 #include "registry/reply.h"
 
-/* As SNO_REPLY_COLUMNS names them */
+/* In the order of SNO_REPLY_COLUMNS */
 enum
 {
 	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
@@ -21,7 +20,7 @@ bad_answer(const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("the registry gave an answer that makes no sense: %s", what)));
+			 errmsg("invalid answer from the registry: %s", what)));
 }
 
 /* A number of an answer, from 0 to max. */
@@ -53,7 +52,7 @@ answer_in(const SnoRows *rows)
 	bad_answer(status == NULL ? "status is null" : status);
 }
 
-/* What blocks are granted, of partitions or nodes up to `last`. */
+/* The blocks granted, of partitions or nodes up to `last` */
 static SnoGrants
 blocks_in(const SnoRows *rows, int64 last)
 {
@@ -77,7 +76,7 @@ blocks_in(const SnoRows *rows, int64 last)
 	return blocks;
 }
 
-/* What the registry may grant to anybody.  Of a layout that it doesn't know, that is nothing. */
+/* The range from which the registry grants; empty for a layout that it doesn't know. */
 static SnoNodeRange
 node_range_in(const SnoRows *rows, int64 last)
 {
@@ -90,7 +89,7 @@ node_range_in(const SnoRows *rows, int64 last)
 	};
 }
 
-/* What was answered about a layout's nodes, or about partitions. */
+/* Parse an answer about a layout's nodes, or about partitions. */
 SnoReply
 sno_reply_read(const SnoRows *rows, const SnoLayout *layout)
 {
@@ -98,14 +97,14 @@ sno_reply_read(const SnoRows *rows, const SnoLayout *layout)
 	SnoReply	reply;
 
 	if (rows->count == 0 || rows->columns != COLUMNS)
-		bad_answer("its form is another one");
+		bad_answer("unexpected number of rows or columns");
 	reply = (SnoReply) {
 		.answer = answer_in(rows),
 		.range = node_range_in(rows, last),
 		.now = number_in(rows, 0, NOW, SNO_UNIT_MAX),
 		.blocks = blocks_in(rows, last)
 	};
-	/* Partitions it always has. */
+	/* A registry always has partitions. */
 	if (sno_layout_is_none(layout) && (reply.answer == SNO_ANSWER_RANGE || reply.range.last < 0))
 		bad_answer("range");
 	return reply;

@@ -1,6 +1,6 @@
 /*
  * reply.h
- *		What the registry answers, read and checked.
+ *		Answers of the registry, parsed and checked.
  */
 #ifndef SNO_REGISTRY_REPLY_H
 #define SNO_REGISTRY_REPLY_H
@@ -16,9 +16,9 @@
 typedef struct SnoReply
 {
 	SnoAnswer	answer;
-	SnoNodeRange range;			/* what the registry may grant to anybody */
+	SnoNodeRange range;			/* from which the registry grants */
 	int64		now;			/* unit of the registry's clock */
-	SnoGrants	blocks;			/* that it granted */
+	SnoGrants	blocks;			/* granted to this database */
 } SnoReply;
 
 extern SnoReply sno_reply_read(const SnoRows *rows, const SnoLayout *layout);

@@ -3,15 +3,15 @@
  *		Keys that encrypt ids: the table sno_seal_key.
  *
  * A key has a name, which callers use, and a secret, which only these functions read.
- * Nobody else has a right on the table, and row security without a policy hides the rows
- * from roles that may read all tables, unless they bypass that.  Rows are written by the
- * functions of the heap, and not by SQL, so no statement, plan or parameter in a log has
- * the secret.  Logical decoding leaves the rows out.  Statistics leave the secrets out.
- * Dumps have no rows.
+ * No role but the owner has privileges on the table, and row security without a policy hides
+ * the rows from roles that may read all tables, unless they bypass row security.  Rows are
+ * written by heap functions, and not by SQL, so the secret is in no statement, plan or
+ * parameter of a log.  Rows are left out of logical decoding and dumps, and secrets out of
+ * statistics.
  *
- * The table has no index.  Who creates a key holds a lock that keeps others from it until
- * the end of the transaction, so names are unique.  Who uses a key in a definition holds
- * it against sno_seal_drop_key(), which then sees the definition.
+ * The table has no index.  The creation of a key locks out other creations until the end of
+ * the transaction, so names are unique.  A transaction that uses a key in a definition locks
+ * out sno_seal_drop_key(), which then sees the definition.
  */
 #include "postgres.h"
 
@@ -49,7 +49,7 @@ SnoTable	sno_keys = {
 	.extension = SNO_SEAL_EXTENSION,.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1
 };
 
-/* Is there a key of this name?  Then get its row's place and secret, unless NULL. */
+/* Is there a key of this name?  If so, get its row's place and secret, unless these are NULL. */
 static bool
 find_key(Relation rel, const char *name, ItemPointer place, uint8 *secret)
 {
@@ -107,7 +107,7 @@ sno_key_hold(const char *name)
 	table_close(rel, NoLock);
 }
 
-/* After a change: show it to what this transaction does next, and to others when it ends. */
+/* After a change: show it to the next commands of this transaction, and to others when it commits. */
 static void
 close_changed(Relation rel)
 {
@@ -183,7 +183,7 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The name of a generator that uses a key, NULL if there is none.  Library sno knows it. */
+/* The name of a generator that uses a key, or NULL.  Library sno looks for it. */
 static char *
 generator_using(const char *key)
 {

@@ -3,11 +3,10 @@
  *		Sealed ids: sno_seal(), sno_seal_uuid() and sno_unseal().
  *
  * An id of type sno is sealed by FF1 with AES-128, a bigint by SPARX-64/128.  Each id has
- * one sealed form.  Texts and bigints have no bit left: what was sealed with another key
- * gives another id and no error.  A uuid has bits to tell that.
+ * one sealed form of each type.  A text or bigint has no redundancy: unsealing it with the
+ * wrong key gives a wrong id and no error.  A uuid has 42 bits that detect the wrong key.
  *
- * What is made of a key is kept as long as the call's place in a plan, and until keys may
- * have changed.
+ * The key schedule is kept with the call's place in a plan, until keys may have changed.
  */
 #include "postgres.h"
 
@@ -27,10 +26,10 @@
 
 PG_MODULE_MAGIC;
 
-/* What is made of the key that a call used last */
+/* The schedule of the key that a call used last */
 typedef struct Seal
 {
-	uint64		keys_version;	/* at that time; 0 if there is no key yet */
+	uint64		keys_version;	/* version of the table of keys; 0 if there is no key yet */
 	int			name_size;
 	char		name[NAMEDATALEN];	/* of the key; not terminated */
 	SnoSparx	sparx;
@@ -63,7 +62,7 @@ new_seal(MemoryContext context)
 	return seal;
 }
 
-/* What is made of the key that the second argument names. */
+/* The schedule of the key that the second argument names */
 static Seal *
 seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 {
@@ -83,7 +82,7 @@ seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 	sno_key_secret(text_to_cstring(name), secret);
 	prepare(seal, secret);
 	explicit_bzero(secret, sizeof(secret));
-	/* There is a key of this name, so it isn't longer than names are. */
+	/* There is a key of this name, so it fits. */
 	memcpy(seal->name, VARDATA_ANY(name), size);
 	seal->name_size = size;
 	seal->keys_version = version;
@@ -121,7 +120,7 @@ prepare_ff1(Seal *seal, const uint8 *secret)
 	sno_ff1_start(&seal->ff1, encrypt_block, seal->aes);
 }
 
-/* The same for ids of type sno, with the functions of the type. */
+/* The schedule for ids of type sno; also loads the functions of the type. */
 static Seal *
 seal_of_sno(FunctionCallInfo fcinfo)
 {

@@ -123,7 +123,7 @@ twin_renews();
 wait_until('the file is removed', sub { !-e $file });
 pass('a file that has what was given up is removed');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM sno_grants()'), 0, 'nothing is in force');
-like(slurp_file($node->logfile), qr/another server goes on with the grants of the database with OID/,
+like(slurp_file($node->logfile), qr/another server took over the grants of the database with OID/,
 	'the log tells');
 $registry->node->stop;
 $node->stop('immediate');

@@ -276,7 +276,7 @@ my $file = $a->data_dir . '/sno.grants';
 	$a->start;
 	wait_until('the registry has answered', $answer);
 	like(slurp_file($a->logfile, $offset),
-		qr/another server goes on with the grants of the database with OID/,
+		qr/another server took over the grants of the database with OID/,
 		'a state that others went on from is superseded');
 	$holder{"block $block_a"} = 'nobody';
 	my $new = generates('after that', $a);
