@@ -2,17 +2,18 @@
  * definition.c
  *		The definitions of named generators: tables sno_generator and sno_flake_generator.
  *
- * A definition is an ordinary row: transactional, dumped, and visible only to its
- * creator until that commits.  An exclusion constraint keeps the ids of any two apart.
- * What a generator issued is kept elsewhere (named/group.c), so nothing here endangers
- * it.  The table of extension sno is here, that of sno_flakes in flake/nodes.c.
+ * A definition is an ordinary row: transactional, dumped, and invisible to other
+ * transactions until its creator commits.  An exclusion constraint prevents definitions with
+ * common ids.  A generator's state is kept elsewhere (named/group.c), so changes of
+ * definitions don't endanger it.  The table of extension sno is here, the table of
+ * sno_flakes in flake/nodes.c.
  *
- * Definitions are read as catalogs are, with a new snapshot each time and without a
- * check of privileges: EXECUTE on a function is the privilege, and for who uses the
- * generator the role that it may be restricted to (named/use.c).  The table's lock is not
- * waited for: callers try again.
+ * Definitions are read like catalogs, with a new snapshot each time and without a check
+ * of privileges: users need EXECUTE on the functions, and membership in the role to which a
+ * generator may be restricted (named/use.c).  Readers don't wait for the table's lock:
+ * callers try again.
  *
- * Sessions remember the definitions that they use.  What logical replication brings is
+ * Sessions remember the definitions that they use.  Changes by logical replication are
  * dropped (sno_table_changed()): a definition without its state would let two servers issue
  * the same ids.
  */
@@ -38,7 +39,7 @@
 #include "catalog/table.h"
 #include "type/fields.h"
 
-/* The columns of sno_generator that are its own */
+/* The columns that only sno_generator has */
 enum
 {
 	PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META
@@ -82,7 +83,7 @@ SnoDefinitions sno_definitions = {
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 };
 
-/* What a row says, which has that name. */
+/* Get the definition in a row.  `name` is its name. */
 static SnoDefinitionLook
 read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTuple tuple,
 				SnoDefinition *d)
@@ -106,7 +107,7 @@ read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTu
 	return in->read(d, name, &values[SNO_DEFINITION_OWN], &null[SNO_DEFINITION_OWN]);
 }
 
-/* The definition by that name, as this transaction sees it.  Waits for no lock. */
+/* Find a definition by name, as this transaction sees it.  Waits for no lock. */
 SnoDefinitionLook
 sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definition)
 {
@@ -128,15 +129,15 @@ sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definit
 		look = read_definition(in, name, rel, tuple, definition);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	/* If it isn't locked, but missing or altered, this raises an error. */
+	/* If the table of layouts isn't locked, but missing or altered, this raises an error. */
 	if (look == SNO_DEFINITION_LAYOUT_LOCKED)
 		(void) sno_table_read(&sno_layouts, false);
 	return look;
 }
 
 /*
- * Visit all definitions that a snapshot shows; NULL stands for one taken now.  Visits
- * none if the table is missing, altered or locked.
+ * Visit all definitions visible to a snapshot, or to a new one if it is NULL.  Visits none if
+ * the table is missing, altered or locked.
  */
 void
 sno_definition_visit(SnoDefinitions *in, Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
@@ -172,9 +173,8 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * The partitions of all definitions, those of transactions in progress included; in
- * the current memory context.  Session generators avoid them.  That is a courtesy, so
- * it waits for no lock.
+ * The partitions of all definitions, including uncommitted ones; in the current memory
+ * context.  Sessions prefer other partitions, but may use these, so this waits for no lock.
  */
 Bitmapset *
 sno_definition_partitions(void)
@@ -187,7 +187,7 @@ sno_definition_partitions(void)
 	return partitions;
 }
 
-/* What find_overlap() looks for and finds */
+/* Argument and result of find_overlap() */
 typedef struct Overlap
 {
 	const SnoSubject *wanted;
@@ -195,7 +195,7 @@ typedef struct Overlap
 	SnoShard	shard;
 } Overlap;
 
-/* Note the first definition that overlaps the one wanted. */
+/* Note the first definition that overlaps the wanted one. */
 static void
 find_overlap(const char *name, const SnoDefinition *d, void *arg)
 {
@@ -209,8 +209,8 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * Until this transaction ends, no other one chooses what is free for a definition, and
- * no lock keeps this one from reading definitions.
+ * Until this transaction ends, no other transaction may choose a partition or nodes for a
+ * definition, and this one can read definitions.
  */
 void
 sno_definition_choose_alone(SnoDefinitions *in)
@@ -253,7 +253,7 @@ sno_definition_check_name(const char *name)
 				 errdetail("It must have from 1 to %d bytes, and no control characters.", NAMEDATALEN - 1)));
 }
 
-/* Raise the error that tells which definition conflicts with the one wanted. */
+/* Raise the error for the definition that conflicts with the wanted one. */
 static void
 refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
@@ -273,7 +273,7 @@ refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 			(errcode(ERRCODE_EXCLUSION_VIOLATION),
 			 errmsg("generator \"%s\" would issue the same ids as generator \"%s\"", name, o.name),
 			 sno_is_flake(d) ?
-			 errdetail("Generator \"%s\" has nodes from %lld to %lld of that layout.",
+			 errdetail("Generator \"%s\" has nodes from %lld to %lld of the same layout.",
 					   o.name, (long long) o.shard.min, (long long) o.shard.max) :
 			 errdetail("Generator \"%s\" has partition %d and sequences from %lld to %lld.",
 					   o.name, d->subject.partition, (long long) o.shard.min, (long long) o.shard.max),
@@ -281,7 +281,7 @@ refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 			 errhint("Choose another partition, or bounds that do not overlap.")));
 }
 
-/* Insert a definition; raises 42710 or 23P01 if there is one that is in the way. */
+/* Insert a definition.  Raises 42710 or 23P01 if it conflicts with another one. */
 void
 sno_definition_insert(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
@@ -303,7 +303,7 @@ sno_definition_insert(SnoDefinitions *in, const char *name, const SnoDefinition 
 					 in->table.types, &values[SNO_DEFINITION_NAME], &nulls[SNO_DEFINITION_NAME]) > 0)
 		return;
 	refuse_conflict(in, name, d);
-	/* The conflict is gone.  If not, PostgreSQL says what it is. */
+	/* The conflict may be gone.  If not, PostgreSQL raises its own error. */
 	sno_table_change(&in->table, in->insert, count, in->table.types, &values[SNO_DEFINITION_NAME],
 				 &nulls[SNO_DEFINITION_NAME]);
 }
@@ -321,7 +321,7 @@ sno_definition_drop(SnoDefinitions *in, const char *name)
 				 errmsg("generator \"%s\" does not exist", name)));
 }
 
-/* Let only members of a role use a generator; NULL lets everybody. */
+/* Restrict the use of a generator to members of a role, or remove the restriction if it is NULL. */
 void
 sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 {
@@ -335,7 +335,7 @@ sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 		sno_definition_missing(in, name);
 }
 
-/* Let a generator, whose nodes are chosen, issue only in units after this one. */
+/* Let a generator whose nodes are chosen when it issues use only units after this one. */
 void
 sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after)
 {

@@ -16,18 +16,18 @@
 typedef struct SnoDefinition
 {
 	SnoSubject	subject;
-	bool		made_here;		/* in this database, on this server as it is now? */
-	char		role[NAMEDATALEN];	/* whose members may use it; empty if everybody may */
-	Oid			role_oid;		/* of that role; InvalidOid if it wasn't there when it was named */
+	bool		made_here;		/* in this database, with this server's present identity? */
+	char		role[NAMEDATALEN];	/* members of it may use the generator; empty: all may */
+	Oid			role_oid;		/* of that role; InvalidOid if it didn't exist when it was named */
 
 	/* In a partition: the metabyte of its ids, -1 if callers choose. */
 	int32		meta;
 
 	/* In a layout: */
 	char		layout[NAMEDATALEN];
-	char		key[NAMEDATALEN];	/* that seals its ids; empty if none does */
+	char		key[NAMEDATALEN];	/* that seals its ids; empty if there is none */
 	SnoNodes	nodes;			/* of size 0 if the layout isn't known */
-	uint64		after;			/* if nodes are chosen: it issues in units after this one */
+	uint64		after;			/* if nodes are chosen when it issues: only units after this */
 } SnoDefinition;
 
 /* Is it of a layout of another system? */
@@ -37,19 +37,19 @@ sno_is_flake(const SnoDefinition *d)
 	return d->subject.kind == SNO_OF_NODES;
 }
 
-/* What looking for a definition gives. */
+/* The result of a search for a definition */
 typedef enum SnoDefinitionLook
 {
 	SNO_DEFINITION_FOUND,
 	SNO_DEFINITION_NONE,
-	SNO_DEFINITION_LOCKED,		/* another session's lock is in the way, */
-	SNO_DEFINITION_LAYOUT_LOCKED,	/* or one on the table of layouts */
-	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or hasn't its nodes */
+	SNO_DEFINITION_LOCKED,		/* another session has locked the table, */
+	SNO_DEFINITION_LAYOUT_LOCKED,	/* or the table of layouts */
+	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or doesn't have its nodes */
 } SnoDefinitionLook;
 
 /*
- * The columns that both tables have, in this order, and the first one of their own.  The last one
- * of both is the OID of the role.
+ * The columns of both tables, in this order, and the first column specific to a table.  The
+ * last column of both is the OID of the role.
  */
 enum
 {
@@ -63,21 +63,21 @@ enum
 	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 7
 };
 
-/* A table of definitions.  Each has names of its own. */
+/* A table of definitions.  Each has its own namespace. */
 typedef struct SnoDefinitions
 {
 	/*
-	 * Its version also changes whenever the rights of roles may have, see named/use.c, and
-	 * that of layouts with sno.partitions.
+	 * Its version also changes whenever privileges of roles may have changed, see named/use.c.
+	 * The version of flake generators also changes with sno.partitions.
 	 */
 	SnoTable	table;
-	char		kind;			/* of the subjects that its rows have, a SnoKind */
-	const char *create;			/* the functions that add a row, */
+	char		kind;			/* of the subjects in its rows, a SnoKind */
+	const char *create;			/* names of the functions that add a row, */
 	const char *restrict_to;	/* and change the role */
 
 	/*
-	 * What a row's own columns say, and what they are for a definition.  Both arrays
-	 * begin with the first of them.
+	 * Convert the columns specific to the table to and from a definition.  The arrays begin
+	 * with the first of these columns.
 	 */
 	SnoDefinitionLook (*read) (SnoDefinition *d, const char *name, const Datum *values,
 							   const bool *null);
@@ -85,9 +85,9 @@ typedef struct SnoDefinitions
 	const char *insert;			/* the statement that adds a row */
 
 	/* See named/use.c. */
-	uint64		looked;			/* the version when all states were looked at last */
+	uint64		looked;			/* the version at the last check of all states */
 	bool		restricted;		/* was a restricted generator used? */
-	struct SnoDefinitions *next;	/* of which that is true */
+	struct SnoDefinitions *next;	/* the next table for which this is true */
 } SnoDefinitions;
 
 /* The table sno_generator. */

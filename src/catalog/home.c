@@ -1,12 +1,12 @@
 /*
  * home.c
- *		What tells this server and database from others.
+ *		The identity of this server and database.
  *
- * The home tells a database from a former one that had its OID.  It is made of the
- * incarnation (shared/shmem.c) and of what tells the database's folder from others.  If
- * one of the two is the same, the database is.  ALTER DATABASE changes the incarnation,
- * and a restored folder is another one.  If both change between two uses, rows become
- * another holder's, which does no harm.
+ * The home distinguishes a database from a former one with the same OID.  It consists of
+ * the incarnation (shared/shmem.c) and a hash of the identity of the database's folder.  If
+ * either is unchanged, it is the same database: ALTER DATABASE changes the incarnation, and
+ * a restore changes the folder.  If both change between two uses, the rows become another
+ * holder's, which does no harm.
  */
 #include "postgres.h"
 
@@ -19,9 +19,9 @@
 #include "shared/shmem.h"
 
 /*
- * The home of this database, as its sessions saw it first.  All that run at the same time
- * have the same one, or each would take rows of others for another holder's.  Whoever visits
- * rows calls this before, because no page may be locked when it is called first.
+ * The home of this database, as computed by its first session.  Concurrent sessions must have
+ * the same one, otherwise each would take rows of the others for another holder's.  Call this
+ * before visiting rows: at the first call, no page may be locked.
  */
 int64
 sno_home(void)
@@ -50,7 +50,7 @@ is_same_home(uint64 a, uint64 b)
 	return a >> 32 == b >> 32 || (uint32) a == (uint32) b;
 }
 
-/* Is what has these four of this server, as it is now, and of this database? */
+/* Do these four values identify this server, on its present timeline, and this database? */
 bool
 sno_home_is_ours(int64 system_identifier, int32 timeline, Oid database, int64 home)
 {

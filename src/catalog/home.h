@@ -1,6 +1,6 @@
 /*
  * home.h
- *		What tells this server and database from others.
+ *		The identity of this server and database.
  */
 #ifndef SNO_HOME_H
 #define SNO_HOME_H

@@ -3,8 +3,8 @@
  *		The layouts of ids of other systems: the table sno_flake_layout.
  *
  * Rows are never changed or deleted: functions that read an id by its layout are
- * immutable.  No two rows have the same ids.  So what a generator issued is known by the
- * layout itself, by its epoch, unit and bits, and its name only leads there.
+ * immutable.  No two rows have the same ids.  So leases identify a layout by its epoch, unit
+ * and bits, and not by its name.
  */
 #include "postgres.h"
 
@@ -47,8 +47,8 @@ msec_of(TimestampTz at)
 }
 
 /*
- * What is wrong with the bits of a layout, or NULL: a generator must be able to issue such
- * ids, and a type to have them.
+ * The problem with the bits of a layout, or NULL.  A generator must be able to issue its ids,
+ * and a type to contain them.
  */
 static const char *
 bits_wrong(const SnoLayout *layout)
@@ -77,11 +77,11 @@ digits_wrong(const char *digits)
 		return "There must be from 2 to 64 digits.";
 	for (const char *c = digits; *c != '\0'; c++)
 		if (*c < '!' || *c > '~' || strchr(c + 1, *c) != NULL)
-			return "Each digit must be another visible ASCII character.";
+			return "The digits must be distinct visible ASCII characters.";
 	return NULL;
 }
 
-/* The last day of which a sno may be, in Unix ms */
+/* The last day of the epoch of a sno, in Unix ms */
 #define LAST_EPOCH \
 	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
 
@@ -93,8 +93,8 @@ epoch_is_valid(TimestampTz epoch)
 }
 
 /*
- * The layout that a row of the table says.  Returns what is wrong with it, NULL if nothing
- * is.  The table has constraints of its own, but a superuser may have dropped them.
+ * Get the layout in a row of the table.  Returns the problem with it, or NULL.  The table has
+ * constraints, but a superuser may have dropped them.
  */
 static const char *
 read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
@@ -129,7 +129,7 @@ read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
 							numbers[i].min, numbers[i].max, value);
 	}
 	if (null[EPOCH] != (DatumGetInt32(values[UNIT]) == 0))
-		return "A layout has an epoch unless it counts, which unit 0 says.";
+		return "The epoch must be null if the unit is 0, and must not be null otherwise.";
 	if (!null[EPOCH] && !epoch_is_valid(DatumGetTimestampTz(values[EPOCH])))
 		return "The epoch must be a whole millisecond from 1970-01-01 to 2079-09-07 UTC.";
 
@@ -180,8 +180,8 @@ add_layout(void *arg, Relation rel, HeapTuple tuple)
 }
 
 /*
- * Plans may have constants that were computed from a layout.  If the transaction that
- * added it rolls back, they are made again.
+ * Plans may contain constants computed from a layout.  If the transaction that added it is
+ * rolled back, the plans must be made again.
  */
 SnoTable	sno_layouts = {
 	.extension = "sno_flakes",.name = SNO_LAYOUT_TABLE,.types = column_types,.columns = COLUMNS,
@@ -201,7 +201,7 @@ sno_layout_look(void)
 	return true;
 }
 
-/* The layout by that name, as they were read last; NULL if there was none. */
+/* The layout of a name at the last reading; NULL if there was none. */
 const SnoNamedLayout *
 sno_layout_known(const char *name)
 {
@@ -214,8 +214,8 @@ sno_layout_known(const char *name)
 }
 
 /*
- * The layout by that name, or an error.  It is good as long as sno_layouts.version
- * stays the same.
+ * The layout of a name, or an error.  It is valid as long as sno_layouts.version doesn't
+ * change.
  */
 const SnoNamedLayout *
 sno_layout_by_name(const text *name)
@@ -236,8 +236,8 @@ sno_layout_by_name(const text *name)
 }
 
 /*
- * The name of a layout.  NULL if it has none here, or if the table is missing, altered or
- * locked.
+ * The name of a layout.  NULL if it is not in the table, or if the table is missing, altered
+ * or locked.
  */
 const char *
 sno_layout_look_name(const SnoLayout *layout)
@@ -264,7 +264,7 @@ sno_flake_layout_definition(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
-/* Raise the error that tells which layout is in the way. */
+/* Raise the error for the layout that conflicts with the given one. */
 static void
 refuse_same(const char *name, const SnoLayout *layout)
 {
@@ -280,7 +280,7 @@ refuse_same(const char *name, const SnoLayout *layout)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("layout \"%s\" has the same ids", same),
-				 errhint("Use that one. sno_flake_text() and sno_flake_from_text() take other digits.")));
+				 errhint("Use that layout. sno_flake_text() and sno_flake_from_text() accept other digits.")));
 }
 
 #define INSERT_LAYOUT \
@@ -288,7 +288,7 @@ refuse_same(const char *name, const SnoLayout *layout)
 	"(name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits) " \
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 
-/* Arguments are as the columns.  The epoch is null if, and only if, the unit is 0. */
+/* The arguments are the columns of the table. */
 PG_FUNCTION_INFO_V1(sno_flake_create_layout);
 Datum
 sno_flake_create_layout(PG_FUNCTION_ARGS)
@@ -319,7 +319,7 @@ sno_flake_create_layout(PG_FUNCTION_ARGS)
 						 values, nulls) == 0)
 	{
 		refuse_same(layout.name, &layout.layout);
-		/* The conflict is gone.  If not, PostgreSQL says what it is. */
+		/* The conflict may be gone.  If not, PostgreSQL raises its own error. */
 		sno_table_change(&sno_layouts, INSERT_LAYOUT, COLUMNS, column_types, values, nulls);
 	}
 	PG_RETURN_VOID();

@@ -24,7 +24,7 @@ typedef struct SnoNamedLayout
 {
 	SnoFlakeType type;
 	SnoLayout	layout;
-	char	   *digits;			/* of the text form; NULL: as the type writes it */
+	char	   *digits;			/* of the text form; NULL for the type's own text */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 
@@ -36,7 +36,7 @@ sno_layout_type(const SnoLayout *layout)
 	return bits <= 64 ? SNO_FLAKE_BIGINT : bits == 128 ? SNO_FLAKE_UUID : SNO_FLAKE_BYTEA;
 }
 
-/* Has the layout this name? */
+/* Does the layout have this name? */
 static inline bool
 sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
 {

@@ -3,16 +3,16 @@
  *		The table of leases, sno_lease: its file, checked and opened.
  *
  * The table and its file are looked up again when they may have changed.  A lease is
- * good only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
- * drop gives the table another one.
+ * valid only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
+ * drop replaces the file.
  *
- * The table is open in ROW SHARE mode during an operation.  That keeps away all that
- * would rewrite or drop it, and sno_reseed().  It is the weakest mode that does, so
- * few locks are in the way.  It is never waited for here, because a session that holds
- * a stronger lock may wait for us.
+ * The table is open in ROW SHARE mode during an operation.  This is the weakest mode that
+ * locks out sno_reseed() and all commands that rewrite or drop the table, so it conflicts
+ * with few locks.  This file doesn't wait for the lock, because a session that holds a
+ * conflicting lock may wait for this one.
  *
- * The table has no index and no toast, and its columns are fixed in width and never
- * null.  Its definition is checked before each use.
+ * The table has no index and no toast table, and its columns have fixed widths and no
+ * nulls.  Its definition is checked before each use.
  */
 #include "postgres.h"
 
@@ -47,15 +47,13 @@ static SnoTable table = {
 };
 
 /*
- * Its file, and the version of which that is.  A look that fails by an error leaves that as it
- * was, so the next one looks again.
+ * The table's file, and the version of the table at which it was looked up.  An error in a
+ * look-up doesn't change the version, so the file is looked up again.
  */
 static RelFileNumber file;
 static uint64 file_version;
 
-/*
- * The present file of the table, InvalidOid if there is no table.  Takes no lock.
- */
+/* The present file of the table, InvalidOid if there is no table.  Takes no lock. */
 RelFileNumber
 sno_leases_file(void)
 {
@@ -79,8 +77,8 @@ sno_leases_file(void)
 }
 
 /*
- * Has this transaction given a new file to the table?  The relation cache of a parallel
- * worker doesn't know.  There the table's row of pg_class tells.
+ * Has this transaction given a new file to the table?  A parallel worker finds this not in
+ * its relation cache, but in the table's row of pg_class.
  */
 static bool
 changed_here(Relation rel)
@@ -100,7 +98,7 @@ changed_here(Relation rel)
 	return changed;
 }
 
-/* Has this transaction created the table?  A rollback then takes all rows with it. */
+/* Has this transaction created the table?  Then a rollback removes all rows. */
 bool
 sno_leases_are_new(Relation rel)
 {
@@ -121,7 +119,7 @@ check_definition(Relation rel)
 		desc->natts >= SNO_LEASES_COLUMNS &&
 		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
 
-	/* A column that was added leaves a trace behind when it is dropped. */
+	/* Columns added and dropped since are still in the descriptor. */
 	for (int i = 0; same && i < desc->natts; i++)
 	{
 		Form_pg_attribute a = TupleDescAttr(desc, i);
@@ -136,7 +134,7 @@ check_definition(Relation rel)
 						SNO_LEASES_TABLE),
 				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 
-	/* What is written to a new file is lost when its transaction rolls back. */
+	/* Rows in a new file are lost when its transaction rolls back. */
 	if (changed_here(rel) && !sno_leases_are_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -145,7 +143,7 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Open the table as sno_leases_open() does. */
+/* The implementation of sno_leases_open(), by OID */
 static Relation
 open_table(Oid relid)
 {
@@ -157,8 +155,8 @@ open_table(Oid relid)
 }
 
 /*
- * Open the table to read and write leases.  NULL if another session's lock is in the
- * way.  Raises an error if the table is missing or altered.
+ * Open the table to read and write leases.  NULL if another session holds a conflicting
+ * lock.  Raises an error if the table is missing or altered.
  */
 Relation
 sno_leases_open(void)
@@ -166,7 +164,7 @@ sno_leases_open(void)
 	return open_table(sno_table_require(&table));
 }
 
-/* The same in any mode, but wait for the locks of others. */
+/* Open the table in any mode, and wait for the lock. */
 Relation
 sno_leases_open_patiently(LOCKMODE mode)
 {
@@ -177,15 +175,15 @@ sno_leases_open_patiently(LOCKMODE mode)
 }
 
 /*
- * Open the table that was looked up last, in a transaction of its own at the end of a
- * session.  It first ends the transaction that runs, because an exit may come from
- * anywhere.  A parallel worker leaves that to its leader.  NULL if any lock is in the
- * way, or if there is no table.
+ * Open the table that was looked up last, in a separate transaction at the end of a session.
+ * The running transaction is aborted first, because an exit may come from anywhere.  NULL in
+ * a parallel worker, whose leader does this, if there is no table, or if any lock can't be
+ * had at once.
  */
 Relation
 sno_leases_open_at_exit(void)
 {
-	/* Opening the table, or another one, looks at these.  It must not wait for them. */
+	/* Catalogs that are read when a table is opened.  It must not wait for their locks. */
 	static const Oid catalogs[] = {
 		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
@@ -215,7 +213,7 @@ sno_leases_close_at_exit(Relation rel)
 
 /*
  * Raise an error if this transaction created the table.  Only the transaction itself may
- * issue ids under such a row: what others issue and commit would outlive the row.
+ * issue ids under such a row: ids that other sessions issue and commit would outlive the row.
  */
 void
 sno_leases_check_shared(Relation rel)
@@ -228,7 +226,7 @@ sno_leases_check_shared(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Rows belong to no transaction, so the lock needn't be held to its end. */
+/* Rows belong to no transaction, so the lock is not held until its end. */
 void
 sno_leases_close(Relation rel)
 {

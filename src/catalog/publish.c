@@ -2,18 +2,18 @@
  * publish.c
  *		A lease that is held: written, flushed and published.
  *
- * Sessions, named generators and backfill all lease this way.  src/README.md has
- * the picture.  The guarantee rests on one order of events:
+ * This is common to sessions, named generators and backfill.  src/README.md has a
+ * picture.  The guarantee depends on the order of four events:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
- * The order of WAL carries the row to every standby, backup and copy ahead of any
- * transaction that uses ids issued under it.  synchronous_commit doesn't matter: the
- * flush is ours and local, and waits for no standby.
+ * Because of the order of WAL, every standby, backup and copy has the row before any
+ * transaction that uses ids issued under it.  synchronous_commit doesn't matter: this flush
+ * is local, and waits for no standby.
  *
- * A renewal begins at half of the lease's life, by a row that is written but not
- * waited for.  It is flushed by the time the clock reaches the ceiling, and only
- * then published.
+ * A renewal begins at half of the lease's life, by writing a row without waiting for its
+ * flush.  When the clock reaches the ceiling, the row is flushed, if it isn't yet, and
+ * published.
  */
 #include "postgres.h"
 
@@ -41,8 +41,8 @@ note_failure(const SnoSubject *subject, MemoryContext context)
 }
 
 /*
- * Write the row of a lease up to `ceiling`, with the state of the generator.  False
- * if another holder leases the same.
+ * Write the row of a lease up to `ceiling`, with the state of the generator.  False if
+ * another holder has a lease of the same subject.
  */
 bool
 sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g,
@@ -68,7 +68,7 @@ sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGen
 	return written;
 }
 
-/* Ask for the flush of the row that is written, but don't wait for it. */
+/* Request the flush of the written row, but don't wait for it. */
 void
 sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 {
@@ -76,7 +76,7 @@ sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 	sno_lease_rest(lease, g);
 }
 
-/* Flush the row that is written, and publish its ceiling.  `half` is that of the lease. */
+/* Flush the written row, and publish its ceiling.  `half` is half of the lease's length. */
 void
 sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 {
@@ -85,9 +85,8 @@ sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 }
 
 /*
- * Renew a lease that still covers what is issued.  A failure must not disturb the
- * caller: it is logged.  The lease is that of a generator, or if it has no name, of a
- * session's partition.
+ * Renew a lease that still covers the clock's unit.  A failure must not disturb the caller, so
+ * it is logged.  The lease belongs to the generator, or to the partition if that is NULL.
  */
 void
 sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int partition)

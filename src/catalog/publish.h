@@ -15,7 +15,7 @@
 
 extern int	sno_lease_duration; /* s */
 
-/* In units.  A lease lasts for two halves, and is renewed after one. */
+/* Half of the length of a lease, in units: leases are renewed after one half. */
 static inline uint64
 sno_lease_half(void)
 {

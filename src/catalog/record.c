@@ -1,50 +1,48 @@
 /*
  * record.c
- *		What the rows of sno_lease say, and the row of one lease.
+ *		The content of the rows of sno_lease, and the row of one lease.
  *
  * A row has a bound for each tick-tock side: tick_until for the bit 0, tock_until
- * for 1.  Nothing was issued after its bound on either side.  A session's generator
- * changes sides without telling, so it has the ceiling as both.
+ * for 1.  No ids of a side are after its bound.  A partition that sessions share changes
+ * sides without a new row, so both of its bounds are the ceiling.
  *
- * Whose row is it?  The holder is a random number.  Beside it are the system
- * identifier, WAL timeline and database that it was drawn under, and the database's
- * home.  A row where these aren't the server's own is another holder's: it comes from a
- * backup, from the primary that this server was a standby of, from a template database,
- * from a dump of another database or by logical replication.  Partitions of other
- * holders are the last to be chosen, and one that another holder leases as well is given
- * up.
+ * The holder of a row is a random number.  Beside it are the system identifier, WAL
+ * timeline and database under which it was drawn, and the database's home.  If any of these
+ * differs from the server's, the row belongs to another holder: it comes from a backup, from
+ * the former primary of this server, from a template database, from a dump of another
+ * database, or from logical replication.  Partitions of other holders are chosen last, and a
+ * partition that another holder leases, too, is given up.
  *
- * Sessions that find no row of their own at the same time may each draw a holder.
- * All of these are the server's own, and the first row's is used from then on.  A
- * copy of a server has the same three.  sno_reseed() makes it another holder: it
- * sets the system identifier of the rows to 0, which no server has.
+ * Sessions that find no row of our own at the same time may each draw a holder.  All of
+ * these are the server's own, and the holder of the first row is used from then on.  A copy
+ * of a server has the same identifiers.  sno_reseed() makes it another holder: it sets the
+ * system identifier of the rows to 0, which no server has.
  *
- * A row that SQL has inserted or changed is another holder's, whatever it says: it may come
- * from a dump that was restored into the same database, or from a subscription to a server
- * of which this one is a copy.  Who restores the past would else have it taken for all that
- * was issued.  A row that SQL has deleted still counts, until it is pruned, but it isn't
- * overwritten: a new one is written from memory.
+ * A row that SQL has inserted or changed is another holder's, regardless of its columns: it
+ * may come from a dump that was restored into the same database, or from a subscription to a
+ * server of which this one is a copy.  Such a row may be older than the last ids, so it must
+ * not be taken for their bound.  A row that SQL has deleted still counts, until it is pruned,
+ * but it isn't overwritten: a new row is written from memory.
  *
- * A named generator can't move to another partition.  So its row says where it can
- * go on: on the side of the lowest bit of drifts, or on the other one, each after
- * its bound.  If the bound of the former is wall_hi, the generator was closed, and
- * `sequence` is the next one of that unit.  Else all of the bound's unit counts.
+ * A named generator can't move to another partition.  So its row contains the state from
+ * which it can go on: on the side of the lowest bit of drifts, or on the other one, each
+ * after its bound.  If the bound of the former is wall_hi, the generator was closed, and
+ * `sequence` is the next one of that unit.  Otherwise, the bound's whole unit counts as used.
  *
- * That is true of rows of our own.  Another holder may have opened the generator, or
- * renewed its lease, in WAL that never came here, or after the dump was taken.  So its row is never exact.
- * When we open the generator first, we assume that it is open there, with a lease
- * from now on: we enter the other side (sno_record_recall()).  That is right unless
- * the lost WAL has another change of the side.
+ * This is true only of our own rows.  Another holder may have opened the generator, or
+ * renewed its lease, in WAL that was never received here, or after the dump was taken.  So
+ * its row is never exact.  When we first open the generator, we assume that the other holder
+ * has it open, with a lease from now on, and enter the other side (sno_record_recall()).
+ * That is right unless the lost WAL has another change of the side.
  *
- * A database that is read as a feed has one more row, with no partition.  Its bounds
- * tell up to which unit watermarks may have been told.  They hold in each copy of the
- * database, because its readers go on there.
+ * A database that is read as a feed has one more row, without a partition.  No watermark was
+ * above its bounds.  They hold in each copy of the database, because readers go on there.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
- * (shared/turn.c), a named generator's only while it has the turn of its group, and the feed's
- * only while it has the turn for that.  So no two
- * sessions write one row.  All this holds for as long as the table is open: sno_reseed()
- * waits for that before it closes anything.
+ * (shared/turn.c), a named generator's row only while it has the turn of its group, and the
+ * feed's row only while it has the feed's turn.  So no two sessions write the same row.  This
+ * applies while the table is open: sno_reseed() waits until no other session has it open,
+ * before it closes anything.
  */
 #include "postgres.h"
 
@@ -60,10 +58,10 @@
 /* The system identifier of rows that were disowned: no server has it. */
 #define DISOWNED		0
 
-/* How often a row is overwritten that changes meanwhile. */
+/* Attempts to overwrite a row that is changed meanwhile */
 #define OVERWRITE_TRIES	10
 
-/* The holder drawn when no row of our own was found, until a row has it. */
+/* A new holder, drawn because no row of our own was found, until a row with it is written */
 static uint64 drawn_holder;
 
 static bool
@@ -89,7 +87,7 @@ subject_of(const SnoRow *row)
 	};
 }
 
-/* Times outside the epoch, which only a forged row has, count as its ends. */
+/* Times outside the epoch, which only forged rows have, become the ends of the epoch. */
 static uint64
 unit_of(TimestampTz at)
 {
@@ -99,18 +97,18 @@ unit_of(TimestampTz at)
 	return unit;
 }
 
-/* Nothing was issued after this under the row's lease, on either side. */
+/* The last unit that may have been used under the row's lease, on either side */
 static uint64
 ceiling_of(const SnoRow *row)
 {
 	return unit_of(Max(row->until[0], row->until[1]));
 }
 
-/* The holder of our own leases.  sno_reseed() leaves the row of the feed as it is. */
+/* The holder of our own leases, not of the feed's row, which sno_reseed() doesn't change. */
 typedef struct Holder
 {
 	bool		found;
-	uint64		number;			/* of the first one's row */
+	uint64		number;			/* of the first row of our own */
 } Holder;
 
 static void
@@ -154,8 +152,8 @@ visit_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Visit all rows; returns the holder of our own ones, or a new one.  A page is locked while
- * the visitor looks at a row of it.
+ * Visit all rows.  Returns the holder of our own rows, or a new one.  The row's page is locked
+ * while the visitor is called.
  */
 uint64
 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg)
@@ -173,7 +171,7 @@ typedef struct SurveyPass
 	uint64		now;
 } SurveyPass;
 
-/* Note in *bound, of a partition, that a row has this ceiling, and if it is our own. */
+/* Merge a row's ceiling, and whether it is our own, into *bound, the bound of its partition. */
 static void
 raise_bound(uint64 *bound, uint64 ceiling, bool own)
 {
@@ -192,11 +190,11 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	SnoSurvey  *survey = pass->survey;
 	uint64	  **block;
 
-	/* Without the constraint of the table, a row may have any number. */
+	/* If the table's constraint was dropped, a row may have any number. */
 	if (!sno_subject_has_partition(subject) ||
 		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
-	/* A partition of ids of given times is used up, and no lease of it lasts. */
+	/* A lease up to the end of the epoch is a partition of sno_generate_at(), which is used up. */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
 	{
 		survey->others++;
@@ -208,7 +206,7 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	raise_bound(&(*block)[subject->partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
-/* What the rows say at the unit `now`; in the current memory context. */
+/* Summarize the rows at the unit `now`; in the current memory context. */
 void
 sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 {
@@ -223,20 +221,20 @@ typedef struct Recall
 	SnoSubject	subject;
 	SnoRecordKnown known;
 	const void *arg;
-	SnoGenerator *own;			/* what our own rows say, except known ones */
-	SnoGenerator foreign;		/* what rows of other holders say */
-	bool		own_found;		/* is there a row of our own of just this subject? */
+	SnoGenerator *own;			/* merged from our own rows, except known ones */
+	SnoGenerator foreign;		/* merged from rows of other holders */
+	bool		own_found;		/* is there a row of our own of exactly this subject? */
 	bool		others;			/* is there any row of another holder? */
 } Recall;
 
-/* A state word for nodes of a layout has all sequences from 0 up. */
+/* The lowest sequence of the state words: for nodes of a layout, the shard has no sequences. */
 static int32
 lowest_sequence(const SnoRow *row)
 {
 	return row->kind == SNO_OF_NODES ? 0 : (int32) row->shard_min;
 }
 
-/* What may have been issued under a row. */
+/* A generator with all ids marked as used that may have been issued under a row */
 static SnoGenerator
 issued_under(const SnoRow *row, bool exact)
 {
@@ -279,16 +277,16 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Merge into the generator of a named generator all that the rows say was issued in
- * its part of the partition, except for those rows of our own that are known.  Its
- * floor becomes the highest bound of another holder's rows.
+ * Merge into a named generator the bounds of all rows that overlap its subject, except for
+ * rows of our own that are known.  Its floor becomes the highest bound of another holder's
+ * rows.
  *
- * Another holder, of another server or database, may have issued more than its rows say,
- * or have rows that never came here.  So we assume that it left its side for the other
- * one, and used that as far as `unseen` tells: up to the end of a lease that begins now,
- * say.  That isn't so once there is a row of our own, or if this database has no past in
- * another one: it has no row of one, and it defined the generator itself (`made_here`).  A
- * copy that sno_reseed() told of its original has such rows, too.
+ * Another holder, of another server or database, may have issued ids beyond the bounds of its
+ * rows, or under rows that were never received here.  So we assume that it changed to its
+ * other side, and used that up to `unseen`, for example the end of a lease that begins now.
+ * This is not necessary if there is a row of our own, or if this database has no past in
+ * another one: no row is of another holder, and the generator was defined here (`made_here`).
+ * A copy that called sno_reseed() has rows of another holder, its original.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -313,13 +311,13 @@ sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
 typedef struct Search
 {
 	SnoSubject	subject;
-	uint64		floor;			/* what others leased up to it doesn't matter */
+	uint64		floor;			/* leases of other holders up to this unit don't matter */
 	Holder		holder;
-	bool		clash;			/* does another holder lease beyond the floor? */
-	ItemPointerData tid;		/* of our own row that may be overwritten */
+	bool		clash;			/* does another holder have a lease above the floor? */
+	ItemPointerData tid;		/* our own row, which may be overwritten */
 } Search;
 
-/* Is this row, if it is clean, that of the subject, and our own? */
+/* Is the row, which must be clean, our own row of the subject? */
 static bool
 is_row_of(const SnoRow *row, const SnoSubject *subject)
 {
@@ -344,7 +342,7 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		search->tid = place->tid;
 }
 
-/* Write a row over the one that is there.  Its bounds never fall, except a named generator's. */
+/* Overwrite a row.  Bounds are never lowered, except of a named generator. */
 static bool
 overwrite(SnoRow *row, const void *arg)
 {
@@ -360,10 +358,10 @@ overwrite(SnoRow *row, const void *arg)
 }
 
 /*
- * Write the row of what the caller owns: its generator, which isn't shared here,
- * with the ceiling that it is to have.  The caller flushes *lsn before it publishes
- * the ceiling.  False, and nothing is written, if another holder's row shows a lease
- * of the same that reaches beyond our floor.
+ * Write the row of a generator that the caller owns, and that isn't shared at the moment, with
+ * its future ceiling.  The caller must flush *lsn before it publishes the ceiling.  Returns
+ * false, and writes nothing, if another holder's row has a lease of an overlapping subject
+ * that reaches beyond our floor.
  */
 bool
 sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
@@ -397,7 +395,7 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 		if (search.clash)
 			return false;
 		row.holder = (int64) holder_number(&search.holder);
-		/* If somebody changes the row again and again, it stays, as one more bound. */
+		/* If the row keeps being changed, leave it, as an additional bound. */
 		if (!ItemPointerIsValid(&search.tid) || tries == OVERWRITE_TRIES)
 			*lsn = sno_row_insert(rel, room, &row);
 		else if (!sno_row_change(rel, &search.tid, overwrite, &row, lsn))
@@ -417,10 +415,9 @@ disown_row(SnoRow *row, const void *arg)
 }
 
 /*
- * Become another holder: all rows of our own are nobody's from now on, flushed, and
- * no session issues in their partitions any more.  Nobody else has the table open:
- * so nobody writes a row, or reserves a partition after a look at the rows, between
- * the two.
+ * Become another holder: close all partitions, disown all rows of our own, and flush them.  No
+ * other session may have the table open, so that none writes a row, or reserves a partition
+ * after reading the rows, between these steps.
  */
 void
 sno_record_disown(Relation rel)
@@ -440,8 +437,8 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * No watermark of this database, or of one that it is a copy of, was above this unit before
- * the server started (W4).
+ * The highest unit that watermarks of this database, or of its original, may have had before
+ * the server started (W4)
  */
 uint64
 sno_record_promised(Relation rel)
@@ -473,7 +470,7 @@ forget_promise(SnoRow *row, const void *arg)
 	return true;
 }
 
-/* Forget what the rows of the feed say, flushed. */
+/* Lower the bounds in the rows of the feed, and flush them. */
 void
 sno_record_forget_promise(Relation rel)
 {

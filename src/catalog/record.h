@@ -1,6 +1,6 @@
 /*
  * record.h
- *		What the rows of sno_lease say, and the row of one lease.
+ *		The content of the rows of sno_lease, and the row of one lease.
  */
 #ifndef SNO_RECORD_H
 #define SNO_RECORD_H
@@ -13,26 +13,26 @@
 #include "core/subject.h"
 #include "shared/reserve.h"
 
-/* What all rows say. */
+/* A summary of all rows */
 typedef struct SnoSurvey
 {
-	SnoBounds	bounds;			/* of each partition, but not which are defined */
-	uint64		holder;			/* who we are: that of our own rows, or a new one */
-	int			others;			/* leases of other holders that will end */
-	uint64		others_until;	/* the last unit of these */
+	SnoBounds	bounds;			/* of all partitions, without regard to definitions */
+	uint64		holder;			/* of our own rows, or a new one */
+	int			others;			/* number of leases of other holders that will end */
+	uint64		others_until;	/* the last unit of these leases */
 } SnoSurvey;
 
-/* What another server may have used that its rows don't tell. */
+/* Units that another server may have used without a row here: up to a unit, or a number of units */
 typedef struct SnoUnseen
 {
-	uint64		until;			/* up to this unit; or */
-	uint64		more;			/* this many units beyond all ceilings that they tell */
+	uint64		until;			/* up to this unit, if `more` is 0 */
+	uint64		more;			/* this many units above all ceilings of its rows */
 } SnoUnseen;
 
-/* Looks at what a row says: its lease, up to which unit that may reach, and if it is our own. */
+/* Visits a row: the subject and ceiling of its lease, and whether it is our own. */
 typedef void (*SnoRecordVisitor) (const SnoSubject *subject, uint64 ceiling, bool own, void *arg);
 
-/* Does the caller know better than a row of ours what was issued under it? */
+/* Does the caller have the state of this subject, so that our own row of it is not needed? */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
 extern uint64 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg);

@@ -8,17 +8,17 @@
  * transaction, in a parallel worker, and in the transaction that created the
  * extension.  ROLLBACK doesn't undo it, and logical decoding doesn't see it.
  *
- * A new row is put on a page the same way, as a frozen tuple.  It is visible to
- * all at once, as a page needs that is marked all-visible or all-frozen.  And it
- * has no trace that a rollback, VACUUM or a crash could act on.
+ * A new row is inserted in the same way, as a frozen tuple.  It is visible to all
+ * transactions at once, which is required on a page marked as all-visible or
+ * all-frozen, and it has no xid that a rollback, VACUUM or a crash could act on.
  *
- * The table is as table.c demands, so a row is a C struct.  One that SQL has
+ * leases.c checks the table's definition, so a row is a C struct.  A row that SQL has
  * changed isn't overwritten, because it has a transaction's marks.
  *
  * Locking: rows are read under their buffer's share lock and written under its
- * exclusive lock.  A reader without a lock on the page, as COPY and pg_dump, may
+ * exclusive lock.  A reader without a lock on the page, such as COPY or pg_dump, may
  * see a row half old, half new.  That is harmless: fields are aligned, and each of
- * tick_until and tock_until is true by itself, whatever the other fields say.
+ * tick_until and tock_until is a valid bound independently of the other fields.
  */
 #include "postgres.h"
 
@@ -38,7 +38,7 @@
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
 #define TUPLE_SIZE		(HEADER_SIZE + SNO_ROW_SIZE)
 
-/* The row in a tuple that holds_row(). */
+/* The row in a tuple that passed holds_row() */
 static SnoRow *
 row_of(HeapTupleHeader tuple)
 {
@@ -55,7 +55,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 		length >= tuple->t_hoff + SNO_ROW_SIZE;
 }
 
-/* A row with a null can't be in force: NOT NULL was dropped, and set again. */
+/* A row with a null was not written here: NOT NULL was dropped, and set again. */
 static bool
 has_null(HeapTupleHeader tuple)
 {
@@ -66,8 +66,8 @@ has_null(HeapTupleHeader tuple)
 }
 
 /*
- * The tuple at `offset` of a page, whatever transaction made or deleted it;
- * NULL if there is none.  Raises an error if it can't be one of ours.
+ * The tuple at `offset` of a page, visible or not; NULL if there is none.  Raises an
+ * error if the tuple is damaged.
  */
 static HeapTupleHeader
 tuple_at(Page page, OffsetNumber offset)
@@ -91,8 +91,8 @@ tuple_at(Page page, OffsetNumber offset)
 }
 
 /*
- * Did a transaction make it?  VACUUM, which freezes a tuple, keeps its transaction's id, and
- * so does whatever rewrites the table.
+ * Was the tuple inserted by a transaction?  Freezing by VACUUM keeps the transaction's id, and
+ * so do rewrites of the table.
  */
 static bool
 is_by_sql(HeapTupleHeader tuple)
@@ -100,7 +100,7 @@ is_by_sql(HeapTupleHeader tuple)
 	return HeapTupleHeaderGetRawXmin(tuple) != FrozenTransactionId;
 }
 
-/* May it be overwritten: does it have no marks of any transaction? */
+/* May the tuple be overwritten, because it has no marks of any transaction? */
 static bool
 is_clean(HeapTupleHeader tuple)
 {
@@ -122,9 +122,9 @@ last_offset(Page page)
 }
 
 /*
- * Visit every row, deleted and uncommitted ones too: counting a dead row only keeps one
- * partition unused.  Returns the first page that has room for one more row, or the number
- * of pages if none has.
+ * Visit every row, including deleted and uncommitted ones: a dead row only keeps a partition
+ * unused.  Returns the first page with room for another row, or the number of pages if there
+ * is none.
  */
 BlockNumber
 sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
@@ -159,8 +159,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 }
 
 /*
- * Is the page as we write it, without a trace of SQL?  VACUUM removes the other
- * traces, and leaves PD_ALL_VISIBLE.
+ * Is the page as this file writes it, without traces of SQL?  VACUUM removes most
+ * traces, but sets PD_ALL_VISIBLE.
  */
 static bool
 has_no_trace(Page page)
@@ -187,13 +187,13 @@ has_no_trace(Page page)
 /*
  * The copy of a locked page, to be changed.
  *
- * SQL leaves traces on a page that aren't in WAL, or aren't replayed: hint bits
+ * SQL leaves traces on a page that are not in WAL, or not replayed: hint bits
  * and command ids of tuples, pd_prune_xid and flags of the page.  So a standby's
- * page may differ in them, which does no harm.  But wal_consistency_checking,
- * which ignores them in a record of the heap, doesn't in a generic one: it stops
- * the standby.  While it is on, each record has an image of the page.  If the page
- * has such traces, replay must take the image, not only compare the page with it.
- * That makes both pages the same again.
+ * page may differ in them, which does no harm.  But wal_consistency_checking
+ * ignores them only in heap records, and stops the standby for a difference in a
+ * generic one.  While it is on, each record has an image of the page.  If the page
+ * has such traces, replay must restore the image, and not only compare the page with
+ * it, so that both pages are equal again.
  */
 static Page
 register_page(GenericXLogState *state, Buffer buffer)
@@ -207,19 +207,19 @@ register_page(GenericXLogState *state, Buffer buffer)
 }
 
 /*
- * Make and log the change of the page that `state` has, and release its buffer.
+ * Make and log the change of the page in `state`, and release its buffer.
  *
- * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but
- * that of 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  A
- * checkpoint may come between the two.  Recovery will then begin after the record,
- * but the page isn't written, because it isn't dirty yet.  We flush the record and
- * publish the ceiling.  After a crash, recovery doesn't read the record, and the
- * page on disk has the old row: the lease is lost, and its ids are issued again.
+ * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but in
+ * versions 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  If a
+ * checkpoint comes between the two, recovery will begin after the record, but the page
+ * isn't written, because it isn't dirty yet.  The record is flushed and the ceiling
+ * published.  After a crash, recovery doesn't read the record, and the page on disk has
+ * the old row: the lease is lost, and its ids are issued again.
  *
- * A buffer that is dirty before the record exists is safe.  It stays dirty while
- * we hold its exclusive lock, because a page is written out under a lock on its
- * content.  So a checkpoint from which recovery begins after the record finds the
- * buffer dirty, waits for our lock, and writes the new row.
+ * A buffer that is dirty before the record exists is safe.  It stays dirty while its
+ * exclusive lock is held, because a page is written out under a lock on its content.
+ * So a checkpoint from which recovery begins after the record finds the buffer dirty,
+ * waits for the lock, and writes the new row.
  */
 static XLogRecPtr
 finish_page(GenericXLogState *state, Buffer buffer)
@@ -233,8 +233,8 @@ finish_page(GenericXLogState *state, Buffer buffer)
 }
 
 /*
- * Change the row at `tid`, unless it isn't there any more or SQL has changed it.
- * *lsn is the end of what was logged.
+ * Change the row at `tid`.  Returns false if it isn't there any more or SQL has changed
+ * it.  *lsn is the end of the WAL record.
  */
 bool
 sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
@@ -258,9 +258,8 @@ sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
 }
 
 /*
- * Change all rows of a page; returns the end of what was logged, if anything.  A
- * page of which nothing is changed stays as it is: a new one would be invalid with
- * an LSN.
+ * Change all rows of a page.  Returns the end of the WAL record, if there is one.  A page
+ * without a changed row must get no LSN: a new page would be invalid with one.
  */
 static XLogRecPtr
 change_page(Relation rel, BlockNumber block, SnoRowChange change)
@@ -287,7 +286,7 @@ change_page(Relation rel, BlockNumber block, SnoRowChange change)
 	return InvalidXLogRecPtr;
 }
 
-/* Change all rows, those that SQL has changed too; returns the end of what was logged. */
+/* Change all rows, including rows that SQL has changed.  Returns the end of the WAL records. */
 XLogRecPtr
 sno_row_change_all(Relation rel, SnoRowChange change)
 {
@@ -328,8 +327,8 @@ page_with_room(Relation rel, BlockNumber block)
 }
 
 /*
- * Put a new row on a page, at `block` or later, as a frozen tuple.  Returns the end
- * of what was logged.
+ * Insert a row as a frozen tuple, on a page at `block` or later.  Returns the end of the
+ * WAL record.
  */
 XLogRecPtr
 sno_row_insert(Relation rel, BlockNumber block, const SnoRow *row)

@@ -38,8 +38,9 @@ typedef struct SnoRow
 #define SNO_ROW_SIZE	(offsetof(SnoRow, home) + sizeof(int64))
 
 /*
- * Where a row is, and whether SQL inserted or changed it: by a restore, or by COPY of a
- * subscription.  It may be overwritten only if SQL didn't delete it either.
+ * The place of a row, and whether SQL has inserted or changed it (by_sql), for example a
+ * restore, or the COPY of a subscription.  A row may be overwritten if SQL hasn't inserted,
+ * changed or deleted it (is_clean).
  */
 typedef struct SnoRowPlace
 {
@@ -48,12 +49,12 @@ typedef struct SnoRowPlace
 	bool		by_sql;
 } SnoRowPlace;
 
-/* Looks at a row, while its page is locked. */
+/* Visits a row, while its page is locked. */
 typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void *arg);
 
 /*
- * Changes the copy of a row that is to be logged; false if the row stays as it is,
- * and nothing is logged.
+ * Changes the copy of a row that will be logged.  False if the row is not changed, and
+ * nothing is logged.
  */
 typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
 

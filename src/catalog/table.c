@@ -2,20 +2,20 @@
  * table.c
  *		The extension's tables: found, opened, and remembered by sessions.
  *
- * Tables are found by name in a schema of their own.  The extension's script creates that
- * schema, and fails if there is one already.  Only its owner, a superuser, may create
- * anything in it.  So whatever has the name is ours.
+ * Tables are found by name in a separate schema.  The extension's script creates that
+ * schema, and fails if it already exists.  Only its owner, a superuser, may create objects
+ * in it.  So a table of the name is ours.
  *
- * A table's version changes whenever the table may have: when its row of pg_class is
- * invalidated.  Its trigger (sno_table_changed()) does that for each row that changes,
- * whatever changes it.  So what is remembered of a version is right as long as that is the
- * present one.  What a transaction changed that rolled back is forgotten that way, too.
+ * A table's version changes whenever the table may have changed, which is when its row of
+ * pg_class is invalidated.  Its trigger (sno_table_changed()) invalidates it for every change
+ * of a row.  So rows remembered at a version are valid while it is the present one.
+ * Changes that were rolled back are forgotten in this way, too.
  *
- * What changes a table, or gives away what it protects, is for the owner of the database.  The
- * functions that do so ask for that (sno_owner_check()), because a right to execute them may
- * come from GRANT ... ON ALL FUNCTIONS.
+ * Functions that change a table, or give access to protected data, are for the owner of the
+ * database.  They check that (sno_owner_check()), because EXECUTE on them may come from
+ * GRANT ... ON ALL FUNCTIONS.
  *
- * Library sno_seal has this file, too, for its own table in that schema.
+ * Library sno_seal contains this file, too, for its own table in the schema.
  */
 #include "postgres.h"
 
@@ -41,7 +41,7 @@
 
 #include "catalog/table.h"
 
-/* Our table by that name; InvalidOid if there is none. */
+/* The OID of one of our tables; InvalidOid if it doesn't exist. */
 Oid
 sno_table_find(const char *name)
 {
@@ -50,7 +50,7 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* One of our tables, or an error if it is missing. */
+/* The OID of one of our tables, or an error if it is missing */
 Oid
 sno_table_require(const SnoTable *t)
 {
@@ -87,8 +87,8 @@ relation_changed(Datum arg, Oid relid)
 
 /*
  * Change the version from now on whenever the table may have changed.  All tables share one
- * callback: PostgreSQL has ten for all extensions of a session, and ends the session that
- * wants more.
+ * callback: PostgreSQL allows ten in a session, for all extensions, and ends a session that
+ * registers more.
  */
 void
 sno_table_watch(SnoTable *t)
@@ -103,7 +103,7 @@ sno_table_watch(SnoTable *t)
 	watched[watched_count++] = t;
 }
 
-/* Find a table again, watched from now on; an error if it is missing. */
+/* Find a table, and watch it from now on.  Raises an error if it is missing. */
 Oid
 sno_table_have(SnoTable *t)
 {
@@ -111,7 +111,7 @@ sno_table_have(SnoTable *t)
 	return t->oid = sno_table_require(t);
 }
 
-/* Does it begin with the columns that the extension's script gave it? */
+/* Does the table begin with the columns of the extension's script? */
 bool
 sno_table_is_as_created(const SnoTable *t, Relation rel)
 {
@@ -125,7 +125,7 @@ sno_table_is_as_created(const SnoTable *t, Relation rel)
 	return true;
 }
 
-/* Raise an error if it doesn't. */
+/* Raise an error if the table was altered. */
 static void
 check_table(const SnoTable *t, Relation rel)
 {
@@ -136,7 +136,7 @@ check_table(const SnoTable *t, Relation rel)
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 }
 
-/* Lock a relation without waiting, and open it; NULL if another session's lock is in the way. */
+/* Lock a relation without waiting, and open it; NULL if another session holds a conflicting lock. */
 Relation
 sno_table_lock(Oid relid, LOCKMODE mode)
 {
@@ -157,14 +157,14 @@ sno_table_open(SnoTable *t, LOCKMODE mode)
 {
 	Relation	rel;
 
-	/* One that was dropped before we had the lock is looked for again. */
+	/* If it was dropped before we had the lock, look it up again. */
 	while ((rel = try_relation_open(sno_table_have(t), mode)) == NULL)
 		AcceptInvalidationMessages();
 	check_table(t, rel);
 	return rel;
 }
 
-/* The same, but NULL if another session's lock is in the way. */
+/* Open a table, but don't wait: NULL if another session holds a conflicting lock. */
 Relation
 sno_table_try_open(SnoTable *t, LOCKMODE mode)
 {
@@ -189,8 +189,8 @@ sno_table_look(SnoTable *t)
 }
 
 /*
- * Remember all rows, unless those of the present version are remembered.  False if another
- * session's lock is in the way, and we don't wait.
+ * Remember all rows, unless the rows of the present version are remembered already.  Returns
+ * false if another session holds a conflicting lock, and `wait` is false.
  */
 bool
 sno_table_read(SnoTable *t, bool wait)
@@ -228,11 +228,11 @@ sno_table_read(SnoTable *t, bool wait)
 }
 
 /*
- * Run a statement that changes a table.  It is SQL, and needs rights that callers don't
- * have.  So it runs as the table's owner, as maintenance commands do: security-restricted,
- * with nothing but pg_catalog in its search path, and all names are qualified.  So nothing
- * planted is run, and a superuser's trigger on the table leaves nothing behind that runs
- * later.  Returns how many rows were changed.
+ * Run a statement that changes a table, and return the number of changed rows.  It needs
+ * privileges that callers don't have, so it runs as the table's owner.  As in maintenance
+ * commands, the operation is security-restricted, the search path has only pg_catalog, and
+ * all names are qualified.  So no planted function is called, and a trigger that a superuser
+ * added can't leave anything behind that runs later.
  */
 uint64
 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
@@ -244,7 +244,7 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 	int			level;
 	uint64		rows;
 
-	/* With this lock, too, this transaction can read without queueing behind others. */
+	/* With this lock, this transaction can also read without queueing behind other sessions. */
 	LockRelationOid(RelationGetRelid(rel), AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
@@ -266,8 +266,8 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 }
 
 /*
- * Raise an error unless the current user has the rights of the database's owner, as superusers
- * have.  In a function with SECURITY DEFINER, that is who owns it.
+ * Raise an error unless the current user has the privileges of the database's owner, as
+ * superusers have.  In a SECURITY DEFINER function, the current user is its owner.
  */
 void
 sno_owner_check(FunctionCallInfo fcinfo)
@@ -277,13 +277,14 @@ sno_owner_check(FunctionCallInfo fcinfo)
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("permission denied for function %s", get_func_name(fcinfo->flinfo->fn_oid)),
-			 errdetail("Only the owner of the database may call it, whoever may execute it."),
-			 errhint("The owner can let others call a function with SECURITY DEFINER that calls it.")));
+			 errdetail("Besides the EXECUTE privilege, it requires the privileges of the database owner."),
+			 errhint("The owner can create a SECURITY DEFINER function that calls it.")));
 }
 
 /*
- * Has a text no control character (C0, DEL, C1), and none that XML leaves out?  So whatever
- * shows a name shows one line of text.  Raises an error if it can't be converted to UTF-8.
+ * Is a text free of control characters (C0, DEL, C1) and characters that XML doesn't allow?
+ * Then a name is displayed in one line.  Raises an error if the text can't be converted to
+ * UTF-8.
  */
 bool
 sno_text_is_printable(const char *text)
@@ -321,8 +322,8 @@ check_texts(Relation rel, HeapTuple row)
 }
 
 /*
- * If the statement names a role, put its OID beside the name.  A role of that name that is
- * made later is another one.  Dumps have the name: what restores one finds the OID.
+ * If the statement sets the role, store its OID beside its name: a later role of the same name
+ * is another role.  Dumps contain the name, and a restore looks up the OID.
  */
 static HeapTuple
 note_role(const TriggerData *trigger, HeapTuple row)
@@ -347,10 +348,11 @@ note_role(const TriggerData *trigger, HeapTuple row)
 }
 
 /*
- * The trigger of tables that sessions remember.  Its arguments are which changes by SQL it
- * refuses, "none", "updates" or "all", and the hint of the error.  It tells sessions of all
- * others, keeps control characters out, and notes roles.  What logical replication brings is
- * dropped: each server has rows of its own, and one that is here must not stop the replication.
+ * The trigger of tables that sessions remember.  Its arguments are the changes by SQL that it
+ * refuses ("none", "updates" or "all") and the hint of the error.  It invalidates the rows that
+ * sessions remember, rejects control characters, and notes roles.  Changes by logical
+ * replication are dropped: each server has its own rows, and a conflict must not stop the
+ * replication.
  */
 PG_FUNCTION_INFO_V1(sno_table_changed);
 Datum

@@ -16,34 +16,34 @@
 
 #define SNO_CATALOG_SCHEMA	"sno_catalog"
 
-/* A table, and what a session knows of it. */
+/* A table, and the session's memory of it */
 typedef struct SnoTable
 {
-	const char *extension;		/* that it belongs to */
+	const char *extension;		/* the extension of the table */
 	const char *name;
 	const Oid  *types;			/* of its columns */
 	int			columns;
 
-	/* If a session remembers all rows: make what remembers none, and add one to that. */
+	/* If a session remembers all rows: create an empty memory, and add a row to it. */
 	void	   *(*begin) (void);
 	void		(*add) (void *all, Relation rel, HeapTuple tuple);
 
-	/* A change of this other table counts as a change of this one; NULL for none. */
+	/* Another table, whose changes count as changes of this one; or NULL. */
 	const struct SnoTable *source;
 
-	/* What else is to be done when it may have changed; NULL for nothing. */
+	/* Called when the table may have changed; or NULL. */
 	void		(*changed) (void);
 
-	uint64		version;		/* from 1 on; changes whenever the table may have */
-	Oid			oid;			/* as it was found last */
-	void	   *all;			/* what begin() made; NULL before */
-	uint64		version_read;	/* of that */
-	MemoryContext context;		/* where that is */
+	uint64		version;		/* from 1 on; changes whenever the table may have changed */
+	Oid			oid;			/* found last */
+	void	   *all;			/* the memory created by begin(), or NULL */
+	uint64		version_read;	/* version of the remembered rows */
+	MemoryContext context;		/* of the memory */
 } SnoTable;
 
 /*
- * A number of 64 bits in a row, or 0 if it is null.  Machines of 32 bits have it by reference,
- * so there is nothing to read if it is null.
+ * An int8 in a row, or 0 if it is null.  On 32-bit machines it is passed by reference, so a
+ * null must not be read.
  */
 static inline int64
 sno_table_int64(Datum value, bool null)
