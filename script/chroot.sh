@@ -3,12 +3,12 @@
 # Folders with a Debian in each, in $chroots.
 
 chroots=$(realpath -m "${CHROOTS:-${TMPDIR:-/tmp}/sno-chroots}")
-# Which Debian has a version of PostgreSQL
+# The Debian release with a version of PostgreSQL
 # shellcheck disable=SC2034
 declare -A debian=([15]=bookworm [16]=16 [17]=trixie [18]=sid [19]=sid)
 # shellcheck disable=SC2034
 mapfile -t versions < <(printf '%s\n' "${!debian[@]}" | sort -n)
-# Files and folders out of a chroot that are in it, too, at the same path
+# Files and folders that are mounted in a chroot at the same path
 outside=()
 
 # make_chroot SUITE[-MACHINE]: make the folder completely, or not at all.
@@ -25,8 +25,8 @@ make_chroot() {
     quietly "$work/debootstrap.log" as_root debootstrap --variant=minbase \
         --include=ca-certificates "${arch[@]}" "$suite" "$root.part" ||
         die "could not make $root"
-    # Packages that are installed there must not start a server, nor create one, and
-    # need not be flushed to disk one by one.
+    # Packages installed there must not start or create a server.  Their files need not be
+    # flushed to disk one by one.
     as_root tee "$root.part/usr/sbin/policy-rc.d" >/dev/null <<<$'#!/bin/sh\nexit 101'
     as_root chmod +x "$root.part/usr/sbin/policy-rc.d"
     as_root mkdir "$root.part/etc/postgresql-common"
@@ -47,9 +47,9 @@ END
     as_root mv "$root.part" "$root"
 }
 
-# enter CHROOT COMMAND...: the checkout is /sno there, and $outside is there.  Mounts
-# and processes belong to the command, and end with it.  chroot is not enough: in it,
-# users may not have namespaces.
+# enter CHROOT COMMAND...: run a command in a chroot, where the checkout is mounted as /sno, and
+# $outside.  Mounts and processes end with the command.  chroot is not enough, because user
+# namespaces are not allowed in it.
 enter() {
     as_root mkdir -p "$chroots/$1/sno"
     # shellcheck disable=SC2016

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# What the scripts share: Debian's packages, the unprivileged user, a copy of the
+# Functions of all scripts: Debian's packages, the unprivileged user, a copy of the
 # tree, and servers in a temporary folder.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,12 +13,12 @@ export LC_ALL=C.UTF-8
 
 say() { printf '%s\n' "$@"; }
 die() { say "${0##*/}: $*" >&2; exit 1; }
-# set -e alone doesn't say where a script ended.
+# set -e alone doesn't print the place of the failure.
 set -E
 trap 'say "${0##*/}: failed at line $LINENO" >&2' ERR
 
-# PostgreSQL refuses to run as root, and nothing else here needs root.  A server that
-# is left running must not keep script/test's output open, which is 3.
+# Run a command as an unprivileged user, because PostgreSQL refuses to run as root.  A server
+# that is left running must not keep descriptor 3, the output of script/test, open.
 as_user() {
     if [ "$EUID" -eq 0 ]; then set -- runuser -u postgres -- "$@"; fi
     "$@" 3>&-
@@ -45,10 +45,10 @@ quietly() {
     }
 }
 
-# available PACKAGE: can apt install it?  It knows names of packages that it can't, too.
+# available PACKAGE: can apt install it?  apt also knows names of packages without a candidate.
 available() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
 
-# need PACKAGE...: install those that are missing.
+# need PACKAGE...: install the missing packages.
 need() {
     local missing
     mapfile -t missing < <(printf '%s\n' "$@" | grep -vxFf <(dpkg-query -W \
@@ -62,7 +62,7 @@ need() {
 }
 
 # A machine that has just started may update its packages by itself.  The option lets apt wait for
-# the lock of the packages, but not for that of the lists.
+# the lock of the packages, but not for the lock of the lists.
 update_lists() {
     local try
     for try in {1..600}; do
@@ -74,9 +74,8 @@ update_lists() {
     return 1
 }
 
-# at_exit COMMAND: clean up with it, in whatever way the script ends.  If nobody
-# reads our output any more, each line that we print causes a signal.  It must not
-# end the clean-up.
+# at_exit COMMAND: run it at any end of the script, to clean up.  If the reader of our
+# output is gone, each printed line causes a signal, which must not end the clean-up.
 # shellcheck disable=SC2064
 at_exit() { trap "trap '' PIPE; $1" EXIT; }
 
@@ -86,9 +85,9 @@ make_work() {
     cd "$work" || exit          # the unprivileged user may not enter the caller's folder
 }
 
-# Copy the sources, of a checkout or an archive, to $work/tree, except what
-# .gitignore names.  So the build leaves nothing in the sources, and uses nothing
-# that another build left there.
+# Copy the sources, of a checkout or an archive, to $work/tree, except the files that
+# .gitignore names.  So the build neither leaves files in the sources, nor uses files of
+# another build there.
 copy_tree() {
     mkdir "$work/tree"
     tar --create --directory="$top" --exclude=./.git \
@@ -98,9 +97,9 @@ copy_tree() {
     [ "$EUID" -ne 0 ] || chown -R postgres: "$work"
 }
 
-# Use a copy of PostgreSQL in $work from now on, which is made if it isn't there.  PostgreSQL
-# finds its files relative to its programs, so a copy is one more installation.  If the system
-# has sno already, the copy doesn't.
+# Use a copy of PostgreSQL in $work from now on; make it if it is missing.  PostgreSQL finds its
+# files relative to its programs, so a copy is a separate installation.  If sno is installed in
+# the system, it is left out of the copy.
 private_postgres() {
     local system_bin=$pg_bin
     pg_bin=$work/lib/postgresql/$pg_version/bin
@@ -125,7 +124,7 @@ install_privately() {
     quietly build.log extension_make -C tree -j"$(nproc)" install
 }
 
-# create_server FOLDER: clients reach it only through the socket in that folder.
+# create_server FOLDER: create a server that listens only on a socket in that folder.
 create_server() {
     as_user mkdir "$1"
     quietly "$1/initdb.log" as_user "$pg_bin/initdb" -D "$1/data" -U postgres \

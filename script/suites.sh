@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# The suites of script/test, each a function suite_NAME.  They run in $work/tree, and call
-# count() with what passed and failed.
+# The suites of script/test, each a function suite_NAME.  They run in $work/tree, and report
+# their results by count().
 
 warnings=(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
           -Wno-sign-compare -Werror)
@@ -14,12 +14,12 @@ fuzz_seconds=120                # an upper bound, for slow machines
 simulation_seeds=(1 2 3 4 5 6 7 8)
 simulation_ids=20000000         # with each of them
 
-# need_for SUITE...: install the packages that these need.  drivers, clients and monitoring
-# install what they need when they begin.
+# need_for SUITE...: install the packages of these suites.  drivers, clients and monitoring
+# install theirs when they begin.
 need_for() {
     need gcc gdb make libc6-dev perl libipc-run-perl faketime libpq-dev libssl-dev \
         "postgresql-$pg_version" "postgresql-server-dev-$pg_version" pgtap libtap-parser-sourcehandler-pgtap-perl
-    # Not every version has it.  If it is missing, its test is skipped.
+    # Not every version has this package.  If it is missing, its test is skipped.
     ! available "postgresql-$pg_version-repack" || need "postgresql-$pg_version-repack"
     if [[ " $* " =~ " "(builds|model|units|fuzz|sanitize)" " ]]; then
         need clang git python3
@@ -27,12 +27,12 @@ need_for() {
     fi
     if [[ " $* " == *" long "* ]]; then
         need python3 pgbouncer patroni python3-etcd etcd-server
-        # With MORE_TOOLS=1, tests of tools run, too, whose packages take longer to install.
+        # With MORE_TOOLS=1, tests of tools with large packages run, too.
         [ -z "${MORE_TOOLS:-}" ] || need pgpool2
     fi
 }
 
-# Count the command before as one test.
+# Count the previous command as one test.
 count_status() {
     if [ $? -eq 0 ]; then count 1 0; else count 0 1; fi
 }
@@ -54,7 +54,7 @@ count_regress() {
     cat regression.diffs output_iso/regression.diffs 2>/dev/null
 }
 
-# Run a command that prints TAP, and count its assertions.  $tap_out gets what it prints.
+# Run a command that prints TAP, and count its assertions.  The file $tap_out gets its output.
 count_tap() {
     local status=0 ok not_ok skip
     tap_out=$work/tap.$BASHPID
@@ -73,19 +73,19 @@ count_tap() {
         }
         END { print ok + 0, not_ok + 0, skip + 0 }
     ' "$tap_out")
-    # A test that died, or that ran less than it had planned, may print no "not ok".
+    # A test that died, or didn't run all planned assertions, may print no "not ok".
     [ $status -eq 0 ] || [ "$not_ok" -gt 0 ] || not_ok=1
     count "$ok" "$not_ok" "$skip"
 }
 
-# A header that changed makes the objects anew whose sources include it, and no others.
+# A changed header causes the objects of exactly those sources to be rebuilt that include it.
 rebuild_after_header() {
     as_user touch src/core/generator.h && extension_make || return
     [ src/core/generator.o -nt src/core/generator.h ] && [ src/generate/session.o -nt src/core/generator.h ] &&
         ! [ src/simd/portable.o -nt src/core/generator.h ]
 }
 
-# needs_libcrypto LIBRARY: is the library that is installed linked to it?
+# needs_libcrypto LIBRARY: is the installed library linked to libcrypto?
 needs_libcrypto() { readelf -d "$pg_bin/../lib/$1" | grep 'NEEDED.*libcrypto'; }
 
 # build_with COMPILER FLAG ...
@@ -105,8 +105,8 @@ suite_build() {
     count_status
 }
 
-# Build as packagers do, in a folder outside of the tree, in which others have built.  It
-# must make the same files anew, and pass tests.
+# Build like packagers, in a folder outside of the tree, which has the files of another build.
+# This must build the same files, and pass tests.
 build_apart() {
     local apart=("$work/apart" -f "$work/tree/Makefile")
     as_user mkdir "$work/apart"
@@ -120,8 +120,8 @@ build_apart() {
     count_status
 }
 
-# Where OpenSSL's headers are missing, make builds all but sno_seal, and says so.  Here they
-# are hidden by a folder that the compiler looks into first.  The tests that are left must
+# If OpenSSL's headers are missing, make builds all extensions but sno_seal, and prints a notice.
+# Here they are hidden by a folder that the compiler searches first.  The remaining tests must
 # pass without sno_seal.
 build_without_openssl() {
     local bare=("$work/bare" -f "$work/tree/Makefile" COPT="-I$work/hidden")
@@ -141,8 +141,8 @@ build_without_openssl() {
     as_user mv "$work/sno_seal.control" "$control"
 }
 
-# A version of PostgreSQL that nobody looked at doesn't compile, nor does it for a machine
-# without atomic operations of 64 bits.
+# Compilation fails for an unknown version of PostgreSQL, and for a machine without 64-bit atomic
+# operations.
 refuse_unknown() {
     local compiler=(as_user clang -Isrc -fsyntax-only -x c -) unknown
     unknown=$(sed -n 's/^#if PG_VERSION_NUM < .* || PG_VERSION_NUM >= //p' src/compat.h)
@@ -152,7 +152,7 @@ refuse_unknown() {
             <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "id.h"' 2>&1)"
 }
 
-# META.json has each extension, with its version, its script and its page.
+# META.json lists each extension, with its version, script and page.
 check_provided() {
     python3 - <<'END'
 import glob, json, os, re, sys
@@ -171,8 +171,8 @@ sys.exit(f'META.json disagrees on: {", ".join(sorted(wrong))}' if wrong else 0)
 END
 }
 
-# What names the version must agree.  The archive of a release must have all files, as
-# PGXN's client unpacks it, which doesn't know links.
+# All files that contain the version must agree.  The archive of a release must have all files
+# when unpacked like PGXN's client does, which doesn't support links.
 check_release() {
     local version archive left_out
     version=$(sed -n 's/^    "version": "\(.*\)",/\1/p' META.json)
@@ -201,8 +201,8 @@ check_release() {
     count_status
 }
 
-# The other ways to build, and what a release has.  gcc comes last, because the other suites use
-# what it built.
+# Other ways to build, and the content of a release.  gcc comes last, because the other suites
+# use its build.
 suite_builds() {
     check_release
     extension_make clean
@@ -217,7 +217,7 @@ suite_builds() {
     count_status
 }
 
-# compile COMPILER TEST [FLAG ...]: make $program of a test and of what it tests.
+# compile COMPILER TEST [FLAG ...]: make $program of a test, src/core and src/simd.
 compile() {
     local objects=$work/objects.$1${sanitizers[0]}${3:-}
     local cc=(as_user "$1" -std=c11 -O1 -g -Wall -Wextra -Werror "${sanitizers[@]}" "${@:3}" -pthread "-I$work/tree/src")
@@ -229,8 +229,8 @@ compile() {
     "${cc[@]}" -o "$program" "$2" "$objects"/*.o -lcrypto
 }
 
-# at_once COMMAND ...: run commands that print TAP, as many at a time as there are
-# processors, or as $processors says.
+# at_once COMMAND ...: run commands that print TAP, $processors at a time, by default as many
+# as there are processors.
 at_once() {
     local taps
     taps=$(as_user mktemp -d "$work/taps.XXXXXX")
@@ -252,8 +252,8 @@ run_unit_tests() {
 
 suite_unit() { run_unit_tests gcc test/unit/*_test.c; }
 
-# The same by the other compiler, and with the sanitizer that finds races, which can't be used
-# together with the others.
+# Unit tests compiled with clang, and with the thread sanitizer, which can't be combined with the
+# other sanitizers.
 suite_units() {
     run_unit_tests clang test/unit/*_test.c
     local sanitizers=(-fsanitize=thread)
@@ -261,8 +261,8 @@ suite_units() {
 }
 
 # compile_model COMPILER NAME SOURCE ...: make $program of test/model/NAME.c and of
-# unchanged files of the extension.  The model has what these need of PostgreSQL.
-# The linker drops those of their functions that the model doesn't use.
+# unchanged files of the extension.  The model defines the PostgreSQL functions that these
+# need.  The linker drops unused functions of the files.
 compile_model() {
     local quiet=()
     [ "$1" = gcc ] || quiet=("${not_for_clang[@]}")
@@ -275,7 +275,7 @@ compile_model() {
 
 suite_model() {
     local model seed commands=()
-    # What holds as gcc compiles it, what doesn't as clang does.
+    # The models are compiled with gcc, their mutants with clang.
     for model in model feed grant; do
         if compile_model gcc $model; then commands+=("$program"); else count 0 1; fi
         if compile_model clang $model; then commands+=("$program mutants"); else count 0 1; fi
@@ -295,7 +295,7 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
-# Only the caller may make another Debian.
+# A new Debian for it is made in $work, unless the caller gives CHROOTS.
 suite_evidence() { CHROOTS=${CHROOTS:-$work/chroots} count_tap "$top/script/evidence" small; }
 
 suite_fuzz() {
@@ -306,7 +306,7 @@ suite_fuzz() {
     count_status
 }
 
-# Here the server has other settings than the defaults, which that of suite_sanitize has.
+# The settings of this server differ from the defaults; the server of suite_sanitize has these.
 regress_elsewhere() {
     count_regress "--temp-instance=$work/instance --temp-config=test/settings.conf" "$@"
 }
@@ -314,9 +314,9 @@ regress_elsewhere() {
 suite_regress() { regress_elsewhere ISOLATION=; }
 suite_isolation() { regress_elsewhere REGRESS=; }
 
-# Run these TAP tests, and print what they report, and the summary.  Many of them run at a time,
-# because most of the time they wait for servers.  They take the most time of all suites, so the
-# caller's terminal sees which have ended.
+# Run these TAP tests, and print their reports and the summary.  Many of them run at a time,
+# because they mostly wait for servers.  They take the most time of all suites, so their progress
+# is printed to descriptor 3, the caller's terminal.
 run_tap_tests() {
     local status=0
     extension_make prove_installcheck PROVE_TESTS="$*" \
@@ -330,12 +330,12 @@ run_tap_tests() {
 count_tap_tests() {
     local test
     count_tap run_tap_tests "$@"
-    # If a test died, its own log tells why.
+    # If a test died, its log has the reason.
     sed -nE 's|^test/t/(\w+)\.pl +\(Wstat: .*|\1|p' "$tap_out" |
         while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
 }
 
-# Those of faults under load, of many random steps, of pages, of other tools and of installing
+# Tests of faults under load, of random steps, of pages, of other tools and of installation
 suite_long() { count_tap_tests test/t/{torture,random,page,tool,install}_*.pl; }
 suite_tap() {
     local tests
@@ -345,7 +345,7 @@ suite_tap() {
 
 # run_pgtap FILE ...
 run_pgtap() {
-    # pgTAP is packaged for one version of PostgreSQL, and serves others too.
+    # pgTAP is packaged for one version of PostgreSQL, and works with other versions, too.
     as_user cp -n /usr/share/postgresql/*/extension/pgtap* "$pg_share/extension"
     create_server "$work/pgtap" && start_server "$work/pgtap" &&
         as_user "$pg_bin/psql" -qX -v ON_ERROR_STOP=1 -h "$work/pgtap" -U postgres \
@@ -356,8 +356,8 @@ run_pgtap() {
 
 suite_pgtap() { run_pgtap test/pgtap/*.sql; }
 
-# Build a library of the extension that has the sanitizers and recv_fuzz() in it.  A
-# server that has their runtime finds it before the one that is installed.
+# Build a library of the extension with the sanitizers and recv_fuzz().  A server with their
+# runtime finds it before the installed one.
 build_sanitized() {
     local fuzzer flags=(-O1 -g "${sanitizers[@]}" -fsanitize=fuzzer-no-link -shared-libsan
         "${not_for_clang[@]}")
@@ -419,8 +419,8 @@ suite_drivers() {
         prove --verbose --exec test/drivers/run test/drivers/*_test.*
 }
 
-# The files of monitoring/, with Prometheus and both exporters.  It isn't one of the suites
-# that run when none is named, because Prometheus looks once a second at most.
+# The files of monitoring/, with Prometheus and both exporters.  It runs only if it is named,
+# because Prometheus checks at most once a second.
 run_monitoring() {
     extension_make prove_installcheck PROVE_FLAGS=--verbose \
         PROVE_TESTS=test/monitoring/monitoring.pl
@@ -431,13 +431,13 @@ suite_monitoring() {
     count_tap run_monitoring
 }
 
-# Programs of all languages beside sessions, on a server of their own
+# Programs of all languages beside sessions, on a separate server
 run_applications() {
     unset PGHOST PGUSER PGPORT PGPASSWORD
     extension_make prove_installcheck PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
 }
 
-# JDBC doesn't know Unix sockets.  Clients that use TCP need the password.
+# JDBC doesn't support Unix sockets.  Clients that use TCP need the password.
 suite_clients() {
     local server=$work/clients test tests=()
     local -x PGHOST=$server PGUSER=postgres PGPORT PGPASSWORD NODE_PATH=$work/node/node_modules
@@ -446,7 +446,7 @@ suite_clients() {
         python3-django python3-pip python3-setuptools python3-wheel python3-cryptography \
         ruby ruby-activerecord ruby-pg default-jdk-headless libpostgresql-jdbc-java golang-go \
         golang-github-lib-pq-dev golang-github-jackc-pgx-v4-dev || return
-    # Not every Debian has them.  If one is missing, its tests are skipped.
+    # Not every Debian has these.  If one is missing, its tests are skipped.
     local package
     for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
         php-cli php-pgsql php-doctrine-dbal php-doctrine-orm php-illuminate-database ruby-sequel python3-peewee \
@@ -458,11 +458,11 @@ suite_clients() {
         install_for_node pg@8 pg-copy-streams@7 postgres@3 drizzle-orm@0.45 drizzle-kit@0.31 \
             knex@3 kysely@0.28 sequelize@6 typeorm@1 typescript@5 @types/pg@8 @types/node@20 \
             @mikro-orm/core@6.6.16 @mikro-orm/postgresql@6.6.16 objection@3 playwright-core@1
-    # Its scripts would load programs that only migrations need, and parts that nobody uses here
-    # want a newer Node.js.
+    # Prisma's scripts would download programs that only migrations need, and unused parts of it
+    # require a newer Node.js.
     ! command -v npm >/dev/null ||
         install_for_node --ignore-scripts --no-engine-strict prisma@7 @prisma/client@7 @prisma/adapter-pg@7
-    # It takes a while to install these.
+    # These take long to install.
     [ -z "${MORE_TOOLS:-}" ] || ! command -v npm >/dev/null ||
         install_for_node --ignore-scripts --no-engine-strict @pgtyped/cli@2 @pgtyped/runtime@2 zapatos@6 \
             kysely-codegen@0.20 postgraphile@5

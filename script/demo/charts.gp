@@ -7,7 +7,7 @@ unset key
 open(name, width, height) = sprintf('set terminal svg size %d,%d dynamic rounded name "%s" font "sans-serif,15"; set output "%s.svg"', width, height, name, name)
 
 # Two charts show the time before the crash and the time after it, side by side and to one
-# scale.  Between them nobody could issue.
+# scale.  Between them, no ids could be issued.
 stats "survivors.tsv" using ($1 == 1 ? $2 : NaN) prefix "after" nooutput
 array from[2] = [window - 10, -10]
 array to[2] = [50, after_max + 20]
@@ -18,7 +18,7 @@ scale = (0.985 - edge - between) / (to[1] - from[1] + to[2] - from[2])
 array left[2] = [edge, edge + scale * (to[1] - from[1]) + between]
 array right[2] = [left[2] - between, 0.985]
 
-# frame(I): the command that sets the frame of a part.  The second one has no axis of its own.
+# frame(I): the command that sets the frame of a part.  The second one has no y axis.
 frame(i) = sprintf('set lmargin at screen %f; set rmargin at screen %f; set xrange [%f:%f]; set xlabel "%s"; %s', \
     left[i], right[i], from[i], to[i], title[i], \
     i == 1 ? "set border 3" : "set border 1; unset ylabel; unset label; unset arrow; set ytics scale 0; do for [y = bottom:top:tic] { set ytics add ('' y) }")
@@ -107,7 +107,7 @@ do for [missed = 0:1] {
     set label "■" at graph 0.42 * missed, graph 1.045 textcolor rgb missed ? uuid_v4 : bigint
     set label (missed ? "never seen by it" : "seen by the reader by id") at graph 0.03 + 0.42 * missed, graph 1.045
 }
-# What is short lies on top, or nobody would see it.
+# Short bars are drawn last, otherwise they would be hidden.
 plot for [missed = 1:0:-1] "feeds.tsv" using ($4 == missed ? $2 : NaN):1:2:($3 > $2 + 0.8 ? $3 : $2 + 0.8):($1 - 0.34):($1 + 0.34) \
     with boxxyerror linecolor rgb missed ? uuid_v4 : bigint
 unset label

@@ -1,4 +1,4 @@
--- The figures of the feed: what each reader saw of the rows that are there.
+-- The figures of the feed: the rows that each reader received.
 
 CREATE TABLE feed_result AS
 SELECT place, name, replace(condition, '%L', 'last') AS condition, count(*) AS rows, count(seen) AS seen,

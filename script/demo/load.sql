@@ -45,6 +45,6 @@ FROM load_result AS sno, load_result AS v4 WHERE sno.key = 'sno' AND v4.key = 'u
 SELECT 'load_range', range FROM load_result WHERE key = 'sno';
 SELECT 'v7_told', CASE WHEN name LIKE '%PL/pgSQL%'
     THEN 'a function in PL/pgSQL (bench/peers.sql), because PostgreSQL has its own, uuidv7(), only since 18. Its rows a '
-         'second are those of that function: README has figures with PostgreSQL''s own.'
+         'second were measured with that function: README has figures with PostgreSQL''s own.'
     ELSE 'PostgreSQL''s own uuidv7().' END
 FROM load_result WHERE key = 'uuid_v7';

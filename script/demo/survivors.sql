@@ -1,4 +1,4 @@
--- What the clients noted through the crash and the step of the clock.
+-- The clients' notes during the crash and the step of the clock.
 
 ANALYZE note;
 
@@ -26,7 +26,7 @@ FROM lap
 WHERE lap = 1 OR ms - :killed BETWEEN :window AND 40
 GROUP BY lap, ms ORDER BY lap, ms;
 
--- Which partitions they are of.
+-- The partitions of the ids.
 \o partitions.tsv
 SELECT lap, string_agg(DISTINCT sno_partition(id) || CASE WHEN sno_tick_tock(id) THEN ' (tick-tock 1)' ELSE '' END, ', ')
 FROM lap GROUP BY lap ORDER BY lap;

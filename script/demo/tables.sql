@@ -27,7 +27,7 @@ CREATE TABLE survivor (
     number bigint GENERATED ALWAYS AS IDENTITY,
     kind smallint, package text, path text);
 
--- What the clients noted of these rows, outside of the server.
+-- The clients' notes of these rows, taken outside of the server.
 CREATE TABLE note (client integer, life integer, line bigserial, id sno, number bigint);
 
 CREATE TABLE event (id sno PRIMARY KEY, package text, path text) PARTITION BY RANGE (id);
