@@ -5,10 +5,9 @@
  *
  *			cc -O2 -Isrc -o codec bench/codec.c src/simd/[a-z]*.c && ./codec
  *
- * Throughput is that of calls that don't depend on each other.  For latency, the
- * address of each call's input depends on the result of the call before.  So
- * latency includes a store, and the load of what was stored.  "(call)" does
- * nothing: its time is that of the dispatch itself.
+ * Throughput is measured by independent calls.  For latency, the address of each call's
+ * input depends on the result of the previous call.  So latency includes a store, and a
+ * load of the stored value.  "(call)" does nothing, and so measures the dispatch itself.
  *
  * Each round runs all codecs.  Ratios to portable are computed within a round, and
  * medians over the rounds.  A smaller ratio is faster.

@@ -2,9 +2,9 @@
 #
 # bench/copy.sh
 #
-# What each codec saves when ids are converted to text and back: COPY of a million
+# The time of conversions of ids to text and back with each codec: COPY of a million
 # ids out and in, and casts of a million ids.  Each round runs all codecs.  Ratios to
-# the portable one are computed within a round, and medians over the rounds.
+# the portable codec are computed within a round, and medians over the rounds.
 #
 # On a throw-away server.  ROUNDS and ROWS can be set.
 

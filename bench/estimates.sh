@@ -2,12 +2,11 @@
 #
 # bench/estimates.sh
 #
-# How many rows the planner expects in a range of time, and how many there are: by ids,
-# and by a timestamptz column of the same rows.  Rows come evenly or in bursts.  Ranges
-# hold from 10 rows to half of the table, and start anywhere.  Statistics are new, or 20 %
-# more rows came since.  The error is the factor by which an estimate is off.  Then the
-# plan and the time of a join, and how long planning takes.  "before" is what ids have with
-# the server's own estimators.
+# Estimated and actual rows in ranges of time, by ids and by a timestamptz column of the same
+# rows.  Rows are distributed evenly or in bursts.  Ranges contain from 10 rows to half of the
+# table, and start anywhere.  Statistics are new, or older than the last 20 % of the rows.  The
+# error is the factor between estimated and actual rows.  Then the plan and the time of a join,
+# and the time of planning.  "before" are estimates by the server's own estimators.
 #
 # On a throw-away server.  ROWS, and RANGES of each width, can be set.
 

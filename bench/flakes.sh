@@ -2,13 +2,13 @@
 #
 # bench/flakes.sh
 #
-# What one id of each layout costs in the executor, without the scan, beside nextval()
-# and sno_generate() with a named generator.  The ids come in bursts of 2,000 with
-# pauses of 10 ms, and the generators have as many nodes as that takes.  So none of them
-# waits, which is checked: the limit is not the rate of the layout.
+# The time of one id of each layout in the executor, without the scan, beside nextval()
+# and sno_generate() with a named generator.  Ids are generated in bursts of 2,000 with
+# pauses of 10 ms, and the generators have as many nodes as this rate requires.  So none of
+# them waits for the clock, which is checked.
 #
-# Then what it costs to load a table in one session, with keys of several layouts, each
-# with one node, and with an identity column.  Here generators wait if they have to.
+# Then the time to load a table in one session, with keys of several layouts, each with one
+# node, and with an identity column.  Here generators may have to wait.
 #
 # Each round runs all of them.  The time of a call is the median of the bursts of a round.
 # Ratios are computed within a round, and medians over the rounds.

@@ -1,4 +1,4 @@
--- What bench/large found, as figures of each round.
+-- The results of bench/large, as figures of each round.
 
 CREATE TABLE measure (
     place integer GENERATED ALWAYS AS IDENTITY,

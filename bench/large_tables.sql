@@ -1,4 +1,4 @@
--- What bench/large compares, and what runs within the server.
+-- The keys that bench/large compares, and its parts that run within the server.
 
 CREATE SEQUENCE bench;
 
@@ -45,7 +45,7 @@ BEGIN
     CREATE INDEX ON item (kind, id);
 END $$;
 
--- A third of the rows refers to an earlier one.  A snowflake that comes twice is left out.
+-- A third of the rows refers to an earlier one.  A repeated snowflake is left out.
 CREATE PROCEDURE load(rows bigint) LANGUAGE plpgsql AS $$
 DECLARE
     owner item.id%TYPE;
@@ -59,7 +59,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- What an application knows of recent rows: the ids of the last 2 %.  A new row replaces one.
+-- The recent rows that an application knows: the ids of the last 2 %.  A new row replaces one.
 CREATE TABLE recent ();
 CREATE FUNCTION make_recent() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -103,7 +103,7 @@ BEGIN
     END IF;
 END $$;
 
--- What was measured
+-- The measurements
 CREATE TABLE size (key text, round integer, part text, rows bigint, bytes bigint);
 CREATE PROCEDURE note_size(key text, round integer) LANGUAGE sql AS $$
     INSERT INTO size

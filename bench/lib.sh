@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# What the benchmarks on a throw-away server share.
+# Functions of all benchmarks on a throw-away server.
 
 # shellcheck source-path=SCRIPTDIR source=../script/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../script/lib.sh"
@@ -27,8 +27,8 @@ machine() {
     say "This is PostgreSQL $(sql -c "SHOW server_version"), on ${cpu:-$(uname -m)} with $(nproc) cores and $memory GB of memory."
 }
 
-# write_page TEMPLATE: print it.  A line @table SECTION becomes a table of figures, and
-# another line with @ what the function of that name prints.
+# write_page TEMPLATE: print it.  A line @table SECTION is replaced by a table of figures, and
+# other lines with @ by the output of the function of that name.
 write_page() {
     local line
     while IFS= read -r line; do

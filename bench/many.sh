@@ -3,9 +3,9 @@
 # bench/many.sh
 #
 # Compares sno_generate_many() with generate_series(), each alone in a select list
-# whose rows are counted.  It measures seconds, and the memory of the session: by how
-# much its peak resident set is above that of a session that makes one row.  Each
-# round runs both.  Ratios are computed within a round, and medians over the rounds.
+# whose rows are counted.  It measures seconds, and the memory of the session: the
+# difference of its peak resident set to a session that makes one row.  Each round runs
+# both.  Ratios are computed within a round, and medians over the rounds.
 #
 # Connects as psql does (PGHOST, PGDATABASE ...), to a server on this machine
 # and a database that has sno.  ROUNDS and ROWS can be set.
@@ -38,7 +38,7 @@ results=$(for ((round = 0; round < rounds; round++)); do
     echo "$(turn "$series" "$rows") $(turn "$many" "$rows")"
 done)
 
-# median EXPRESSION: the median of what awk computes from the four figures of a round.
+# median EXPRESSION: the median of an awk expression over the four figures of a round.
 median() { awk "{ print $1 }" <<<"$results" | sort -n | sed -n "$(((rounds + 1) / 2))p"; }
 printf '%s rows, medians of %s rounds\n' "$rows" "$rounds"
 printf '%-18s %6.2f s, %6d kB more than for one row\n' \

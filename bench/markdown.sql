@@ -1,5 +1,5 @@
--- Figures as tables: medians over the rounds, and ratios within a round.  The tables key,
--- measure and result have what was measured.
+-- Figures as tables: medians over the rounds, and ratios within a round.  The measurements
+-- are in the tables key, measure and result.
 
 CREATE VIEW ratio AS
 SELECT r.*, r.value / nullif(peer.value, 0) AS ratio, m.unit, m.peer, m.place AS measure_place, k.label, k.place AS key_place
@@ -15,7 +15,7 @@ SELECT section, measure, key, unit, peer, label, measure_place, key_place, count
     min(ratio) AS least, max(ratio) AS most
 FROM ratio GROUP BY 1, 2, 3, 4, 5, 6, 7, 8;
 
--- Three digits that matter
+-- Three significant digits
 CREATE FUNCTION digits(v float8) RETURNS text LANGUAGE sql
 RETURN rtrim(to_char(CASE WHEN v = 0 THEN 0 ELSE round(v::numeric, 2 - floor(log(abs(v::numeric)))::integer) END,
     'FM999,999,999,990.999'), '.');

@@ -2,13 +2,13 @@
 #
 # bench/portable.sh
 #
-# What ids of sno_portable cost, beside those of the extension and others.
+# The cost of ids of sno_portable, beside ids of the extension and others.
 #
 # 1. ns a call, in one session.  Each round runs all calls in random order.  Medians.
 # 2. Bytes a row of an index, and seconds, after 8 sessions of pgbench loaded a table.  They
 #    insert one row a statement, or 100, by prepared statements.
 #
-# On a throw-away server.  ROUNDS, CALLS, LOADS and ROWS, those of a session, can be set.
+# On a throw-away server.  ROUNDS, CALLS, LOADS and ROWS (of each session) can be set.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -24,7 +24,7 @@ sql -v core_has_it=false -f tree/bench/peers.sql
 sql -c "CREATE SEQUENCE bench" -c "CREATE SCHEMA portable"
 PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_portable--1.0.sql
 
-# Each with what makes a key
+# Each key, and the expression that makes it
 made=(
     "sno_portable|portable.sno_generate_uuidv8(1)"
     "the extension|sno_generate_uuidv8(1)"

@@ -2,19 +2,19 @@
 #
 # bench/registry.sh [rate|first|week ...]
 #
-# What a registry costs.  All parts by default:
+# The cost of a registry.  All parts by default:
 #
 # rate   The rate of sno_generate() in one session: without a registry, with one, and with
 #        one that is stopped.  Each round runs all of them.  Ratios are computed within a
 #        round, and medians over the rounds.
-# first  How long the first id of a server takes that has no grants: ms, medians of rounds.
-#        The registry is near, or 50 ms away and back, or doesn't answer.  The same of the
-#        first flake, of a generator whose nodes are granted.
-# week   Simulated servers for a simulated week: each asks every MINUTES while it works.
-#        About every three days it pauses for six hours, and half of these times it comes
-#        back in a new place; and about every three days it is moved to one.  One of ten
-#        wants two blocks.  One session does that, without a wait for the disk; then
-#        pgbench renews as fast as it can, with one.
+# first  The time of the first id of a server without grants: ms, medians of rounds.  The
+#        registry is near, or has a round trip of 50 ms, or doesn't answer.  Also the time of
+#        the first flake, of a generator whose nodes are granted.
+# week   Simulated servers for a simulated week: each one sends a request every MINUTES while it
+#        works.  About every three days it pauses for six hours, and half of these times it
+#        comes back in a new place; and about every three days it is moved to a new place.
+#        One of ten servers wants two blocks.  One session does that, without waits for the
+#        disk; then pgbench renews as fast as it can, with waits.
 #
 # On throw-away servers.  ROUNDS, CALLS, SERVERS, DAYS, MINUTES, and for the registry of
 # the week SIZE and LOSSLESS can be set.
@@ -62,7 +62,7 @@ turn() {
         awk -v calls="$calls" '/^Time:/ { print calls / $2 * 1000 }'
 }
 
-# of_rounds EXPRESSION: the median of what awk computes from a round
+# of_rounds EXPRESSION: the median of an awk expression over the figures of a round
 of_rounds() { awk "{ print $1 }" rates | median; }
 
 # shellcheck disable=SC2016
@@ -252,7 +252,7 @@ SELECT '  ' || relname, format('%s, %s rows, %s dead', pg_size_pretty(pg_total_r
 FROM pg_stat_user_tables WHERE schemaname = 'sno_registry' ORDER BY relname;
 SQL
 
-    # The same request repeated renews, too.
+    # A repeated request also renews.
     cat >renew.sql <<'SQL'
 \set holder random(1, 1000)
 SELECT status FROM sno_registry_renew(:holder, 0, 1, 'node', sno_registry.unit_of(now()), sno_registry.unit_of(now()) + 21600000, 1)

@@ -1,4 +1,4 @@
--- What bench/run found: medians, the least and the most, and ratios within a round.
+-- The results of bench/run: medians, minima and maxima, and ratios within a round.
 
 -- The call alone, without the scan that makes the calls
 UPDATE result SET value = result.value - scan.value

@@ -2,13 +2,14 @@
 #
 # bench/seal.sh
 #
-# What sealing and unsealing an id costs in the executor, without the scan, and whether
-# that depends on the id.  There are three sets of ids: two of random ones, and one of
+# The time of sealing and unsealing an id in the executor, without the scan, and its
+# dependence on the id.  There are three sets of ids: two of random ones, and one of
 # extreme ones (all bits 0, all 1, a single 1, a single 0).  Each round runs all of them
-# in random order.  Differences to the first set are computed within a round.  What the
-# second random set differs is noise: its median, and the middle half of its rounds.
+# in random order.  Differences to the first set are computed within a round.  The
+# difference of the second random set is noise: its median, and the middle half of its
+# rounds.
 #
-# On a throw-away server.  ROUNDS and IDS, how many a set has, can be set.
+# On a throw-away server.  ROUNDS and IDS (of each set) can be set.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -20,7 +21,7 @@ sql -P format=aligned -P footer=off -P tuples_only=off -v rounds="${ROUNDS:-101}
 CREATE EXTENSION sno_seal;
 SELECT sno_seal_create_key('bench') \g /dev/null
 
--- The 162 extreme ids come again and again.
+-- The 162 extreme ids are repeated.
 CREATE FUNCTION bits(n integer) RETURNS bit(80) LANGUAGE sql AS $$
     SELECT CASE WHEN n % 162 < 81 THEN b ELSE ~b END
     FROM (SELECT set_bit(B'0'::bit(81), n % 81, 1)::bit(80)) AS one (b)

@@ -1,4 +1,4 @@
--- What bench/run compares, and the workloads that run within the server.
+-- The keys that bench/run compares, and the workloads that run within the server.
 
 CREATE EXTENSION pgstattuple;
 CREATE SEQUENCE bench;
@@ -60,13 +60,13 @@ INSERT INTO key (name, label, columns, made, slow, spread, minute) VALUES
  'nextval(''bench'') AS id, clock_timestamp() AS created_at', false,
  '100000000000000000 + n AS id, at AS created_at',
  'created_at >= %1$L AND created_at < %2$L');
--- Not keys, but they are measured beside them.
+-- Not keys, but measured beside them.
 INSERT INTO key (name, label, made) VALUES
 ('nothing', 'nothing', '1 AS id'), ('watermark', '`sno_watermark()`', NULL), ('xmin', '`pg_snapshot_xmin()`', NULL),
 ('no_id', 'no id', NULL), ('one_id', 'one id', NULL), ('two_ids', 'two ids', NULL);
 
--- The columns of the tables in the report, and the statements of those workloads that
--- are statements.  %1$s is the key's name.
+-- The columns of the tables in the report, and the statements of workloads that consist of
+-- a statement.  %1$s is the key's name.
 CREATE TABLE measure (
     place integer GENERATED ALWAYS AS IDENTITY,
     section text,
@@ -79,7 +79,7 @@ CREATE TABLE measure (
     after text,
     PRIMARY KEY (section, name)
 );
--- If the value is null, a key came twice.
+-- A null value means that a key was repeated.
 CREATE TABLE result (
     section text,
     measure text,
