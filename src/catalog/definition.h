@@ -67,7 +67,7 @@ enum
 typedef struct SnoDefinitions
 {
 	/*
-	 * Its version also changes whenever privileges of roles may have changed, see named/use.c.
+	 * Its version also changes whenever privileges of roles may have changed, see named/right.c.
 	 * The version of flake generators also changes with sno.partitions.
 	 */
 	SnoTable	table;
@@ -84,8 +84,12 @@ typedef struct SnoDefinitions
 	void		(*write) (const SnoDefinition *d, Datum *values, char *nulls);
 	const char *insert;			/* the statement that adds a row */
 
-	/* See named/use.c. */
+	/* How nodes are chosen for its generators, see named/chosen.h; NULL if they never are. */
+	const struct SnoChooser *chooser;
+
+	/* See named/use.c, */
 	uint64		looked;			/* the version at the last check of all states */
+	/* and named/right.c. */
 	bool		restricted;		/* was a restricted generator used? */
 	struct SnoDefinitions *next;	/* the next table for which this is true */
 } SnoDefinitions;

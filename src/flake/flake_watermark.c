@@ -21,7 +21,9 @@
 #include "flake/value.h"
 #include "flake/nodes.h"
 #include "generate/watermark.h"
-#include "named/use.h"
+#include "named/look.h"
+#include "named/next.h"
+#include "named/right.h"
 #include "shared/primary.h"
 
 /* A generator that a call or a trigger names. */
@@ -49,7 +51,7 @@ look_up(Named *named)
 				 errmsg("generator \"%s\" has no watermark", named->name),
 				 errdetail("Its ids are sealed, and sealed ids have no order."),
 				 errhint("Use a generator without a key, and seal its ids where they are given out. See doc/flakes.md#sealed-ids.")));
-	named->layout = sno_flake_layout_of(d);
+	named->layout = sno_nodes_layout(d);
 	named->version = version;
 }
 
@@ -58,7 +60,7 @@ next_number(const void *arg)
 {
 	const Named *named = arg;
 
-	return sno_use_next_number(named->name, &named->definition);
+	return sno_look_number(&sno_flake_definitions, named->name, &named->definition);
 }
 
 /* The time of a layout at the beginning of a unit, or its first one, or the one after its last one. */
@@ -88,11 +90,11 @@ named_by_call(FunctionCallInfo fcinfo, SnoFlakeType type)
 			sno_definition_missing(&sno_flake_definitions, name);
 		strlcpy(named->name, name, NAMEDATALEN);
 		look_up(named);
-		sno_flake_check_type(&named->layout, type, "sno_flake_watermark");
+		sno_value_check_type(&named->layout, type, "sno_flake_watermark");
 	}
 	pfree(name);
 	/* The current user may have changed since the last call. */
-	sno_use_check(&sno_flake_definitions, named->name, &named->definition);
+	sno_right_check(&sno_flake_definitions, named->name, &named->definition);
 	return named;
 }
 
@@ -114,7 +116,7 @@ flake_watermark(FunctionCallInfo fcinfo, SnoFlakeType type)
 	/* All ids were issued that there can be: the last one of all is above them, or one of them. */
 	if (parts.time > nodes->last)
 		parts = (SnoFlakeParts) {nodes->last, PG_UINT64_MAX, PG_UINT64_MAX};
-	return sno_flake_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));
+	return sno_value_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));
 }
 
 SNO_FLAKE_MAKERS(sno_flake_watermark, flake_watermark)
@@ -149,25 +151,25 @@ static bool
 flakes_equal(Datum one, Datum other, const void *known)
 {
 	const Named *named = known;
-	SnoFlake	a = sno_flake_of_datum(&named->layout, one);
-	SnoFlake	b = sno_flake_of_datum(&named->layout, other);
+	SnoFlake	a = sno_value_from_datum(&named->layout, one);
+	SnoFlake	b = sno_value_from_datum(&named->layout, other);
 
 	return a.high == b.high && a.low == b.low;
 }
 
-/* Whatever made an id: see sno_is_passed() and sno_use_first_number(). */
+/* Whatever made an id: see sno_is_passed() and sno_next_first_number(). */
 static bool
 flake_is_passed(Datum id, const void *known)
 {
 	const Named *named = known;
 	const SnoNodes *nodes = &named->definition.nodes;
-	SnoFlake	flake = sno_flake_of_datum(&named->layout, id);
+	SnoFlake	flake = sno_value_from_datum(&named->layout, id);
 	SnoFlakeParts parts = {.node = nodes->first};
 	SnoFlake	bound;
 
 	if (nodes->layout.unit != 0)
 		return sno_flake_unpack(&nodes->layout, flake).time < time_of(nodes, sno_guard_unit());
-	parts.time = sno_use_first_number(sno_use_of(&sno_flake_definitions, cstring_to_text(named->name)));
+	parts.time = sno_next_first_number(sno_use_of(&sno_flake_definitions, cstring_to_text(named->name)));
 	bound = sno_flake_pack(&nodes->layout, parts);
 	return flake.low < bound.low;
 }

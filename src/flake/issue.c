@@ -14,6 +14,7 @@
 #include "flake/value.h"
 #include "flake/nodes.h"
 #include "named/call.h"
+#include "named/open.h"
 #include "shared/primary.h"
 
 /* An older generator's clock may have been that far ahead of ours. */
@@ -34,7 +35,7 @@ typedef struct FlakeCall
 static void
 refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
 {
-	const SnoCiphers *ciphers = sno_flake_ciphers(key);
+	const SnoCiphers *ciphers = sno_nodes_ciphers(key);
 
 	call->cipher = ciphers->make(key, context, call->cipher);
 	call->keys_version = ciphers->version;
@@ -47,8 +48,8 @@ refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 	SnoUse	   *use = call->call.use;
 
 	call->call.use = NULL;		/* in case of an error */
-	call->layout = sno_flake_layout_of(&use->definition);
-	sno_flake_check_type(&call->layout, type, "sno_flake_generate");
+	call->layout = sno_nodes_layout(&use->definition);
+	sno_value_check_type(&call->layout, type, "sno_flake_generate");
 	call->sealed = use->definition.key[0] != '\0';
 	if (call->sealed)
 		refresh_cipher(call, use->definition.key, context);
@@ -72,13 +73,13 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 		call = (FlakeCall *) sno_call_remember(fcinfo, 0, sizeof(FlakeCall), &sno_flake_definitions);
 		refresh_call(call, type, fcinfo->flinfo->fn_mcxt);
 	}
-	word = sno_use_next_flake(call->call.use);
+	word = sno_next_flake(call->call.use);
 	if (unlikely(call->version != call->call.use->version))
 		refresh_call(call, type, fcinfo->flinfo->fn_mcxt);
 	nodes = &call->call.use->definition.nodes;
 	parts = sno_flake_parts(nodes, word);
 	if (unlikely(parts.time > nodes->last))
-		sno_flake_out_of_time(nodes);
+		sno_state_out_of_time(nodes);
 	id = sno_flake_pack(&nodes->layout, parts);
 	if (call->sealed)
 	{
@@ -86,7 +87,7 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 			refresh_cipher(call, call->call.use->definition.key, fcinfo->flinfo->fn_mcxt);
 		id.low = call->cipher->encrypt(call->cipher, id.low);
 	}
-	return type == SNO_FLAKE_BIGINT ? Int64GetDatum((int64) id.low) : sno_flake_datum(&call->layout, id);
+	return type == SNO_FLAKE_BIGINT ? Int64GetDatum((int64) id.low) : sno_value_datum(&call->layout, id);
 }
 
 SNO_FLAKE_MAKERS(sno_flake_generate, next_flake)
@@ -128,7 +129,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	sno_owner_check(fcinfo);
 	sno_require_primary("sno_flake_advance()");
 	sno_use_look_up(&sno_flake_definitions, name, &d);
-	layout = sno_flake_layout_of(&d);
+	layout = sno_nodes_layout(&d);
 	if (layout.type != SNO_FLAKE_BIGINT)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -136,12 +137,12 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 				 errdetail("Its ids are not of type bigint.")));
 	if (d.key[0] != '\0')
 	{
-		SnoCipher  *cipher = sno_flake_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
+		SnoCipher  *cipher = sno_nodes_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
 
 		after.low = cipher->decrypt(cipher, after.low);
 	}
 	/* Not the id that was sealed is told, but what was passed. */
-	if (!sno_flake_fits(&layout, after))
+	if (!sno_value_fits(&layout, after))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("bigint %lld is no id of generator \"%s\"",
@@ -154,6 +155,6 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	}
 	/* A time is used up on both sides. */
 	issued.wall_safe = layout.layout.unit == 0 ? 0 : SNO_WORD_UNIT(issued.word);
-	sno_use_restore(name, &d, &issued);
+	sno_open_restore(&sno_flake_definitions, name, &d, &issued);
 	PG_RETURN_VOID();
 }

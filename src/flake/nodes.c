@@ -23,9 +23,10 @@
 #include "utils/timestamp.h"
 
 #include "catalog/layout.h"
+#include "compat.h"
+#include "flake/choose.h"
 #include "flake/nodes.h"
-#include "generate/wait.h"
-#include "named/choose.h"
+#include "generate/refuse.h"
 #include "named/define.h"
 #include "named/state.h"
 #include "shared/partition.h"
@@ -136,7 +137,7 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 
 /* The layout of a definition, as it was when that was read: its name may be another one's. */
 SnoNamedLayout
-sno_flake_layout_of(const SnoDefinition *d)
+sno_nodes_layout(const SnoDefinition *d)
 {
 	SnoNamedLayout layout = {
 		.type = sno_layout_type(&d->subject.layout),.layout = d->subject.layout
@@ -145,6 +146,63 @@ sno_flake_layout_of(const SnoDefinition *d)
 	strlcpy(layout.name, d->layout, NAMEDATALEN);
 	return layout;
 }
+
+/* Raise the error that no nodes are free for a generator of a layout. */
+pg_noreturn static void
+refuse_nodes(const SnoWait *wait)
+{
+	const SnoDefinition *d = wait->definition;
+	char		definition[SNO_LAYOUT_TEXT_SIZE];
+
+	sno_layout_print(&d->subject.layout, definition);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no node of layout \"%s\" was free for generator \"%s\" within %d ms",
+					d->layout, wait->generator, sno_wait_msec(wait)),
+			 sno_is_registered() ?
+			 errdetail("The registry grants no nodes of this layout, or too few in a block. Or other generators have all that it granted, or the clock is behind what was issued there.") :
+			 errdetail("This server's share, partitions from %d to %d, has less than %lld. Or other generators have them, or the clock is behind what was issued there.",
+					   sno_partition_range.first, sno_partition_range.last, (long long) -d->subject.shard.min),
+			 sno_is_registered() ?
+			 errhint("In the database of the registry, call sno_registry_add_layout('%s', ...), or let a holder have a larger share. See doc/servers.md#nodes-of-other-systems-ids.",
+					 definition) :
+			 errhint("Widen \"sno.partitions\", or drop generators of this layout. See doc/operations.md#trouble.")));
+}
+
+/* Raise the error that the registry grants nodes of a generator. */
+pg_noreturn static void
+refuse_registered(const char *generator, const SnoDefinition *d)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("nodes from %lld to %lld of generator \"%s\" are among those that the registry grants",
+					(long long) d->subject.shard.min, (long long) d->subject.shard.max, generator),
+			 errdetail("Any server may get them."),
+			 errhint("Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.")));
+}
+
+/* Raise the error for an obstacle that only generators of layouts have. */
+static void
+refuse(const SnoWait *wait)
+{
+	switch (wait->obstacle)
+	{
+		case SNO_NO_GRANT:
+			sno_refuse_grant(wait, wait->generator);
+		case SNO_NO_NODES:
+			refuse_nodes(wait);
+		case SNO_REGISTERED:
+			refuse_registered(wait->generator, wait->definition);
+		default:
+			break;
+	}
+}
+
+static const SnoChooser chooser = {
+	.find_defined = sno_choose_find_defined,
+	.choose = sno_choose_nodes,
+	.refuse = refuse
+};
 
 SnoDefinitions sno_flake_definitions = {
 	.table = {.extension = "sno_flakes",.name = "sno_flake_generator",.types = column_types,.columns = lengthof(column_types),
@@ -156,7 +214,8 @@ SnoDefinitions sno_flake_definitions = {
 	.write = write_own,
 	.insert = "INSERT INTO sno_catalog.sno_flake_generator "
 	"(name, role, system_identifier, timeline, database, home, layout, node_first, node_last, counts, key, nodes, after) "
-	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+	.chooser = &chooser
 };
 
 /*
@@ -164,7 +223,7 @@ SnoDefinitions sno_flake_definitions = {
  * Waits for the lock.
  */
 char *
-sno_flake_using_key(const char *key)
+sno_nodes_using_key(const char *key)
 {
 	Relation	rel;
 	ScanKeyData equal;
@@ -190,7 +249,7 @@ sno_flake_using_key(const char *key)
 
 /* The ciphers of keys.  A generator outlives the extension of its key. */
 const SnoCiphers *
-sno_flake_ciphers(const char *key)
+sno_nodes_ciphers(const char *key)
 {
 	static const SnoCiphers *ciphers;
 
@@ -239,7 +298,7 @@ choose_node(const SnoNamedLayout *layout)
 				 errmsg("no node of layout \"%s\" can be chosen", layout->name),
 				 errdetail("Parameter \"sno.registry\" is set, and the registry grants no nodes of layouts that count."),
 				 errhint("Pass a node that no other server has. See doc/servers.md#nodes-of-other-systems-ids.")));
-	share = sno_nodes_share(&layout->layout);
+	share = sno_chosen_share(&layout->layout);
 	if (share.max < share.min)
 		refuse_share(layout, share);
 	return share.min;
@@ -252,7 +311,7 @@ check_share(const SnoNamedLayout *layout, int64 nodes)
 	SnoShard	share;
 
 	sno_partition_check_setting();
-	share = sno_nodes_share(&layout->layout);
+	share = sno_chosen_share(&layout->layout);
 	if (!sno_is_registered() && share.max - share.min + 1 < nodes)
 		refuse_share(layout, share);
 }
@@ -268,7 +327,7 @@ check_registry(const char *name, const SnoDefinition *d)
 	sno_space_enter();
 	range = sno_granted_range(sno_granted_of(&d->subject.layout));
 	if (range.known && d->subject.shard.min <= range.last && d->subject.shard.max >= range.first)
-		sno_refuse_registered(name, d);
+		refuse_registered(name, d);
 }
 
 static void
@@ -304,7 +363,7 @@ use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("ids of layout \"%s\" cannot be sealed", layout->name),
 				 errdetail("Only ids of type bigint can be.")));
-	sno_flake_ciphers(key)->hold(key);
+	sno_nodes_ciphers(key)->hold(key);
 	strlcpy(d->key, key, NAMEDATALEN);
 }
 
@@ -339,7 +398,7 @@ sno_flake_create_generator(PG_FUNCTION_ARGS)
 	(void) complete(&d, name, &layout.layout, floats ? unchosen(nodes) : (SnoShard) {node, node + nodes - 1});
 	check_registry(name, &d);
 	if (layout.layout.unit != 0 && d.nodes.end < sno_clock_msec())
-		sno_flake_out_of_time(&d.nodes);
+		sno_state_out_of_time(&d.nodes);
 	sno_definition_insert(&sno_flake_definitions, name, &d);
 	if (floats)
 		PG_RETURN_NULL();
@@ -359,5 +418,5 @@ PG_FUNCTION_INFO_V1(sno_flake_restrict_generator);
 Datum
 sno_flake_restrict_generator(PG_FUNCTION_ARGS)
 {
-	return sno_named_restrict(fcinfo, &sno_flake_definitions);
+	return sno_define_restrict(fcinfo, &sno_flake_definitions);
 }

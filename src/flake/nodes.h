@@ -14,8 +14,8 @@
 /* The table. */
 extern SnoDefinitions sno_flake_definitions;
 
-extern SnoNamedLayout sno_flake_layout_of(const SnoDefinition *d);
-extern PGDLLEXPORT char *sno_flake_using_key(const char *key);
-extern const SnoCiphers *sno_flake_ciphers(const char *key);
+extern SnoNamedLayout sno_nodes_layout(const SnoDefinition *d);
+extern PGDLLEXPORT char *sno_nodes_using_key(const char *key);
+extern const SnoCiphers *sno_nodes_ciphers(const char *key);
 
 #endif							/* SNO_NODES_H */

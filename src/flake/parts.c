@@ -63,9 +63,9 @@ time_of(const SnoNamedLayout *layout, TimestampTz at, uint64 last)
 static Datum
 read_timestamp(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
-	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, NULL);
+	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, NULL);
 	SnoFlakeParts parts = sno_flake_unpack(&layout->layout,
-										   sno_flake_of_datum(layout, PG_GETARG_DATUM(0)));
+										   sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
 
 	if (layout->layout.unit == 0)
 		PG_RETURN_NULL();
@@ -77,9 +77,9 @@ SNO_FLAKE_READERS(sno_flake_timestamp, read_timestamp)
 static Datum
 read_parts(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
-	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, NULL);
+	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, NULL);
 	SnoFlakeParts parts = sno_flake_unpack(&layout->layout,
-										   sno_flake_of_datum(layout, PG_GETARG_DATUM(0)));
+										   sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
 	bool		counts = layout->layout.unit == 0;
 	Datum		values[3];
 	bool		nulls[3] = {counts, false, false};
@@ -101,7 +101,7 @@ SNO_FLAKE_READERS(sno_flake_parts, read_parts)
 static const SnoNamedLayout *
 timed_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
 {
-	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, argument, type, function);
+	const SnoNamedLayout *layout = sno_value_layout(fcinfo, argument, type, function);
 
 	if (layout->layout.unit == 0)
 		ereport(ERROR,
@@ -125,7 +125,7 @@ make_bound(FunctionCallInfo fcinfo, SnoFlakeType type, const char *function, uin
 		.sequence = rest
 	};
 
-	return sno_flake_datum(layout, sno_flake_pack(&layout->layout, parts));
+	return sno_value_datum(layout, sno_flake_pack(&layout->layout, parts));
 }
 
 static Datum
@@ -169,7 +169,7 @@ make_id(FunctionCallInfo fcinfo, SnoFlakeType type)
 							   layout->layout.sequence_bits)
 	};
 
-	return sno_flake_datum(layout, sno_flake_pack(&layout->layout, parts));
+	return sno_value_datum(layout, sno_flake_pack(&layout->layout, parts));
 }
 
 SNO_FLAKE_MAKERS(sno_flake_make, make_id)

@@ -96,8 +96,8 @@ multiply(SnoFlake *id, unsigned base, unsigned digit)
 static Datum
 write_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
-	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, NULL);
-	SnoFlake	id = sno_flake_of_datum(layout, PG_GETARG_DATUM(0));
+	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, NULL);
+	SnoFlake	id = sno_value_from_datum(layout, PG_GETARG_DATUM(0));
 	Form		form = form_of(fcinfo, layout);
 	int			width = PG_GETARG_INT32(3);
 	char		digits[128];	/* as many as bits */
@@ -171,7 +171,7 @@ parse(const SnoNamedLayout *layout, Form form, const text *input)
 		CHECK_FOR_INTERRUPTS();	/* the text may begin with very many zeros */
 		if (digit == NULL)
 			refuse(layout, input);
-		if (!multiply(&id, form.base, digit - form.digits) || !sno_flake_fits(layout, id))
+		if (!multiply(&id, form.base, digit - form.digits) || !sno_value_fits(layout, id))
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("\"%s\" is out of range for layout \"%s\"",
@@ -184,13 +184,13 @@ parse(const SnoNamedLayout *layout, Form form, const text *input)
 static Datum
 read_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
-	const SnoNamedLayout *layout = sno_flake_layout(fcinfo, 1, type, "sno_flake_from_text");
+	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, "sno_flake_from_text");
 	const text *input = PG_GETARG_TEXT_PP(0);
 	Form		form = form_of(fcinfo, layout);
 
 	if (form.digits == NULL)
 		return DirectFunctionCall1(uuid_in, CStringGetDatum(text_to_cstring(input)));
-	return sno_flake_datum(layout, parse(layout, form, input));
+	return sno_value_datum(layout, parse(layout, form, input));
 }
 
 SNO_FLAKE_MAKERS(sno_flake_from_text, read_text)

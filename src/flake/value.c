@@ -46,7 +46,7 @@ find_layout(FmgrInfo *flinfo, const text *name)
  * function for bigint if it returns an id, NULL if it takes one.
  */
 void
-sno_flake_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function)
+sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function)
 {
 	if (likely(layout->type == type))
 		return;
@@ -63,17 +63,17 @@ sno_flake_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char
 
 /* The layout that an argument names, of ids of this type, as above. */
 const SnoNamedLayout *
-sno_flake_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
+sno_value_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
 {
 	const SnoNamedLayout *layout = find_layout(fcinfo->flinfo, PG_GETARG_TEXT_PP(argument));
 
-	sno_flake_check_type(layout, type, function);
+	sno_value_check_type(layout, type, function);
 	return layout;
 }
 
 /* Has it no bits above those of the layout? */
 bool
-sno_flake_fits(const SnoNamedLayout *layout, SnoFlake id)
+sno_value_fits(const SnoNamedLayout *layout, SnoFlake id)
 {
 	unsigned	bits = sno_layout_bits(&layout->layout);
 
@@ -87,7 +87,7 @@ of_bigint(const SnoNamedLayout *layout, int64 value)
 {
 	SnoFlake	id = {0, (uint64) value};
 
-	if (!sno_flake_fits(layout, id))
+	if (!sno_value_fits(layout, id))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("bigint %lld is out of range for layout \"%s\"",
@@ -131,7 +131,7 @@ of_bytea(const SnoNamedLayout *layout, const bytea *bytes)
 
 /* The id that a value of the layout's type is. */
 SnoFlake
-sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum)
+sno_value_from_datum(const SnoNamedLayout *layout, Datum datum)
 {
 	switch (layout->type)
 	{
@@ -146,7 +146,7 @@ sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum)
 
 /* A value of the layout's type. */
 Datum
-sno_flake_datum(const SnoNamedLayout *layout, SnoFlake id)
+sno_value_datum(const SnoNamedLayout *layout, SnoFlake id)
 {
 	int			size;
 	bytea	   *bytes;

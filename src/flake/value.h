@@ -33,12 +33,12 @@ SNO_FLAKE_FUNCTION(name, body, SNO_FLAKE_BIGINT) \
 SNO_FLAKE_FUNCTION(name##_uuid, body, SNO_FLAKE_UUID) \
 SNO_FLAKE_FUNCTION(name##_bytea, body, SNO_FLAKE_BYTEA)
 
-extern const SnoNamedLayout *sno_flake_layout(FunctionCallInfo fcinfo, int argument,
+extern const SnoNamedLayout *sno_value_layout(FunctionCallInfo fcinfo, int argument,
 											  SnoFlakeType type, const char *function);
-extern void sno_flake_check_type(const SnoNamedLayout *layout, SnoFlakeType type,
+extern void sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type,
 								 const char *function);
-extern bool sno_flake_fits(const SnoNamedLayout *layout, SnoFlake id);
-extern SnoFlake sno_flake_of_datum(const SnoNamedLayout *layout, Datum datum);
-extern Datum sno_flake_datum(const SnoNamedLayout *layout, SnoFlake id);
+extern bool sno_value_fits(const SnoNamedLayout *layout, SnoFlake id);
+extern SnoFlake sno_value_from_datum(const SnoNamedLayout *layout, Datum datum);
+extern Datum sno_value_datum(const SnoNamedLayout *layout, SnoFlake id);
 
 #endif							/* SNO_FLAKE_VALUE_H */

@@ -27,6 +27,7 @@
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/table.h"
+#include "generate/refuse.h"
 #include "generate/session.h"
 #include "generate/snapshot.h"
 #include "shared/clock.h"
@@ -131,7 +132,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *lo
 static SnoLoan
 lend(uint64 units, uint32 sequences)
 {
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 	SnoLoan		loan;
 	SnoObstacle obstacle;
 

@@ -34,6 +34,7 @@
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/record.h"
+#include "generate/refuse.h"
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "shared/activity.h"
@@ -135,7 +136,7 @@ sno_session_init(void)
 Relation
 sno_session_open_table(void)
 {
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 	Relation	rel;
 
 	sno_session_begin();
@@ -594,7 +595,7 @@ issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
 uint64
 sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p)
 {
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 	bool		by_clock = sno_purpose_rules[purpose].by_clock;
 	uint64		issued = 0;
 

@@ -1,6 +1,6 @@
 /*
  * wait.h
- *		Waiting for an id, and the error when it takes too long.
+ *		Waiting for an id.
  */
 #ifndef SNO_WAIT_H
 #define SNO_WAIT_H
@@ -10,7 +10,7 @@
 #include "catalog/definition.h"
 #include "shared/activity.h"
 
-/* What keeps a generator from issuing an id now. */
+/* The obstacles that keep a generator from issuing an id now. */
 typedef enum SnoObstacle
 {
 	SNO_NO_OBSTACLE,
@@ -25,32 +25,37 @@ typedef enum SnoObstacle
 	SNO_TOO_FAST,				/* the session opened too many partitions */
 	SNO_NO_BACKFILL,			/* no partition is left for given times */
 	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left */
-	SNO_CLOCK_BEHIND,			/* what it issued */
+	SNO_CLOCK_BEHIND,			/* its last unit, on both sides */
 	SNO_BACKFILLED,				/* its partition went to ids of given times */
 	SNO_REGISTERED,				/* the registry grants its partition or nodes to anybody */
 	SNO_BUSY,					/* another session has the turn to change it */
 	SNO_LOANS_LOCKED			/* another session lends a partition in slices */
 } SnoObstacle;
 
-/* Who waits, and for what. */
+/* A wait for an id.  `refuse` raises the error for its obstacle. */
 typedef struct SnoWait
 {
+	void		(*refuse) (const struct SnoWait *wait);
 	const char *generator;		/* NULL for ids by the clock, or of given times */
-	const SnoDefinitions *definitions;	/* where it is defined, while it is looked up; */
-	const SnoDefinition *definition;	/* then what it is */
-	int			partition;		/* of a named generator, or -1, as of one of a layout */
-	int			unit_size;		/* ids that a named generator issues in a unit */
-	int			unit_msec;		/* which takes so long */
+	const SnoDefinitions *in;	/* the table of its definition, */
+	const SnoDefinition *definition;	/* and that; NULL while it is looked up */
+	int			least_msec;		/* the wait may take this long, even if sno.max_wait is less */
 	SnoCounters *counters;		/* count the wait, unless NULL */
-	int64		since;			/* monotonic µs, 0 before the first wait */
-	int64		begun;			/* the same, 0 before the first round */
+	int64		since;			/* monotonic µs of the first wait, or 0 */
+	int64		begun;			/* monotonic µs of the first round without a wait, or 0 */
 	int			rounds;			/* without a wait */
-	SnoObstacle obstacle;		/* what the error is about */
+	SnoObstacle obstacle;		/* that the error reports */
 } SnoWait;
 
 extern int	sno_max_wait;		/* ms */
 
-pg_noreturn extern void sno_refuse_registered(const char *generator, const SnoDefinition *d);
+/* How long a wait may take, in ms. */
+static inline int
+sno_wait_msec(const SnoWait *wait)
+{
+	return Max(sno_max_wait, wait->least_msec);
+}
+
 pg_noreturn extern void sno_wait_give_up(const SnoWait *wait);
 extern void sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec);
 

@@ -26,6 +26,7 @@
 #include "catalog/leases.h"
 #include "catalog/record.h"
 #include "catalog/table.h"
+#include "generate/refuse.h"
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "generate/watermark.h"
@@ -86,7 +87,7 @@ static void
 cover_watermark(void)
 {
 	uint64		unit = sno_feed_highest();
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 
 	while (!sno_feed_is_covered(unit, sno_leases_file()))
 	{

@@ -36,8 +36,9 @@
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "flake/nodes.h"
+#include "generate/refuse.h"
 #include "generate/session.h"
-#include "named/use.h"
+#include "named/look.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
 #include "shared/clock.h"
@@ -227,7 +228,7 @@ check_layouts(const Check *c)
 static void
 require_leases(const Check *c)
 {
-	SnoWait		wait = {.partition = -1,.obstacle = SNO_TABLE_LOCKED};
+	SnoWait		wait = {.refuse = sno_refuse_partition,.obstacle = SNO_TABLE_LOCKED};
 
 	if (c->error != NULL)
 		ReThrowError(c->error);
@@ -240,7 +241,7 @@ static void
 try_id(void *arg)
 {
 	const Check *c = arg;
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 	uint64		now;
 
 	sno_partition_check_setting();
@@ -296,8 +297,8 @@ try_generator(void *arg)
 	const Trial *t = arg;
 	SnoDefinition d;
 
-	if (sno_use_try(t->in, t->name, &d) && d.key[0] != '\0')
-		(void) sno_flake_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
+	if (sno_look_try(t->in, t->name, &d) && d.key[0] != '\0')
+		(void) sno_nodes_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
 }
 
 static void
@@ -408,7 +409,7 @@ static void
 try_partition(void *arg)
 {
 	const Reservation *r = arg;
-	SnoWait		wait = {.partition = -1};
+	SnoWait		wait = {.refuse = sno_refuse_partition};
 
 	wait.obstacle = sno_session_obstacle(r->purpose, r->c->now, &r->c->survey);
 	if (wait.obstacle == SNO_NO_PARTITION || wait.obstacle == SNO_NO_BACKFILL)

@@ -9,7 +9,7 @@
 
 #include "fmgr.h"
 
-#include "named/use.h"
+#include "named/next.h"
 
 typedef struct SnoCall
 {

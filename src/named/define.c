@@ -80,7 +80,7 @@ check_bounds(SnoDefinition *d)
  * grants; put its bounds in order.
  */
 void
-sno_named_check(SnoDefinition *d)
+sno_define_check(SnoDefinition *d)
 {
 	sno_fields_check("partition", d->subject.partition, SNO_PARTITION_MAX);
 	check_bounds(d);
@@ -112,7 +112,7 @@ sno_create_generator(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(4))
 		d.meta = sno_fields_check("metabyte", PG_GETARG_INT32(4), SNO_META_MAX);
 	d.subject.partition = PG_ARGISNULL(1) ? choose_partition() : PG_GETARG_INT32(1);
-	sno_named_check(&d);
+	sno_define_check(&d);
 	sno_definition_insert(&sno_definitions, name, &d);
 	PG_RETURN_INT32(d.subject.partition);
 }
@@ -128,7 +128,7 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 
 /* Let only members of a role, the second argument, use a generator; null lets everybody. */
 Datum
-sno_named_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in)
+sno_define_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in)
 {
 	const char *role = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 
@@ -148,5 +148,5 @@ PG_FUNCTION_INFO_V1(sno_restrict_generator);
 Datum
 sno_restrict_generator(PG_FUNCTION_ARGS)
 {
-	return sno_named_restrict(fcinfo, &sno_definitions);
+	return sno_define_restrict(fcinfo, &sno_definitions);
 }

@@ -14,7 +14,7 @@
 /* A generator can issue at least this many ids in a unit, as in the Go package. */
 #define SNO_UNIT_SIZE_MIN		4
 
-extern void sno_named_check(SnoDefinition *d);
-extern Datum sno_named_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in);
+extern void sno_define_check(SnoDefinition *d);
+extern Datum sno_define_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in);
 
 #endif							/* SNO_DEFINE_H */

@@ -175,7 +175,7 @@ highest_unit(const SnoNamedState *s)
 static bool
 is_spare(const SnoNamedState *s)
 {
-	return !s->open && !sno_is_count(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
+	return !s->open && !sno_state_counts_up(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
 }
 
 /* The place of that spare state whose units are the lowest, and before the unit `now`. */
@@ -209,7 +209,7 @@ recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)
 
 	for (SnoNamedState *s = sno_state_at(group->states); s != NULL; s = sno_state_at(s->next))
 		spare += is_spare(s);
-	link = spare > kept ? find_lowest(group, sno_named_unit(&d->nodes)) : NULL;
+	link = spare > kept ? find_lowest(group, sno_state_unit(&d->nodes)) : NULL;
 	if (link == NULL)
 		return InvalidDsaPointer;
 

@@ -36,7 +36,7 @@ meta_of(const SnoUse *use, FunctionCallInfo fcinfo, int argument)
 static inline void
 make_named(SnoUse *use, int32 meta, Sno *id)
 {
-	uint64		word = sno_use_next(use);
+	uint64		word = sno_next(use);
 
 	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.subject.partition,
 				 SNO_WORD_SEQUENCE(word));

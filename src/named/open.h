@@ -10,16 +10,18 @@
 #include "utils/rel.h"
 
 #include "generate/wait.h"
-#include "named/state.h"
+#include "named/group.h"
 
-extern SnoObstacle sno_named_join(SnoDefinitions *in, const char *name, const SnoDefinition *d,
-								  SnoNamedState **state);
-extern SnoObstacle sno_named_reopen_or_renew(SnoNamedState *s, const char *name);
-extern void sno_named_renew_early(SnoNamedState *s, uint64 now);
-extern void sno_named_close_unused(Relation rel, SnoNamedState *s);
-extern SnoObstacle sno_named_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d);
-extern SnoObstacle sno_named_look(const SnoDefinition *d, uint64 *word);
-extern SnoObstacle sno_named_read(const SnoDefinition *d, SnoGenerator *g);
-extern SnoObstacle sno_named_restore(const SnoDefinition *d, const SnoGenerator *issued);
+extern SnoObstacle sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 now);
+extern SnoObstacle sno_open_check_registry(const SnoNamedState *s, bool ask);
+extern SnoObstacle sno_open_begin_change(SnoGroup *group, Relation *rel);
+extern void sno_open_end_change(SnoGroup *group, Relation rel);
+extern SnoObstacle sno_open_or_renew(SnoNamedState *s, const char *name);
+extern void sno_open_renew_early(SnoNamedState *s, uint64 now);
+extern SnoObstacle sno_open_join(SnoDefinitions *in, const char *name, const SnoDefinition *d,
+								 SnoNamedState **state);
+extern void sno_open_close_unused(Relation rel, SnoNamedState *s);
+extern void sno_open_restore(const SnoDefinitions *in, const char *name, const SnoDefinition *d,
+							 const SnoGenerator *issued);
 
 #endif							/* SNO_OPEN_H */

@@ -41,7 +41,7 @@ sno_queue_leave(void)
 int32
 sno_queue_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
 {
-	int32		spare = sno_unit_size(&s->shared) - now.least;
+	int32		spare = sno_state_unit_size(&s->shared) - now.least;
 
 	if (sno_state_is_queued(s))
 		sno_queue_join(s);

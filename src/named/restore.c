@@ -17,6 +17,9 @@
 
 #include "generate/snapshot.h"
 #include "named/define.h"
+#include "named/look.h"
+#include "named/open.h"
+#include "named/right.h"
 #include "named/use.h"
 #include "shared/clock.h"
 #include "shared/partition.h"
@@ -33,7 +36,7 @@ sno_snapshot_generator_named(PG_FUNCTION_ARGS)
 
 	sno_require_primary("sno_snapshot_generator()");
 	sno_use_look_up(&sno_definitions, name, &d);
-	sno_use_read(name, &d, &g);
+	g = sno_look_read(&sno_definitions, name, &d);
 	PG_RETURN_DATUM(sno_snapshot_now(&g, d.subject.partition));
 }
 
@@ -116,7 +119,7 @@ read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 	d->made_here = true;
 	if (shard->max == 0 && shard->min != SNO_SEQUENCE_MAX)
 		shard->max = SNO_SEQUENCE_MAX;
-	sno_named_check(d);
+	sno_define_check(d);
 	sequence = member(snapshot, "sequence", PG_UINT32_MAX);
 	if (sequence != 0 && sequence < shard->min)
 		bad_snapshot("\"sequence\" is below its bounds.");
@@ -145,7 +148,7 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 		sno_definition_insert(&sno_definitions, name, &d);
 	else
 	{
-		sno_use_check(&sno_definitions, name, &defined);
+		sno_right_check(&sno_definitions, name, &defined);
 		if (!sno_subjects_equal(&defined.subject, &d.subject))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -156,6 +159,6 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 							   (long long) defined.subject.shard.max)));
 		d.made_here = defined.made_here;
 	}
-	sno_use_restore(name, &d, &issued);
+	sno_open_restore(&sno_definitions, name, &d, &issued);
 	PG_RETURN_VOID();
 }

@@ -31,7 +31,7 @@ sequence_of(const SnoNamedState *s, uint64 word)
 
 /* The next number of a counter that isn't closed, if this is its state word. */
 uint64
-sno_count_next(const SnoNodes *nodes, uint64 word)
+sno_state_count_next(const SnoNodes *nodes, uint64 word)
 {
 	SnoFlakeTime next = sno_flake_count(word);
 	uint32		sequence = next.unit == SNO_WORD_UNIT(word) ? SNO_WORD_SEQUENCE(word) : 0;
@@ -44,7 +44,7 @@ sno_count_next(const SnoNodes *nodes, uint64 word)
  * This tells readers of feeds that the transaction issues.
  */
 SnoFlakeTime
-sno_named_now(const SnoNodes *nodes, uint64 word)
+sno_state_now(const SnoNodes *nodes, uint64 word)
 {
 	uint64		unit;
 	int64		msec;
@@ -55,20 +55,20 @@ sno_named_now(const SnoNodes *nodes, uint64 word)
 			.kind = SNO_OF_NODES,.layout = nodes->layout,.shard = {(int64) nodes->first, (int64) nodes->first}
 		};
 
-		sno_feed_tell_tick(sno_word_is_closed(word) ? NULL : &counter, sno_count_next(nodes, word));
-		return sno_count_now(nodes, word);
+		sno_feed_tell_tick(sno_word_is_closed(word) ? NULL : &counter, sno_state_count_next(nodes, word));
+		return sno_state_count_now(nodes, word);
 	}
 	unit = sno_feed_unit();
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = unit,.clock = unit};
 	/* Once: Max() would read the clock again, and that may have been set back. */
 	msec = sno_clock_msec();
-	return sno_flake_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
+	return sno_state_time_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
 }
 
 /* The unit of the clock for those nodes, or the nearest one of their layout. */
 uint64
-sno_named_unit(const SnoNodes *nodes)
+sno_state_unit(const SnoNodes *nodes)
 {
 	int64		msec;
 
@@ -80,7 +80,7 @@ sno_named_unit(const SnoNodes *nodes)
 
 /* Raise the error that a generator has come to the end of its layout. */
 void
-sno_flake_out_of_time(const SnoNodes *nodes)
+sno_state_out_of_time(const SnoNodes *nodes)
 {
 	if (nodes->layout.unit == 0)
 		ereport(ERROR,

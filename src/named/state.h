@@ -49,7 +49,7 @@ typedef struct SnoNamedState
 	bool		floats;			/* were they? */
 	bool		passed;			/* may they not be used any more? */
 	dsa_pointer granted;		/* the SnoGranted that has them, invalid without a registry */
-	uint64		authority;		/* what sno_nodes_authority() told then */
+	uint64		authority;		/* what sno_chosen_authority() told then */
 	uint64		floor;			/* unit: of the grant, or sno_flake_advance() said it */
 	uint64		limit;			/* the last unit of any lease */
 } SnoNamedState;
@@ -64,7 +64,7 @@ sno_state_at(dsa_pointer place)
 
 /* Ids that a generator can issue in a unit. */
 static inline int
-sno_unit_size(const SnoGenerator *g)
+sno_state_unit_size(const SnoGenerator *g)
 {
 	return g->sequence_max - g->sequence_min + 1;
 }
@@ -78,36 +78,43 @@ sno_state_is_queued(SnoNamedState *s)
 
 /* Does it count, instead of telling the time? */
 static inline bool
-sno_is_count(const SnoNamedState *s)
+sno_state_counts_up(const SnoNamedState *s)
 {
 	return s->nodes.size != 0 && s->nodes.layout.unit == 0;
 }
 
-pg_noreturn extern void sno_flake_out_of_time(const SnoNodes *nodes);
+/* How long the ids of a unit last, at least: until the clock is in the next one. */
+static inline int
+sno_state_unit_msec(const SnoNodes *nodes)
+{
+	return Max(SNO_UNIT_MSEC, (int) nodes->layout.unit);
+}
+
+pg_noreturn extern void sno_state_out_of_time(const SnoNodes *nodes);
 
 /* When a counter issues next, if this is its state word. */
 static inline SnoFlakeTime
-sno_count_now(const SnoNodes *nodes, uint64 word)
+sno_state_count_now(const SnoNodes *nodes, uint64 word)
 {
 	SnoFlakeTime now = sno_flake_count(word);
 
 	if (unlikely(now.unit > SNO_UNIT_MAX))
-		sno_flake_out_of_time(nodes);
+		sno_state_out_of_time(nodes);
 	return now;
 }
 
 /* When a generator of a layout with a time issues, in this ms. */
 static inline SnoFlakeTime
-sno_flake_in(const SnoNodes *nodes, int64 msec)
+sno_state_time_in(const SnoNodes *nodes, int64 msec)
 {
 	if (unlikely(msec < nodes->begin || msec > nodes->end))
-		sno_flake_out_of_time(nodes);
+		sno_state_out_of_time(nodes);
 	return sno_flake_at(nodes, msec);
 }
 
-extern uint64 sno_count_next(const SnoNodes *nodes, uint64 word);
-extern SnoFlakeTime sno_named_now(const SnoNodes *nodes, uint64 word);
-extern uint64 sno_named_unit(const SnoNodes *nodes);
+extern uint64 sno_state_count_next(const SnoNodes *nodes, uint64 word);
+extern SnoFlakeTime sno_state_now(const SnoNodes *nodes, uint64 word);
+extern uint64 sno_state_unit(const SnoNodes *nodes);
 extern void sno_state_init(SnoNamedState *s, const SnoDefinition *d);
 extern void sno_state_take_word(SnoNamedState *s);
 extern void sno_state_close(SnoNamedState *s);

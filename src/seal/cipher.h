@@ -22,7 +22,7 @@
 #define SNO_CIPHERS_FUNCTION	"sno_seal_ciphers_1"
 
 /* The function of library sno that returns the name of a generator that uses a key, or NULL. */
-#define SNO_USING_KEY_FUNCTION	"sno_flake_using_key"
+#define SNO_USING_KEY_FUNCTION	"sno_nodes_using_key"
 typedef char *(*SnoUsingKeyFunction) (const char *key);
 
 /* Encryption and decryption of ids of 64 bits with a key */

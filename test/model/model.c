@@ -81,7 +81,7 @@
  * A database may also be dropped, and made again of another one with the same OID
  * and the same files, while the server runs: its space begins another life.
  *
- * Nodes of a layout may be chosen (named/choose.c).  A call ends where it has chosen.  With
+ * Nodes of a layout may be chosen (flake/choose.c).  A call ends where it has chosen.  With
  * a registry, one block of nodes is granted at a time, for a unit, and what is granted
  * changes at any moment.  Each id must be of a node and a unit that were granted when its
  * call began, or later.  Without a registry, sno_reseed() revokes nodes.  Then no call that
@@ -305,11 +305,11 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 /* A scope says how soon states are forgotten.  That is safe whatever they issued. */
 #undef SNO_STATES_KEPT
 #define SNO_STATES_KEPT states_kept()
-#define sno_named_unit(nodes) UINT64_MAX
+#define sno_state_unit(nodes) UINT64_MAX
 /* There is one list of groups. */
 #define hash_bytes(layout, size) 0
 #include "../../src/named/group.c"
-#undef sno_named_unit
+#undef sno_state_unit
 #undef hash_bytes
 
 #define strlcpy(to, from, size) copy_name(to, from)
@@ -321,42 +321,42 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #define sno_group_lock lock_group
 #define sno_shards_overlap(a, b) shards_overlap(&(a), &(b))
 #include "../../src/named/state.c"
-#include "named/choose.h"
-#define sno_named_unit(nodes) choose_unit()
+#include "../../src/named/chosen.c"
+#define sno_state_unit(nodes) choose_unit()
 #define pg_atomic_read_u32(users) users_of(users)
 #define sno_record_visit choose_start
 /* reserve.c has other ones. */
 #define Choice NodeChoice
 #define OWN OWN_NODES
 #define rank_of rank_of_nodes
-#include "../../src/named/choose.c"
+#include "../../src/flake/choose.c"
 #undef Choice
 #undef OWN
 #undef rank_of
-#undef sno_named_unit
+#undef sno_state_unit
 #undef pg_atomic_read_u32
 #undef sno_record_visit
 #define sno_state_merge_other merge_other
-#define sno_nodes_choose choose_nodes
-#define sno_nodes_find_limits limit_nodes
-#define sno_nodes_are_in_force are_in_force
 #define sno_generator_start start_backfilled
-#include "../../src/named/open.c"
+#include "../../src/named/past.c"
 #undef sno_generator_start
 #undef sno_state_merge_other
-#undef sno_nodes_choose
-#undef sno_nodes_find_limits
-#undef sno_nodes_are_in_force
+#define sno_chosen_find_limit limit_nodes
+#define sno_chosen_are_in_force are_in_force
+#include "../../src/named/open.c"
+#undef sno_chosen_find_limit
+#undef sno_chosen_are_in_force
 #define pg_atomic_read_u64(authority) authority_of(authority, use->granted)
-#include "named/use.h"
+#include "named/next.h"
 #undef pg_atomic_read_u64
 /* How long it would wait doesn't matter. */
 #undef sno_clock_msec
 #define sno_clock_msec() 0
 #include "../../src/named/queue.c"
-#define sno_nodes_may_stay may_stay_in
+#define sno_chosen_may_stay may_stay_in
 #include "../../src/named/use.c"
-#undef sno_nodes_may_stay
+#undef sno_chosen_may_stay
+#include "../../src/named/next.c"
 #undef sno_clock_msec
 #undef strlcpy
 #undef sno_generator_merge
@@ -1224,8 +1224,6 @@ bool		bms_is_member(int x, const Bitmapset *a) { return false; }
 void		before_shmem_exit(pg_on_exit_callback function, Datum arg) {}
 void		CacheRegisterSyscacheCallback(SysCacheIdentifier cache, SyscacheCallbackFunction function, Datum arg) {}
 Oid			GetUserId(void) { return 10; }
-Oid			get_role_oid(const char *role, bool missing_ok) { abort(); }
-bool		has_privs_of_role(Oid member, Oid role) { abort(); }
 uint32		pg_prng_uint32(pg_prng_state *state) { return random_choice; }
 TimestampTz GetCurrentTimestamp(void) { return 0; }
 const char *timestamptz_to_str(TimestampTz at) { return ""; }
@@ -1299,6 +1297,15 @@ sno_attempt(void (*work) (void *), void *arg)
 	return NULL;
 }
 
+void		sno_refuse_partition(const SnoWait *wait) { abort(); }
+void		sno_right_check(SnoDefinitions *in, const char *name, const SnoDefinition *d) {}
+
+SnoWait
+sno_named_wait(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
+{
+	return (SnoWait) {0};
+}
+
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 {
@@ -1318,7 +1325,9 @@ shard_of(int definition)
 	return (SnoShard) {scope->apart ? scope->longer : 0, scope->longer};
 }
 
-SnoDefinitions sno_definitions = {.table = {.version = 1}};
+static const SnoChooser chooser = {.find_defined = sno_choose_find_defined,.choose = choose_nodes};
+
+SnoDefinitions sno_definitions = {.table = {.version = 1},.chooser = &chooser};
 
 /* A name means either definition. */
 SnoDefinitionLook
@@ -1694,7 +1703,7 @@ revoked_nodes(const SnoSubject *subject)
 {
 	for (int i = 0; i < w.rest.states; i++)
 		if (w.state[i].floats && sno_subjects_equal(&w.state[i].subject, subject))
-			return !sno_nodes_are_in_force(&w.state[i]);
+			return !sno_chosen_are_in_force(&w.state[i]);
 	return false;
 }
 
@@ -1902,7 +1911,7 @@ static bool
 are_chosen(const SnoDefinition *d)
 {
 	for (int i = 0; i < w.rest.states; i++)
-		if (sno_nodes_may_stay(&w.state[i], d))
+		if (sno_chosen_may_stay(&w.state[i], d))
 			return true;
 	return false;
 }
@@ -1933,10 +1942,10 @@ choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinitio
 	SnoObstacle obstacle;
 
 	for (int i = 0; i < w.rest.states && mutant == STALE_TAKEN; i++)
-		if (!sno_nodes_may_stay(&w.state[i], d))
+		if (!sno_chosen_may_stay(&w.state[i], d))
 			w.state[i].name[0] = '?';
 	choosing = true;
-	obstacle = sno_nodes_choose(rel, group, name, d, known, state);
+	obstacle = sno_choose_nodes(rel, group, name, d, known, state);
 	if (scope->reseeds && !are)
 		check_choice(*state);
 	choosing = false;
@@ -1947,7 +1956,7 @@ choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinitio
 static SnoObstacle
 limit_nodes(SnoNamedState *s, uint64 now)
 {
-	SnoObstacle obstacle = sno_nodes_find_limits(s, now);
+	SnoObstacle obstacle = sno_chosen_find_limit(s, now);
 
 	if (mutant == LIMIT_IGNORED)
 		s->limit = SNO_UNIT_MAX;
@@ -1957,13 +1966,13 @@ limit_nodes(SnoNamedState *s, uint64 now)
 static bool
 are_in_force(const SnoNamedState *s)
 {
-	return mutant == REVOKED_CLOSED_EXACT || sno_nodes_are_in_force(s);
+	return mutant == REVOKED_CLOSED_EXACT || sno_chosen_are_in_force(s);
 }
 
 static bool
 may_stay_in(const SnoNamedState *s, const SnoDefinition *d)
 {
-	return mutant == AUTHORITY_IGNORED || sno_nodes_may_stay(s, d);
+	return mutant == AUTHORITY_IGNORED || sno_chosen_may_stay(s, d);
 }
 
 static uint64
@@ -2239,7 +2248,7 @@ advance(void)
 	sno_definition_find(&sno_definitions, NULL, &d);
 	(void) sno_flake_after(&d.nodes, sno_flake_pack(&d.nodes.layout, parts), &g.word);
 	issued_word = g.word - 1;
-	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
+	issued_elsewhere = set_after(&d, &g) == SNO_NO_OBSTACLE;
 }
 
 /* A snapshot of another generator, which issued one id of a unit. */
@@ -2255,7 +2264,7 @@ restore(void)
 	sno_generator_start(&g, 0, d.subject.shard.min, d.subject.shard.max);
 	g.drifts = tick_tock;
 	g.word = SNO_WORD(unit, tick_tock, d.subject.shard.min) + 1;
-	issued_elsewhere = sno_named_restore(&d, &g) == SNO_NO_OBSTACLE;
+	issued_elsewhere = set_after(&d, &g) == SNO_NO_OBSTACLE;
 	issued_word = g.word - 1;
 }
 
@@ -2291,11 +2300,11 @@ serve(void)
 				issued = true;
 				break;
 			case ISSUE_NAMED:
-				issued_word = is_flake() ? sno_use_next_flake(&use) : sno_use_next(&use);
+				issued_word = is_flake() ? sno_next_flake(&use) : sno_next(&use);
 				issued = true;
 				break;
 			case ISSUE_NAMED_SLOWLY:
-				issued_word = sno_use_next_slowly(&use);
+				issued_word = sno_next_slowly(&use);
 				issued = true;
 				break;
 			case RESTORE:

@@ -107,7 +107,7 @@ my $long = q{SELECT length(sno_flake_generate_bytea('own'))};
 is($session->query_safe($long), 12, 'an id of 12 bytes');
 $other->query_safe(q{SELECT sno_flake_create_generator('second', 'mine', 2)});
 $clock->set_offset(-86400 + 14 * 3600);
-$gdb = hold("break *sno_named_renew_early\ngo", $long);
+$gdb = hold("break *sno_open_renew_early\ngo", $long);
 $other->query_safe(
 	q{
 DROP EXTENSION sno_flakes;

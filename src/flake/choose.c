@@ -1,24 +1,23 @@
 /*
  * choose.c
- *		Which nodes of its layout a generator has that was created without any.
+ *		Choosing nodes for a generator of a layout that was created without any.
  *
- * Such a generator floats: its definition tells how many nodes it has, and not which.  The
- * first session that issues chooses nodes for it, and all sessions issue there, until the
- * nodes may not be used any more.  Then they choose again.  So a copy of the server, or a
+ * Such a generator floats: its definition has only the number of its nodes.  The first session
+ * that issues chooses nodes for it, and all sessions issue there, until the nodes may not be
+ * used any more (named/chosen.c).  Then they choose again.  So a copy of the server, or a
  * promoted standby, gets other nodes by itself.
  *
  * With a registry, nodes are chosen among those that are granted (shared/grant.c).  Leases
  * end with the grant, and nothing is issued in units up to its floor (G1, G3).  Without one,
  * they are chosen in this server's share, as sno.partitions says.  sno_reseed() revokes them.
  *
- * What was issued is known by the nodes, and not by the generator: the state is that of the
- * nodes, and so is the row.  So it doesn't matter for the guarantee who has which nodes, or
- * if two generators had them one after the other (N1).
+ * State and row belong to the nodes, not to the generator.  So it doesn't matter for the
+ * guarantee which generator has which nodes, or if two had them one after the other (N1).
  *
- * Nodes are chosen like partitions (shared/reserve.c): those where we issued, if that is
- * over; others that nobody used; then those that another database of this server used, where
- * a lease isn't over, or that another server leased.  And as a session leaves a partition,
- * so are nodes left in which the clock is behind both sides.
+ * Nodes are chosen like partitions (shared/reserve.c), in this order: nodes where we issued, if
+ * the clock has passed that; unused ones; nodes that another database of this server used; nodes
+ * whose lease isn't over; nodes that another server leased.  Nodes are also left if the clock is
+ * behind both of their sides, as a session leaves a partition.
  *
  * Locking: all that is chosen changes in the turn of the group.
  */
@@ -27,16 +26,16 @@
 #include "utils/snapmgr.h"
 
 #include "catalog/record.h"
-#include "named/choose.h"
+#include "flake/choose.h"
 #include "shared/partition.h"
 #include "shared/reserve.h"
 
-/* How bad a choice nodes are that somebody has or had. */
+/* How bad a choice nodes are that were leased or defined, from good to bad. */
 typedef enum Rank
 {
-	OWN,						/* this database issued there, and that is over */
+	OWN,						/* this database issued there, up to a past unit */
 	USED_ELSEWHERE,				/* another database of this server did */
-	RESTING,					/* we issued there, up to a later unit than now */
+	RESTING,					/* this database issued there, up to a later unit than now */
 	FOREIGN,					/* another holder did */
 	TAKEN						/* another generator has them, or nothing can be issued now */
 } Rank;
@@ -50,93 +49,13 @@ typedef struct Known
 typedef struct Choice
 {
 	SnoGroup   *group;
-	SnoSubject	subject;		/* whose shard is what is looked at */
+	SnoSubject	subject;		/* with the shard that is considered */
 	int64		count;			/* of nodes */
 	uint64		now;
 	SnoGrants	usable;
 	uint64		holder;			/* of the rows, from which the search begins */
 	List	   *known;
 } Choice;
-
-/* The first of the nodes that are this server's share, as of partitions. */
-static int64
-share_of(int first_partition, unsigned node_bits)
-{
-	if (node_bits >= 16)
-		return (int64) first_partition << (node_bits - 16);
-	return (((int64) first_partition << node_bits) + SNO_PARTITION_MAX) >> 16;
-}
-
-/* Nodes of a layout that are the share of this server: none if the last is before the first. */
-SnoShard
-sno_nodes_share(const SnoLayout *layout)
-{
-	return (SnoShard) {
-		share_of(sno_partition_range.first, layout->node_bits),
-		share_of(sno_partition_range.last + 1, layout->node_bits) - 1
-	};
-}
-
-/* Were the nodes chosen, and nothing revoked since then?  Takes no lock. */
-bool
-sno_nodes_are_in_force(const SnoNamedState *s)
-{
-	return s->floats && DsaPointerIsValid(s->granted) == sno_is_registered() &&
-		pg_atomic_read_u64(sno_nodes_authority(s)) == s->authority;
-}
-
-/*
- * May this session go on in the nodes that were chosen for a generator, as its definition is
- * now?  Another session may have another share.
- */
-bool
-sno_nodes_may_stay(const SnoNamedState *s, const SnoDefinition *d)
-{
-	SnoShard	share;
-
-	if (!sno_nodes_are_in_force(s) || s->passed || s->floor < d->after)
-		return false;
-	if (sno_is_registered())
-		return true;
-	share = sno_nodes_share(&s->subject.layout);
-	return s->subject.shard.min >= share.min && s->subject.shard.max <= share.max;
-}
-
-/*
- * Find out up to where the nodes of a state may be leased; in `limit` of the state.  They are
- * passed if they may not be used any more: then sessions choose again.  Fixed nodes have no
- * limit.  The caller has the turn of the group.
- */
-SnoObstacle
-sno_nodes_find_limits(SnoNamedState *s, uint64 now)
-{
-	SnoGranted *granted;
-	SnoGrant	grant;
-
-	s->limit = SNO_UNIT_MAX;
-	if (!s->floats)
-		return SNO_NO_OBSTACLE;
-	if (!sno_nodes_are_in_force(s))
-		s->passed = true;
-	if (s->passed)
-		return SNO_CLASH;
-	if (!sno_is_registered())
-		return SNO_NO_OBSTACLE;
-
-	granted = dsa_get_address(sno_area, s->granted);
-	sno_grant_renew(granted, 1);
-	if (!sno_grant_find(granted, s->subject.shard.min, s->authority, &grant) ||
-		!sno_grant_has(&grant, s->subject.shard.max) || grant.floor > s->floor)
-	{
-		s->passed = true;
-		return SNO_CLASH;
-	}
-	s->limit = grant.ceiling;
-	if (now <= grant.ceiling)
-		return SNO_NO_OBSTACLE;
-	sno_grant_ask(granted, 1);
-	return SNO_NO_GRANT;
-}
 
 static List *
 add_known(List *list, SnoShard shard, Rank rank)
@@ -163,11 +82,11 @@ add_defined(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * The nodes that definitions of a layout name, those of transactions in progress included;
- * in the current memory context.  To avoid them is a courtesy, so it waits for no lock.
+ * The nodes that definitions of a layout name, also in transactions in progress; in the current
+ * memory context.  To avoid them is a courtesy, so it waits for no lock.
  */
 List *
-sno_nodes_defined(SnoDefinitions *in, const SnoDefinition *d)
+sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
 {
 	Defined		defined = {.wanted = d};
 	SnapshotData dirty;
@@ -177,13 +96,13 @@ sno_nodes_defined(SnoDefinitions *in, const SnoDefinition *d)
 	return defined.list;
 }
 
-/* Does memory know better than a row what was issued there? */
+/* Does memory have a better bound than a row for the ids of these nodes? */
 static bool
 is_remembered(const Choice *c, SnoShard shard)
 {
 	const SnoNamedState *s = sno_group_find_state(c->group, shard);
 
-	return s != NULL && s->known && sno_nodes_are_in_force(s);
+	return s != NULL && s->known && sno_chosen_are_in_force(s);
 }
 
 static void
@@ -207,7 +126,7 @@ rank_of(const SnoNamedState *s, uint64 now)
 }
 
 /*
- * Do sessions use these nodes?  Those of the generator itself don't, if the nodes may not be
+ * Do sessions use these nodes?  Sessions of the generator itself don't, if the nodes may not be
  * used any more: at their next call they leave them, or find them chosen again.
  */
 static bool
@@ -215,7 +134,7 @@ is_taken(const SnoNamedState *s, const char *name)
 {
 	if (pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0)
 		return false;
-	return !s->floats || strcmp(s->name, name) != 0 || (!s->passed && sno_nodes_are_in_force(s));
+	return !s->floats || strcmp(s->name, name) != 0 || (!s->passed && sno_chosen_are_in_force(s));
 }
 
 static void
@@ -227,12 +146,12 @@ add_states(Choice *c, const char *name)
 	{
 		if (is_taken(s, name))
 			c->known = add_known(c->known, s->subject.shard, TAKEN);
-		else if (sno_nodes_are_in_force(s))
+		else if (sno_chosen_are_in_force(s))
 			c->known = add_known(c->known, s->subject.shard, rank_of(s, c->now));
 	}
 }
 
-/* What other databases of this server used, as far as memory knows. */
+/* Add the nodes that other databases of this server used, as far as memory knows. */
 static void
 add_elsewhere(Choice *c)
 {
@@ -247,7 +166,7 @@ add_elsewhere(Choice *c)
 	sno_spaces_release();
 }
 
-/* Known nodes among those of the subject, of a rank above `most`; NULL if there are none. */
+/* Known nodes that overlap the considered ones, of a rank above `most`; NULL if there are none. */
 static const Known *
 find_above(const Choice *c, int most)
 {
@@ -263,7 +182,7 @@ find_above(const Choice *c, int most)
 	return NULL;
 }
 
-/* Move the shard up to the first place, with its end at most at `last`, that nobody better has. */
+/* Move the shard up to the first place, with its end at most at `last`, without nodes of a rank above `most`. */
 static bool
 search_from(Choice *c, int64 first, int64 last, int most)
 {
@@ -281,15 +200,15 @@ search_from(Choice *c, int64 first, int64 last, int most)
 	return false;
 }
 
-/* May the generator issue in a grant now? */
+/* Is a grant large enough, and may the generator issue in it now? */
 static bool
-serves(const Choice *c, const SnoGrant *g)
+suffices(const Choice *c, const SnoGrant *g)
 {
 	return g->last - g->first + 1 >= c->count &&
 		(c->usable.holder == 0 || sno_grant_covers(g, c->now));
 }
 
-/* Nodes that were ours, just these, and that nobody else has or had. */
+/* Nodes of this database's own, exactly as many, that no other generator or server has or had. */
 static const SnoGrant *
 find_own(Choice *c)
 {
@@ -308,14 +227,14 @@ find_own(Choice *c)
 		{
 			const SnoGrant *g = &c->usable.grant[i];
 
-			if (serves(c, g) && sno_grant_has(g, known->shard.min) && sno_grant_has(g, known->shard.max))
+			if (suffices(c, g) && sno_grant_has(g, known->shard.min) && sno_grant_has(g, known->shard.max))
 				return g;
 		}
 	}
 	return NULL;
 }
 
-/* Nodes of which nothing is known that is worse than `most`, from a start that the holder gives. */
+/* Nodes of no rank above `most`.  The holder determines where the search begins. */
 static const SnoGrant *
 find_in_grants(Choice *c, int most)
 {
@@ -324,7 +243,7 @@ find_in_grants(Choice *c, int most)
 		const SnoGrant *g = &c->usable.grant[i];
 		int64		start;
 
-		if (!serves(c, g))
+		if (!suffices(c, g))
 			continue;
 		start = g->first + (int64) (c->holder % (uint64) (g->last - g->first - c->count + 2));
 		if (search_from(c, start, g->last, most) || search_from(c, g->first, start + c->count - 2, most))
@@ -352,15 +271,14 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 	for (; s != NULL; s = sno_state_at(s->next))
 		if (s->floats && strcmp(s->name, name) == 0 &&
 			s->subject.shard.max - s->subject.shard.min + 1 == -d->subject.shard.min &&
-			sno_nodes_may_stay(s, d))
+			sno_chosen_may_stay(s, d))
 			return s;
 	return NULL;
 }
 
 /*
- * The registry granted nothing that serves now.  If we want that, ask it for a block, or if all
- * nodes of those that serve are taken, for one more.  More of blocks that are too small are of
- * no use.
+ * The registry granted no nodes that are usable now.  If `want`, ask it for a block, or for one
+ * more if all nodes of usable blocks are taken.  More blocks that are too small are of no use.
  */
 static SnoObstacle
 ask_registry(const Choice *c, SnoGranted *granted, bool want)
@@ -372,11 +290,11 @@ ask_registry(const Choice *c, SnoGranted *granted, bool want)
 	for (int i = 0; i < c->usable.count; i++)
 	{
 		any = any || sno_grant_covers(&c->usable.grant[i], c->now);
-		wide = wide || serves(c, &c->usable.grant[i]);
+		wide = wide || suffices(c, &c->usable.grant[i]);
 	}
 	if (!want)
 	{
-		/* Others do, or will. */
+		/* Other sessions ask, or will. */
 	}
 	else if (wide)
 		sno_grant_ask_more(granted, c->now);
@@ -385,7 +303,7 @@ ask_registry(const Choice *c, SnoGranted *granted, bool want)
 	return any || (range.known && range.last < range.first + c->count - 1) ? SNO_NO_NODES : SNO_NO_GRANT;
 }
 
-/* What this session may use. */
+/* The nodes that this session may use. */
 static SnoGrants
 usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 {
@@ -394,18 +312,18 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 	if (granted != NULL)
 		return sno_grants_copy(granted);
 	sno_partition_check_setting();
-	share = sno_nodes_share(layout);
+	share = sno_chosen_share(layout);
 	return (SnoGrants) {.count = 1,.grant[0] = {0, SNO_UNIT_MAX, share.min, share.max}};
 }
 
 /*
- * The state that sessions use for a generator that floats, in a group that is locked.  If
- * there is none, nodes are chosen, and it is made.  `known` is what sno_nodes_defined() found.
- * If `state` is NULL, we only look what would be in the way, there may be no group yet, and the
- * registry isn't asked.
+ * Find the state that sessions use for a generator that floats, in a group that is locked.  If
+ * there is none, choose nodes, and make it.  `known` comes from sno_choose_find_defined().  If
+ * `state` is NULL, this only finds the obstacle; there may be no group yet, and the registry
+ * isn't asked.
  */
 SnoObstacle
-sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
+sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
 				 List *known, SnoNamedState **state)
 {
 	SnoGranted *granted = sno_is_registered() ? sno_granted_of(&d->subject.layout) : NULL;
@@ -417,7 +335,7 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 		.group = group,
 		.subject = d->subject,
 		.count = -d->subject.shard.min,
-		.now = sno_named_unit(&d->nodes),
+		.now = sno_state_unit(&d->nodes),
 		.usable = usable_nodes(&d->subject.layout, granted),
 		.known = known
 	};
@@ -427,7 +345,7 @@ sno_nodes_choose(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 		*state = present;
 	if (present != NULL)
 		return SNO_NO_OBSTACLE;
-	/* No nodes would do. */
+	/* True of all nodes. */
 	if (c.now <= d->after)
 		return SNO_CLOCK_BEHIND;
 	c.holder = sno_record_visit(rel, add_row, &c);

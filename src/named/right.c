@@ -1,0 +1,75 @@
+/*
+ * right.c
+ *		The right to use a named generator that is restricted to the members of a role.
+ *
+ * A use remembers the user that was found to have the right (use.h).  It is checked again if
+ * the current user is another one, as in a function with SECURITY DEFINER.  Any change of the
+ * rights of roles counts as a change of definitions, so all is looked up again.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/syscache.h"
+
+#include "named/right.h"
+
+/* Tables of which this session used a restricted generator */
+static SnoDefinitions *restricted;
+
+static void
+rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
+{
+	for (SnoDefinitions *in = restricted; in != NULL; in = in->next)
+		in->table.version++;
+}
+
+/* At the first use of a restricted generator: notice changes of the rights of roles. */
+static void
+watch_rights(SnoDefinitions *in)
+{
+	if (in->restricted)
+		return;
+	if (restricted == NULL)
+	{
+		CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(DATABASEOID, rights_changed, (Datum) 0);
+	}
+	in->restricted = true;
+	in->next = restricted;
+	restricted = in;
+}
+
+/*
+ * Raise an error unless the current user may use the generator.  A role that is gone has
+ * no members, so only the database's owner and superusers may then.  So it is if the role
+ * of that name isn't the one that was named.
+ */
+void
+sno_right_check(SnoDefinitions *in, const char *name, const SnoDefinition *d)
+{
+	Oid			role;
+	bool		same;
+
+	if (d->role[0] == '\0')
+		return;
+	watch_rights(in);
+	role = get_role_oid(d->role, true);
+	same = !OidIsValid(d->role_oid) || role == d->role_oid;
+	if ((OidIsValid(role) && same && has_privs_of_role(GetUserId(), role)) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_DATABASE_OWNER))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for generator \"%s\"", name),
+			 !OidIsValid(role) ?
+			 errdetail("It is restricted to members of role \"%s\", which does not exist.", d->role) :
+			 same ?
+			 errdetail("Only members of role \"%s\" may use it.", d->role) :
+			 errdetail("It is restricted to members of a role that was named \"%s\". Another role has that name now.", d->role),
+			 errhint("The owner of the database can change that with %s.",
+					 in->restrict_to)));
+}
