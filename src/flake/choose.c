@@ -204,8 +204,7 @@ search_from(Choice *c, int64 first, int64 last, int most)
 static bool
 suffices(const Choice *c, const SnoGrant *g)
 {
-	return g->last - g->first + 1 >= c->count &&
-		(c->usable.holder == 0 || sno_grant_covers(g, c->now));
+	return g->last - g->first + 1 >= c->count && (c->usable.holder == 0 || sno_grant_covers(g, c->now));
 }
 
 /* Nodes of this database's own, exactly as many, that no other generator or server has or had. */
@@ -317,10 +316,9 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 }
 
 /*
- * Find the state that sessions use for a generator that floats, in a group that is locked.  If
- * there is none, choose nodes, and make it.  `known` comes from sno_choose_find_defined().  If
- * `state` is NULL, this only finds the obstacle; there may be no group yet, and the registry
- * isn't asked.
+ * Find the state that sessions use for a generator that floats, in a group that is locked.  If there is none,
+ * choose nodes, and make it.  `known` comes from sno_choose_find_defined().  If `state` is NULL, this only
+ * finds the obstacle; there may be no group yet, and the registry isn't asked.
  */
 SnoObstacle
 sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,

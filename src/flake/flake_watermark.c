@@ -5,8 +5,8 @@
  *
  * Ids of a layout with a time are issued in units as others are, so the watermark is the
  * lowest id of the time in which that unit begins.  A counter has its own, see
- * core/numbers.h, which tells how many numbers it issued.  So whoever asks needs the right to
- * use the generator.
+ * core/numbers.h, which shows how many numbers it issued.  So its caller needs the right to use
+ * the generator.
  */
 #include "postgres.h"
 
@@ -136,8 +136,7 @@ look_flake(const TriggerData *trigger, int column, MemoryContext context)
 		sno_definition_missing(&sno_flake_definitions, name);
 	strlcpy(named->name, name, NAMEDATALEN);
 	look_up(named);
-	if (getBaseType(SPI_gettypeid(RelationGetDescr(trigger->tg_relation), column)) !=
-		types[named->layout.type])
+	if (getBaseType(SPI_gettypeid(RelationGetDescr(trigger->tg_relation), column)) != types[named->layout.type])
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of relation \"%s\" is not of type %s",
@@ -157,7 +156,7 @@ flakes_equal(Datum one, Datum other, const void *known)
 	return a.high == b.high && a.low == b.low;
 }
 
-/* Whatever made an id: see sno_is_passed() and sno_next_first_number(). */
+/* Is the id passed?  See sno_is_passed() and sno_next_first_number(). */
 static bool
 flake_is_passed(Datum id, const void *known)
 {

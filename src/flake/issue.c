@@ -3,7 +3,7 @@
  *		Ids of other systems are issued: sno_flake_generate(), sno_flake_generate_uuid(),
  *		sno_flake_generate_bytea(), sno_flake_advance().
  *
- * core/flake.h tells how a state word becomes an id.
+ * core/flake.h describes how a state word becomes an id.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 /* An older generator's clock may have been that far ahead of ours. */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
 
-/* What a call remembers. */
+/* The memory of a call */
 typedef struct FlakeCall
 {
 	SnoCall		call;
@@ -41,7 +41,7 @@ refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
 	call->keys_version = ciphers->version;
 }
 
-/* Look up what the definition says now. */
+/* Look up all that the present definition names. */
 static void
 refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 {
@@ -141,7 +141,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 
 		after.low = cipher->decrypt(cipher, after.low);
 	}
-	/* Not the id that was sealed is told, but what was passed. */
+	/* The error reports the id that was passed, not the one that it seals. */
 	if (!sno_value_fits(&layout, after))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),

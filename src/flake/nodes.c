@@ -3,8 +3,8 @@
  *		Generators of flakes: the table sno_flake_generator, and the functions that
  *		change it.
  *
- * Such a generator is a named one.  What it has are nodes of a layout.  If its definition tells
- * only how many, named/choose.c chooses them.  Generators that count do so each by itself: two
+ * Such a generator is a named one, with nodes of a layout.  If its definition has only their
+ * number, choose.c chooses them.  Generators that count do so each by itself: two
  * with one node issue the same numbers.  So the shard of one has its name, too, in the bits
  * above the node.  If the generator is dropped and created again, it goes on where it was.
  */
@@ -62,7 +62,7 @@ counter_shard(const SnoLayout *layout, int64 node, const char *name)
 	return (SnoShard) {node, node};
 }
 
-/* What the shard of a generator is while it isn't chosen which nodes it has, but how many. */
+/* The shard of a generator whose nodes are not chosen yet: only their number is known. */
 static SnoShard
 unchosen(int64 nodes)
 {
@@ -218,10 +218,7 @@ SnoDefinitions sno_flake_definitions = {
 	.chooser = &chooser
 };
 
-/*
- * The name of a generator that uses a key.  NULL if there is none, or no table of them.
- * Waits for the lock.
- */
+/* The name of a generator that uses a key.  NULL if there is none, or no table of them.  Waits for the lock. */
 char *
 sno_nodes_using_key(const char *key)
 {
@@ -235,13 +232,11 @@ sno_nodes_using_key(const char *key)
 	if (!OidIsValid(sno_table_find(sno_flake_definitions.table.name)))
 		return NULL;
 	rel = sno_table_open(&sno_flake_definitions.table, AccessShareLock);
-	ScanKeyInit(&equal, SNO_DEFINITION_OWN + KEY, BTEqualStrategyNumber, F_TEXTEQ,
-				CStringGetTextDatum(key));
+	ScanKeyInit(&equal, SNO_DEFINITION_OWN + KEY, BTEqualStrategyNumber, F_TEXTEQ, CStringGetTextDatum(key));
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &equal);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		name = TextDatumGetCString(heap_getattr(tuple, SNO_DEFINITION_NAME,
-												RelationGetDescr(rel), &null));
+		name = TextDatumGetCString(heap_getattr(tuple, SNO_DEFINITION_NAME, RelationGetDescr(rel), &null));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return name;

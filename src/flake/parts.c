@@ -1,7 +1,7 @@
 /*
  * parts.c
- *		What an id of another system holds, as SQL values: its parts, ids made of
- *		parts, and the first and the last id of a time.
+ *		The parts of an id of another system, as SQL values, ids made of parts,
+ *		and the first and the last id of a time.
  */
 #include "postgres.h"
 
@@ -64,8 +64,7 @@ static Datum
 read_timestamp(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
 	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, NULL);
-	SnoFlakeParts parts = sno_flake_unpack(&layout->layout,
-										   sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
+	SnoFlakeParts parts = sno_flake_unpack(&layout->layout, sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
 
 	if (layout->layout.unit == 0)
 		PG_RETURN_NULL();
@@ -78,8 +77,7 @@ static Datum
 read_parts(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
 	const SnoNamedLayout *layout = sno_value_layout(fcinfo, 1, type, NULL);
-	SnoFlakeParts parts = sno_flake_unpack(&layout->layout,
-										   sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
+	SnoFlakeParts parts = sno_flake_unpack(&layout->layout, sno_value_from_datum(layout, PG_GETARG_DATUM(0)));
 	bool		counts = layout->layout.unit == 0;
 	Datum		values[3];
 	bool		nulls[3] = {counts, false, false};
@@ -165,8 +163,7 @@ make_id(FunctionCallInfo fcinfo, SnoFlakeType type)
 		.time = time_of(layout, PG_GETARG_TIMESTAMPTZ(0),
 						sno_bits_max(layout->layout.time_bits)),
 		.node = check_part(layout, "node", PG_GETARG_INT64(1), layout->layout.node_bits),
-		.sequence = check_part(layout, "sequence", PG_GETARG_INT64(2),
-							   layout->layout.sequence_bits)
+		.sequence = check_part(layout, "sequence", PG_GETARG_INT64(2), layout->layout.sequence_bits)
 	};
 
 	return sno_value_datum(layout, sno_flake_pack(&layout->layout, parts));

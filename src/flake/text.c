@@ -66,7 +66,7 @@ form_of(FunctionCallInfo fcinfo, const SnoNamedLayout *layout)
 	}
 }
 
-/* Divide an id by a base of at most 32 bits; returns what is left. */
+/* Divide an id by a base of at most 32 bits; returns the rest. */
 static unsigned
 divide(SnoFlake *id, unsigned base)
 {
@@ -111,8 +111,7 @@ write_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 				 errdetail("A width is 0 to %d characters.", (int) sizeof(digits))));
 
 	if (form.digits == NULL)
-		PG_RETURN_TEXT_P(cstring_to_text(DatumGetCString(
-			DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0)))));
+		PG_RETURN_TEXT_P(cstring_to_text(DatumGetCString(DirectFunctionCall1(uuid_out, PG_GETARG_DATUM(0)))));
 	do
 		*--first = form.digits[divide(&id, form.base)];
 	while (id.high != 0 || id.low != 0 || end - first < Max(form.size, width));

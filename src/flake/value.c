@@ -18,7 +18,7 @@ static const char *const type_names[] = {
 	[SNO_FLAKE_BYTEA] = "bytea"
 };
 
-/* What an expression that names a layout remembers. */
+/* The memory of an expression that names a layout */
 typedef struct Call
 {
 	uint64		version;		/* of the layouts, before they were read */
@@ -61,7 +61,7 @@ sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char
 					 layout->type == SNO_FLAKE_BIGINT ? "" : type_names[layout->type])));
 }
 
-/* The layout that an argument names, of ids of this type, as above. */
+/* The layout that an argument names; an error unless its ids are of this type. */
 const SnoNamedLayout *
 sno_value_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
 {
@@ -71,7 +71,7 @@ sno_value_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const
 	return layout;
 }
 
-/* Has it no bits above those of the layout? */
+/* Has an id no more bits than the layout? */
 bool
 sno_value_fits(const SnoNamedLayout *layout, SnoFlake id)
 {

@@ -12,8 +12,8 @@
 #include "catalog/layout.h"
 
 /*
- * Three SQL functions that differ in the type of the ids.  body(fcinfo, type) is what
- * they do.  Those that take an id have one name in SQL.
+ * Three SQL functions that differ in the type of the ids.  They call
+ * body(fcinfo, type).  Those that take an id have one name in SQL.
  */
 #define SNO_FLAKE_FUNCTION(function, body, type) \
 PG_FUNCTION_INFO_V1(function); \
@@ -35,8 +35,7 @@ SNO_FLAKE_FUNCTION(name##_bytea, body, SNO_FLAKE_BYTEA)
 
 extern const SnoNamedLayout *sno_value_layout(FunctionCallInfo fcinfo, int argument,
 											  SnoFlakeType type, const char *function);
-extern void sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type,
-								 const char *function);
+extern void sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function);
 extern bool sno_value_fits(const SnoNamedLayout *layout, SnoFlake id);
 extern SnoFlake sno_value_from_datum(const SnoNamedLayout *layout, Datum datum);
 extern Datum sno_value_datum(const SnoNamedLayout *layout, SnoFlake id);

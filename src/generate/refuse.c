@@ -23,9 +23,8 @@ sno_refuse_lock(const SnoWait *wait, const char *extension, const char *table, c
 }
 
 /*
- * Raise the error that the registry granted nothing for now: no node for a generator, or no
- * partition (NULL).  The failure of the registry client may name hosts and users, so not
- * everybody sees it.
+ * Raise the error that the registry granted nothing for now: no node for a generator, or no partition (NULL).
+ * The failure of the registry client may name hosts and users, so not everybody sees it.
  */
 void
 sno_refuse_grant(const SnoWait *wait, const char *generator)

@@ -46,10 +46,9 @@ count_round(SnoWait *wait, int64 now)
 }
 
 /*
- * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is
- * one that takes time.  A session that waits for a turn is woken when it is released, however
- * long that takes.  Raises an error if sno.max_wait has passed since the first wait, or at once
- * if waiting cannot help.
+ * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is one that takes
+ * time.  A session that waits for a turn is woken when it is released, however long that takes.  Raises an
+ * error if sno.max_wait has passed since the first wait, or at once if waiting cannot help.
  */
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
@@ -67,11 +66,9 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 		return;
 	}
 	/* A lack of partitions is the cause, and asking too often only its effect. */
-	if (obstacle != SNO_TOO_FAST ||
-		(wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))
+	if (obstacle != SNO_TOO_FAST || (wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))
 		wait->obstacle = obstacle;
-	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED ||
-		obstacle == SNO_REGISTERED)
+	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED || obstacle == SNO_REGISTERED)
 		sno_wait_give_up(wait);
 
 	if (wait->since == 0)

@@ -1,6 +1,6 @@
 /*
  * call.h
- *		What an expression remembers that calls a named generator.
+ *		The memory of an expression that calls a named generator.
  */
 #ifndef SNO_CALL_H
 #define SNO_CALL_H
@@ -17,13 +17,9 @@ typedef struct SnoCall
 	bool		constant;		/* does it always name the same generator? */
 } SnoCall;
 
-extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size,
-								  SnoDefinitions *in);
+extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in);
 
-/*
- * Does it know the generator that an argument names, and have its definitions not changed
- * since?
- */
+/* Does it know the generator that an argument names, and have its definitions not changed since? */
 static inline bool
 sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 {
@@ -38,8 +34,7 @@ sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 	if (call->constant)
 		return true;
 	name = PG_GETARG_TEXT_PP(argument);
-	return use->length == VARSIZE_ANY_EXHDR(name) &&
-		memcmp(use->name, VARDATA_ANY(name), use->length) == 0;
+	return use->length == VARSIZE_ANY_EXHDR(name) && memcmp(use->name, VARDATA_ANY(name), use->length) == 0;
 }
 
 #endif							/* SNO_CALL_H */

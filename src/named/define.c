@@ -19,9 +19,8 @@
 #include "type/fields.h"
 
 /*
- * Choose a partition of this server's share that no row and no definition of this database
- * has; if there is one, one that no other database of this server uses.  Waits for the
- * tables.
+ * Choose a partition of this server's share that no row and no definition of this database has; if there is
+ * one, one that no other database of this server uses.  Waits for the tables.
  */
 static int
 choose_partition(void)
@@ -76,8 +75,8 @@ check_bounds(SnoDefinition *d)
 }
 
 /*
- * Raise an error unless the definition is valid, as far as it is known what the registry
- * grants; put its bounds in order.
+ * Raise an error unless the definition is valid, as far as the grants of the registry are known;
+ * put its bounds in order.
  */
 void
 sno_define_check(SnoDefinition *d)

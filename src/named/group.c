@@ -7,15 +7,15 @@
  * the space goes to another database.  A group keeps session generators out of its partition.
  *
  * A definition (catalog/definition.c) gives a name to a state: to a shard of the partition
- * or layout.  What was issued is known by the state, not by the name: here,
- * from its first use until the server stops, and in its row of sno_lease.  So
+ * or layout.  The state has the record of its ids, not the name: here, from its first use
+ * until the server stops, and in its row of sno_lease.  So
  * neither a drop nor a rollback forgets anything, and a generator that is defined
  * again goes on where it was.
  *
  * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *
- * Locking: the lists of groups, and that of states, only grow, by compare-and-swap of their
- * first element.  All else of a group is changed by the session whose turn it is
+ * Locking: the lists of groups, and the list of all states, only grow, by compare-and-swap of
+ * their first element.  The rest of a group is changed by the session whose turn it is
  * (shared/turn.c), because that may write to disk meanwhile.  To lock a group is to take its
  * turn.
  */
@@ -109,7 +109,7 @@ sno_group_have(const SnoDefinition *d)
 
 /*
  * Lock a group; false if another session has it.  States of a former life of the
- * space have no lease any more.  What they issued is a bound among others.
+ * space have no lease any more.  Their ids are a bound among others.
  */
 bool
 sno_group_lock(SnoGroup *group)
@@ -144,10 +144,10 @@ list_state(SnoNamedState *s, dsa_pointer place)
 {
 	s->listed = dsa_pointer_atomic_read(&sno_space->states);
 	while (!dsa_pointer_atomic_compare_exchange(&sno_space->states, &s->listed, place))
-		 /* s->listed is what it is now */ ;
+		 /* s->listed is the present one */ ;
 }
 
-/* Keep what a state issued among what the group has forgotten. */
+/* Add the ids of a state to the forgotten ones of its group. */
 static void
 forget_state(SnoGroup *group, const SnoNamedState *s)
 {
@@ -168,17 +168,16 @@ highest_unit(const SnoNamedState *s)
 }
 
 /*
- * Is it closed, without a user, and may it be forgotten?  One that counts never is: what is
- * forgotten is known for all shards together, and one count would go on after the numbers
- * of another one.
+ * Is it closed, without a user, and may it be forgotten?  A counter is never: one bound holds
+ * for all forgotten shards together, and one count would go on after the numbers of another.
  */
 static bool
 is_spare(const SnoNamedState *s)
 {
-	return !s->open && !sno_state_counts_up(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
+	return !s->open && !sno_state_is_counter(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
 }
 
-/* The place of that spare state whose units are the lowest, and before the unit `now`. */
+/* The link to the spare state with the lowest units, if these are before the unit `now`. */
 static dsa_pointer *
 find_lowest(SnoGroup *group, uint64 now)
 {
@@ -195,10 +194,9 @@ find_lowest(SnoGroup *group, uint64 now)
 }
 
 /*
- * Take a state out of the group's list, to be used for another definition, if more than
- * `kept` are spare.  What it issued is before the present unit.  So, as long as the clock
- * is even, generators that have to stay clear of all that is forgotten don't have to wait.
- * InvalidDsaPointer if there is none.
+ * Take a state out of the group's list, to be used for another definition, if more than `kept` are spare.
+ * Its ids are before the present unit.  So, as long as the clock is even, generators that have to stay clear
+ * of all that is forgotten don't have to wait.  InvalidDsaPointer if there is none.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)

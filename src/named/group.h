@@ -11,7 +11,7 @@
 
 /*
  * Of the closed states of a group that no session uses, this many are kept: as many as
- * Snowflake has nodes.  They have a tenth of what a database may use.
+ * Snowflake has nodes.  They take a tenth of the memory that a database may use.
  */
 #define SNO_STATES_KEPT	1024
 
@@ -21,8 +21,8 @@ typedef struct SnoGroup
 	dsa_pointer place;			/* its own */
 	dsa_pointer states;
 	SnoSubject	subject;		/* of its states, but for the shard */
-	SnoTurn		turn;			/* of who changes what follows, or writes a row */
-	SnoGenerator forgotten;		/* what states issued that aren't kept any more, */
+	SnoTurn		turn;			/* to change the fields below, or to write a row */
+	SnoGenerator forgotten;		/* the ids of states that aren't kept any more, */
 	SnoShard	forgotten_shard;	/* somewhere in this */
 } SnoGroup;
 

@@ -60,7 +60,7 @@ sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d
 }
 
 /*
- * The next number of a counter.  From now on, no lower one is drawn.  Only the state can tell it:
+ * The next number of a counter.  From now on, no lower one is drawn.  Only the state has it:
  * while that is open, the row is ahead of the numbers that were drawn.  So a state is made.
  */
 uint64
@@ -101,7 +101,7 @@ unit_next(const SnoNodes *nodes, uint64 word)
 	return sno_state_count_now(nodes, word).unit;
 }
 
-/* What would keep a generator that floats from issuing? */
+/* The obstacle to issuing of a generator that floats */
 static SnoObstacle
 obstacle_to_choice(Relation rel, SnoGroup *group, SnoDefinitions *in, const char *name, const SnoDefinition *d,
 				   List *defined)
@@ -114,7 +114,7 @@ obstacle_to_choice(Relation rel, SnoGroup *group, SnoDefinitions *in, const char
 		SNO_NO_OBSTACLE : obstacle;
 }
 
-/* What would keep a generator with a partition, or with fixed nodes, from issuing? */
+/* The obstacle to issuing of a generator with a partition, or with fixed nodes */
 static SnoObstacle
 obstacle_to_fixed(Relation rel, SnoGroup *group, const SnoDefinition *d)
 {

@@ -38,8 +38,7 @@ make_named(SnoUse *use, int32 meta, Sno *id)
 {
 	uint64		word = sno_next(use);
 
-	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.subject.partition,
-				 SNO_WORD_SEQUENCE(word));
+	sno_assemble(id, SNO_WORD_TIME(word), meta, use->definition.subject.partition, SNO_WORD_SEQUENCE(word));
 }
 
 PG_FUNCTION_INFO_V1(sno_generate_named);
@@ -63,7 +62,7 @@ sno_generate_named(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-/* What a call of sno_generate_many() remembers. */
+/* The memory of a call of sno_generate_many() */
 typedef struct Many
 {
 	SnoUse	   *use;

@@ -155,7 +155,7 @@ next_patiently(SnoUse *use)
 
 		if (step == SNO_ISSUED)
 		{
-			if (sno_state_counts_up(use->state))
+			if (sno_state_is_counter(use->state))
 				note_number(use, sno_flake_parts(&use->definition.nodes, issued).time);
 			return issued;
 		}

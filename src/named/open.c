@@ -2,12 +2,12 @@
  * open.c
  *		How the state of a named generator is opened, renewed and closed.
  *
- * src/README.md has the rules N1 to N5: when a state may be open, what its row says
- * at any time, and how it changes sides.
+ * src/README.md has the rules N1 to N5: when a state may be open, the meaning of its
+ * row at any time, and how it changes sides.
  *
- * Locking: the table sno_lease is opened first, then the group is locked (group.c), then, for a
- * moment, what partition.c locks.  Errors and interrupts release the group.  At each moment a state has a
- * word: if it is closed, the next session that needs it opens it.
+ * Locking: the table sno_lease is opened first, then the group is locked (group.c), then, for
+ * a moment, the locks of partition.c.  Errors and interrupts release the group.  At each
+ * moment a state has a word: if it is closed, the next session that needs it opens it.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@
 static uint64
 half_of(const SnoNamedState *s)
 {
-	return sno_state_counts_up(s) ? SNO_COUNTER_HALF : sno_lease_half();
+	return sno_state_is_counter(s) ? SNO_COUNTER_HALF : sno_lease_half();
 }
 
 static uint64
@@ -195,15 +195,12 @@ check_nodes(const SnoSubject *subject, bool ask)
 		SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
-/*
- * Nobody may choose a partition or nodes that the registry grants.  It grants none of layouts
- * that count.
- */
+/* Nobody may choose a partition or nodes that the registry grants.  It grants none of layouts that count. */
 SnoObstacle
 sno_open_check_registry(const SnoNamedState *s, bool ask)
 {
 	sno_grant_check_setting();
-	if (!sno_is_registered() || s->floats || sno_state_counts_up(s))
+	if (!sno_is_registered() || s->floats || sno_state_is_counter(s))
 		return SNO_NO_OBSTACLE;
 	if (!sno_subject_has_partition(&s->subject))
 		return check_nodes(&s->subject, ask);

@@ -40,7 +40,7 @@ sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows
 	SnoUnseen	unseen = {.until = sno_lease_end(now, sno_lease_half())};
 
 	/* No clock bounds the numbers that another server issued from a counter. */
-	if (sno_state_counts_up(s))
+	if (sno_state_is_counter(s))
 		unseen.more = sno_count_unseen(&s->nodes.layout);
 	if (!s->known)
 		sno_record_recall(rel, &s->subject, &g, unseen, s->made_here, in_memory, &memory);
@@ -52,7 +52,7 @@ sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows
 		if (sno_shards_overlap(group->forgotten_shard, s->subject.shard))
 			sno_state_merge_other(&g, group->forgotten);
 	}
-	if (sno_state_counts_up(s))
+	if (sno_state_is_counter(s))
 		sno_generator_join_sides(&g);
 	return g;
 }

@@ -2,12 +2,12 @@
  * queue.c
  *		The queue of sessions that wait for a named generator.
  *
- * Those who wait for a unit stand in a queue.  Each draws a ticket, and may issue as
- * soon as fewer tickets are before its own than ids are left.  `tickets_done` counts
- * who has left the queue, served or not, so that it empties whatever becomes of
- * them.  While it isn't empty, newcomers draw tickets, too.  So all get their share.
- * Nobody stays in the queue while he does something that may send a message to the client,
- * as interrupts do: that lasts until the client reads it.
+ * Sessions that wait for a unit stand in a queue.  Each draws a ticket, and may issue as soon as
+ * fewer tickets are before its own than ids are left.  `tickets_done` counts the sessions that
+ * have left the queue, with an id or without, so it always empties.  While it isn't empty, new
+ * sessions draw tickets, too.  So all get their share.  A session leaves the queue before it does
+ * something that may send a message to the client, as interrupts do: that lasts until the client
+ * reads it.
  * Without a wait there is no queue, only two loads from the state word's cache line.
  */
 #include "postgres.h"
@@ -48,7 +48,6 @@ sno_queue_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
 	if (queue == NULL)
 		return 0;
 	if (now.unit == SNO_WORD_UNIT(word))
-		spare = Max((int32) s->shared.sequence_max -
-					(int32) Max(SNO_WORD_SEQUENCE(word), now.least) + 1, 0);
+		spare = Max((int32) s->shared.sequence_max - (int32) Max(SNO_WORD_SEQUENCE(word), now.least) + 1, 0);
 	return (int32) (ticket - pg_atomic_read_u32(&s->tickets_done)) - spare + 1;
 }

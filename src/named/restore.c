@@ -5,7 +5,7 @@
  * generate/snapshot.h has their form.  As in the Go package, a key that is missing or
  * null counts as zero, and other keys are ignored.  Bounds come in either order.
  * sequenceMax 0 means 65535 unless sequenceMin is 65535.  sequence may exceed the
- * bounds, or be 0, but else not be below them.
+ * bounds, or be 0, but not be below them otherwise.
  */
 #include "postgres.h"
 
@@ -59,28 +59,24 @@ integer(const JsonbValue *value, const char *key, int64 max)
 	if (value == NULL || value->type == jbvNull)
 		return 0;
 	digits = value->type == jbvNumeric ?
-		DatumGetCString(DirectFunctionCall1(numeric_out,
-											NumericGetDatum(value->val.numeric))) : "";
+		DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric))) : "";
 	for (const char *c = digits; *c >= '0' && *c <= '9' && n <= max; c++)
 		n = n * 10 + (*c - '0');
 	if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0' || n > max)
-		bad_snapshot(psprintf("\"%s\" must be an integer from 0 to " INT64_FORMAT ".",
-							  key, max));
+		bad_snapshot(psprintf("\"%s\" must be an integer from 0 to " INT64_FORMAT ".", key, max));
 	return n;
 }
 
 static int64
 member(Jsonb *snapshot, const char *key, int64 max)
 {
-	return integer(getKeyJsonValueFromContainer(&snapshot->root, key, strlen(key), NULL),
-				   key, max);
+	return integer(getKeyJsonValueFromContainer(&snapshot->root, key, strlen(key), NULL), key, max);
 }
 
 static int32
 partition_in(Jsonb *snapshot)
 {
-	JsonbValue *value = getKeyJsonValueFromContainer(&snapshot->root, "partition",
-													 strlen("partition"), NULL);
+	JsonbValue *value = getKeyJsonValueFromContainer(&snapshot->root, "partition", strlen("partition"), NULL);
 	int32		partition = 0;
 
 	if (value == NULL || value->type == jbvNull)
@@ -90,15 +86,14 @@ partition_in(Jsonb *snapshot)
 		bad_snapshot("\"partition\" must be an array of two bytes.");
 	for (int i = 0; i < 2; i++)
 		partition = partition << 8 |
-			integer(getIthJsonbValueFromContainer(value->val.binary.data, i),
-					"partition", 0xFF);
+			integer(getIthJsonbValueFromContainer(value->val.binary.data, i), "partition", 0xFF);
 	return partition;
 }
 
 /*
- * What a snapshot says of its generator: where it is, and, as a generator, all that it
- * may have issued.  Up to the time of the snapshot that is on its side.  From then
- * until now the generator may have gone on, on either side.
+ * Read the generator's place from a snapshot, and all ids that it may have issued, as a
+ * generator.  Up to the time of the snapshot these are on its side.  From then until now the
+ * generator may have gone on, on either side.
  */
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
@@ -124,8 +119,7 @@ read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)
 	if (sequence != 0 && sequence < shard->min)
 		bad_snapshot("\"sequence\" is below its bounds.");
 
-	until = Max(member(snapshot, "wallHi", SNO_UNIT_MAX),
-				member(snapshot, "now", SNO_UNIT_MAX));
+	until = Max(member(snapshot, "wallHi", SNO_UNIT_MAX), member(snapshot, "now", SNO_UNIT_MAX));
 	wall_safe = member(snapshot, "wallSafe", SNO_UNIT_MAX);
 	sno_generator_start(issued, Max(wall_safe, clock), shard->min, shard->max);
 	issued->drifts = (uint32) member(snapshot, "drifts", PG_UINT32_MAX);

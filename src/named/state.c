@@ -2,9 +2,9 @@
  * state.c
  *		The state of a named generator, which all sessions share.
  *
- * Locking: users, and tickets (queue.c), are counted atomically.  All else of a state
- * changes in the turn of its group, except the state word while it is open.  What tells
- * whether chosen nodes may be used is read without it.
+ * Locking: users, and tickets (queue.c), are counted atomically.  The rest of a state
+ * changes in the turn of its group, except the state word while it is open.  The fields that
+ * decide whether chosen nodes may be used are read without it.
  *
  * Memory ordering: the ceiling, and the fields that a change of side changes, are
  * stored before the state word is (release), and loaded after it (acquire).  A
@@ -40,8 +40,8 @@ sno_state_count_next(const SnoNodes *nodes, uint64 word)
 }
 
 /*
- * When a generator issues next, if this is its state word; `nodes` are those of a layout.
- * This tells readers of feeds that the transaction issues.
+ * The time at which a generator issues next, if this is its state word; `nodes` are of size 0
+ * for a partition.  The transaction becomes an issuer, for readers of feeds.
  */
 SnoFlakeTime
 sno_state_now(const SnoNodes *nodes, uint64 word)
@@ -118,7 +118,7 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	sno_counters_init(&s->counters, sequence_of(s, s->word));
 }
 
-/* Take the state word away.  What was added to it too late is no id. */
+/* Take the state word away.  A later addition to it issues no id. */
 void
 sno_state_take_word(SnoNamedState *s)
 {
@@ -158,12 +158,11 @@ sno_state_set(SnoNamedState *s, const SnoGenerator *g)
 	s->shared.lease_floor = g->lease_floor;
 }
 
-/* Count as used what a generator with other bounds of the sequence issued. */
+/* Mark the ids of a generator with different sequence bounds as used. */
 void
 sno_state_merge_other(SnoGenerator *g, SnoGenerator other)
 {
-	other.word = SNO_WORD(SNO_WORD_UNIT(other.word), other.drifts & 1,
-						  SNO_SEQUENCE_NONE);
+	other.word = SNO_WORD(SNO_WORD_UNIT(other.word), other.drifts & 1, SNO_SEQUENCE_NONE);
 	sno_generator_merge(g, &other);
 }
 
@@ -173,7 +172,7 @@ sno_state_leave(SnoNamedState *s)
 	pg_atomic_fetch_sub_u32(&s->users, 1);
 }
 
-/* Issue, and count what the state word has counted if that begins another unit. */
+/* Issue.  If that begins another unit, add the ids of the last one to the counters. */
 SnoStep
 sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 {
@@ -181,8 +180,7 @@ sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 
 	if (result == SNO_ENTERED)
 	{
-		sno_counters_go_on(&s->counters, sequence_of(s, word),
-						   SNO_WORD_SEQUENCE(*issued));
+		sno_counters_go_on(&s->counters, sequence_of(s, word), SNO_WORD_SEQUENCE(*issued));
 		if (SNO_WORD_SEQUENCE(word) > s->shared.sequence_max && word != s->opened)
 			sno_counters_exhausted(&s->counters);
 		result = SNO_ISSUED;

@@ -17,7 +17,7 @@
 #include "shared/clock.h"
 #include "shared/shmem.h"
 
-/* state.c says what protects each field. */
+/* state.c describes the protection of each field. */
 typedef struct SnoNamedState
 {
 	/* The cache line that all callers use.  Machines of 32 bits have the same layout. */
@@ -35,26 +35,26 @@ typedef struct SnoNamedState
 	bool		open;			/* see N1; its word may be closed for a moment */
 	SnoLease	lease pg_attribute_aligned(8);
 
-	/* What it does, for sno_generators(); see activity.c. */
+	/* Its activity, for sno_generators(); see activity.c. */
 	dsa_pointer listed;			/* the next in the space's list of all */
 	Oid			database;
 	SnoSubject	subject;
-	SnoNodes	nodes;			/* of a layout, else of size 0 */
+	SnoNodes	nodes;			/* of a layout; otherwise of size 0 */
 	dsa_pointer group;
 	char		name[NAMEDATALEN];	/* by which it was opened last, */
 	uint64		opened;			/* and with which state word */
 	SnoCounters counters;
 
-	/* Nodes that were chosen; see choose.c. */
+	/* Nodes that were chosen; see chosen.c. */
 	bool		floats;			/* were they? */
 	bool		passed;			/* may they not be used any more? */
 	dsa_pointer granted;		/* the SnoGranted that has them, invalid without a registry */
-	uint64		authority;		/* what sno_chosen_authority() told then */
+	uint64		authority;		/* the value of sno_chosen_authority() then */
 	uint64		floor;			/* unit: of the grant, or sno_flake_advance() said it */
 	uint64		limit;			/* the last unit of any lease */
 } SnoNamedState;
 
-StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "what issuing needs of a named generator is not two cache lines, or shmem.c cannot follow a list of states");
+StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "the fields for issuing from a named generator are not two cache lines, or shmem.c cannot follow a list of states");
 
 static inline SnoNamedState *
 sno_state_at(dsa_pointer place)
@@ -76,9 +76,9 @@ sno_state_is_queued(SnoNamedState *s)
 	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
 }
 
-/* Does it count, instead of telling the time? */
+/* Does it count, instead of using the time? */
 static inline bool
-sno_state_counts_up(const SnoNamedState *s)
+sno_state_is_counter(const SnoNamedState *s)
 {
 	return s->nodes.size != 0 && s->nodes.layout.unit == 0;
 }

@@ -122,10 +122,7 @@ sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d)
 	sno_right_check(in, name, d);
 }
 
-/*
- * Leave a state that isn't the definition's any more, and close it if no other session
- * uses it.
- */
+/* Leave a state that isn't the definition's any more, and close it if no other session uses it. */
 static void
 leave_state(SnoUse *use)
 {
@@ -280,8 +277,7 @@ sno_use_of(SnoDefinitions *in, const text *name)
 	SnoUse	   *use;
 
 	/* A name that is too long is one that isn't there. */
-	memcpy(key.name, VARDATA_ANY(name),
-		   pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
+	memcpy(key.name, VARDATA_ANY(name), pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
 	use = length < NAMEDATALEN ? known_use(&key) : NULL;
 	if (use != NULL)
 	{
