@@ -13,7 +13,7 @@
  * was reserved under.  If that isn't the present one, the partition isn't used any more.
  *
  * The registry grants nodes of layouts in the same way.  Generators without fixed nodes choose
- * among them (named/choose.c).  For partitions, and for each layout that a database has asked
+ * among them (flake/choose.c).  For partitions, and for each layout that a database has asked
  * for, the space has one SnoGranted.
  *
  * Locking: the space's lock protects all of an SnoGranted, and the list of them, which only
