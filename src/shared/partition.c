@@ -315,12 +315,17 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 	return true;
 }
 
-/* Put a partition into the list, whose turn this session has. */
+/*
+ * Put a partition into the list, whose turn this session has.  It may be there still, from before
+ * it was closed.
+ */
 static void
 list_open(const SnoPartition *p, uint64 now)
 {
 	int			place;
 
+	if (sno_partition_counters(p) != NULL)
+		return;
 	for (int i = 0; i < SNO_PLACES; i++)
 		if (in_place(i) == NULL && put_in(i, p, NULL))
 			return;
