@@ -264,10 +264,13 @@ in_place(int place)
 static void
 remove_closed(int place, SnoPartition *p)
 {
+	uint32		listed = p->number + 1;
+
 	if (!sno_turn_try(&p->turn))
 		return;
-	if (in_place(place) == p && !sno_partition_is_open(p))
-		pg_atomic_write_u32(&sno_space->open[place], 0);
+	/* Another session may put its own one there meanwhile. */
+	if (!sno_partition_is_open(p))
+		pg_atomic_compare_exchange_u32(&sno_space->open[place], &listed, 0);
 	sno_turn_release(&p->turn);
 }
 
