@@ -275,13 +275,17 @@ renew_early(void *arg)
 	sno_leases_close(rel);
 }
 
-/* Go to the other side after a step back.  False if another session has the turn. */
+/*
+ * Go to the other side after a step back.  False if another session has the turn.  The side stays if
+ * the partition is one of named generators by now: another session may be about to copy it.
+ */
 static bool
 change_side(SnoPartition *p, uint64 word, uint64 now)
 {
 	if (!sno_turn_try(&p->turn))
 		return false;
-	(void) sno_generator_turn(&p->generator, word, now);
+	if (sno_partition_is_usable(p))
+		(void) sno_generator_turn(&p->generator, word, now);
 	sno_turn_release(&p->turn);
 	return true;
 }

@@ -19,8 +19,8 @@
  * Locking: the turn is only ever tried (shared/turn.c).  A partition enters the list, and
  * leaves it, in its turn, by atomic stores.  Anybody closes the word, without the turn.  Who
  * finds a closed one in the list takes it out.  Who makes a partition one of named generators
- * first does so, then sees that nobody has the turn, and then closes it.  Who opens one has the
- * turn, and looks after that.  So one of them sees the other.
+ * first does so, then sees that nobody has the turn, and then closes it.  Who opens one, or
+ * changes its side, has the turn, and looks after that.  So one of them sees the other.
  */
 #include "postgres.h"
 

@@ -197,6 +197,7 @@ static void join_sides(SnoGenerator *g);
 static uint64 close_word(SnoGenerator *g);
 static SnoStep share_word(SnoGenerator *g, uint64 word, uint64 now, uint32 least, uint64 *got);
 static SnoPartition *next_open(SnoPurpose purpose, const SnoPartition *p);
+static bool is_usable(const SnoPartition *p);
 static bool change_side_of(SnoGenerator *g, uint64 word, uint64 now);
 static void end_word(SnoGenerator *g);
 static bool ready_at(const SnoGenerator *g, uint64 now);
@@ -286,6 +287,7 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #define sno_generator_turn change_side_of
 #define sno_generator_ready ready_at
 #define sno_partition_next_open next_open
+#define sno_partition_is_usable is_usable
 #define sno_partition_reserve reserve_anew
 #define sno_record_survey survey_earlier
 #define sno_lease_write write_own
@@ -297,6 +299,7 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #undef sno_generator_turn
 #undef sno_generator_ready
 #undef sno_partition_next_open
+#undef sno_partition_is_usable
 #undef sno_generator_end
 #undef sno_partition_reserve
 #undef sno_record_survey
@@ -531,7 +534,7 @@ static const Scope scopes[] = {
 	[BOTH_TWO] = {"a named generator, and ids by the clock, two sessions", 1, 0, {2}, NAMED(0, 0),.sequences = 2,
 	.plain = true},
 	[BOTH_LONGER] = {"a named generator, and ids by the clock, two sessions, more units", 2, 1, {2}, NAMED(0, 0),
-	.sequences = 2,.plain = true,.steady = true,.large = true},
+	.sequences = 2,.steps = true,.plain = true,.steady = true,.large = true},
 	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true},
 	[SNAPSHOTS] = {"snapshots restored", 2, 0, {1}, NAMED(0, 0),.restores = true},
 	[SNAPSHOTS_TWO] = {"snapshots restored, two sessions", 2, 0, {2}, NAMED(0, 0),
@@ -631,6 +634,7 @@ static const Scope scopes[] = {
 	M(SWAP_GOES_BACK, "a step back swaps the word", NAMED_ONE, false) \
 	M(LOCK_IGNORED, "two sessions change a group at the same time", NAMED_TWO_FINE, false) \
 	M(HELD_IGNORED, "a state is opened while a session leases the partition", BOTH_TWO, false) \
+	M(SIDE_OF_NAMED, "a session changes the side of a partition that became a named generator's", BOTH_LONGER, true) \
 	M(OPEN_IGNORED, "a state is opened while the partition is open", BOTH, false) \
 	M(OVERLAP_NOT_CLOSED, "a state that overlaps isn't closed", OVERLAP, false) \
 	M(STATES_IGNORED, "what overlapping states issued is ignored", OVERLAP, false) \
@@ -1592,6 +1596,13 @@ change_side_of(SnoGenerator *g, uint64 word, uint64 now)
 			g->wall_safe = before.wall_safe;
 		return false;
 	}
+	if (scope->named)
+	{
+		/* It is swapped, and not counted yet. */
+		g->drifts--;
+		pause_at(AT_STORE);
+		g->drifts++;
+	}
 	if (mutant == TURN_REACHED)
 		g->word = SNO_WORD(now - 1, SNO_WORD_TICK_TOCK(g->word), g->sequence_min);
 	if (mutant == TICK_TOCK_NOT_TOGGLED)
@@ -1766,6 +1777,13 @@ survey_earlier(Relation rel, uint64 now, SnoSurvey *survey)
 	survey->holder = holder_choice;
 	chose_holder = true;
 	session->place = NOWHERE;
+}
+
+/* Who changes the side doesn't have the table open. */
+static bool
+is_usable(const SnoPartition *p)
+{
+	return sno_partition_is_usable(p) || (mutant == SIDE_OF_NAMED && !session->reading);
 }
 
 /* A session that has looked at the rows goes on there. */
