@@ -15,7 +15,8 @@
  * A leader of parallel workers isn't interrupted while it has a turn.  It would pass on
  * messages of its workers, and that lasts until the client reads them.
  *
- * Memory ordering: both changes of the owner are full barriers.  A session enters the list of
+ * Memory ordering: both changes of the owner are full barriers.  On some machines, a
+ * compare-and-swap alone isn't one to loads that follow.  A session enters the list of
  * those to be woken before it looks at the owner again, and a release clears the owner before
  * it looks at that list.  So nobody sleeps while the turn is free.
  *
@@ -66,6 +67,7 @@ sno_turn_try(SnoTurn *turn)
 		awaited = turn;
 		return false;
 	}
+	pg_memory_barrier();
 	held = had = turn;
 	quiet = ParallelContextActive();
 	if (quiet)
