@@ -97,7 +97,6 @@ sno_activity_begin(void)
 	memset(&a->pid, 0, sizeof(SnoActivity) - offsetof(SnoActivity, pid));
 	a->database = MyDatabaseId;
 	a->wait_partition = -1;
-	pg_write_barrier();
 	a->pid = MyProcPid;
 	LWLockRelease(&sno_journal->lock);
 }
