@@ -1,6 +1,6 @@
 /*
  * share.c
- *		Proofs about generators that sessions share: S1 to S3 and F2 of src/README.md, with I1 to I4.
+ *		Proofs about generators that sessions share: S1 to S3, P1 and F2 of src/README.md, with I1 to I4.
  *
  * Before each access of the function that is proved, others may have done what the rules
  * allow them: stepped the word, entered units, closed it, or stepped back to a new word.
@@ -29,18 +29,21 @@ static SnoGenerator g;
 static uint64_t was;			/* any id that was issued before our access */
 static uint64_t loaded;			/* the state word that our caller loaded */
 static bool step_back;			/* others may step back */
+static bool has_turn;			/* our caller has the turn */
 static bool closed;				/* so the word was at our access */
 
-/* A sequence within the bounds, or one that no addition led to, and late additions */
+/*
+ * A sequence within the bounds, or one that no addition led to, and late additions.  A word may be closed at
+ * each of them.
+ */
 static bool
 is_shared_word(uint64_t word, uint32_t late)
 {
-	uint32_t	sequence = SNO_WORD_SEQUENCE(word);
+	uint32_t	sequence = SNO_WORD_SEQUENCE(word & ~SNO_WORD_CLOSED);
 
 	return sequence <= g.sequence_max + 1 + late ||
 		(sequence >= SNO_SEQUENCE_NONE && sequence <= SNO_SEQUENCE_NONE + late) ||
-		(sequence >= SNO_SEQUENCE_DRIFT(0) && (sequence & 0x3FF) <= late) ||
-		(sequence >= SNO_WORD_CLOSED && sequence <= SNO_WORD_CLOSED + late);
+		(sequence >= SNO_SEQUENCE_DRIFT(0) && sequence <= SNO_SEQUENCE_DRIFT(0x7FF) + late && (sequence & 0x3FF) <= late);
 }
 
 static void
@@ -54,6 +57,8 @@ others(void)
 	g.drifts = nondet_uint32();
 	ASSUME(is_shared_word(g.word, OTHERS));
 	ASSUME(sno_word_is_closed(g.word) || (well_formed(&g) && i4(&g)));
+	/* P1: they only step the word, or close it. */
+	ASSUME(!has_turn || (g.wall_safe == before.wall_safe && g.drifts == before.drifts));
 	/* S2: no word comes back with a lower ceiling. */
 	ASSUME(g.word != loaded || g.ceiling >= before.ceiling);
 	/* On one side, words ascend. */
@@ -94,6 +99,7 @@ begin(void)
 	g = any_generator();
 	was = any_id();
 	step_back = true;
+	has_turn = false;
 	closed = false;
 	if (nondet_bool())
 		g.word = SNO_WORD_CLOSED;
@@ -158,4 +164,30 @@ PROOF(share_least)
 	}
 	MAY_BE(step == SNO_ISSUED && SNO_WORD_UNIT(issued) > now);
 	MAY_BE(step == SNO_ENTERED && SNO_WORD_SEQUENCE(issued) == least && least > g.sequence_min);
+}
+
+/* A step back of who has the turn of a partition, while others go on, or close it */
+PROOF(turn)
+{
+	uint64_t	now = any_unit();
+	SnoGenerator before;
+
+	begin();
+	step_back = false;
+	has_turn = true;
+	before = g;
+	ASSUME(closed || SNO_WORD_TICK_TOCK(was) == SNO_WORD_TICK_TOCK(loaded) || SNO_WORD_UNIT(was) <= g.wall_safe);
+	if (sno_generator_turn(&g, loaded, now))
+	{
+		PROVE(!closed);
+		PROVE(i1_i2(&g, was) && i4(&g) && well_formed(&g));
+		PROVE(SNO_WORD_UNIT(g.word) < now && g.wall_safe > before.wall_safe && g.drifts == before.drifts + 1);
+		/* No addition leads to it. */
+		PROVE(is_shared_word(g.word, 0) && SNO_WORD_SEQUENCE(g.word) >= SNO_SEQUENCE_DRIFT(0));
+	}
+	else
+		PROVE(g.wall_safe == before.wall_safe && g.drifts == before.drifts);
+	MAY_BE(g.drifts > before.drifts && SNO_WORD_UNIT(g.word) == before.wall_safe);
+	MAY_BE(g.drifts == before.drifts && g.word != loaded && closed);
+	MAY_BE(g.drifts == before.drifts && g.word != loaded && !closed);
 }
