@@ -86,8 +86,11 @@
  * changes at any moment.  Each id must be of a node and a unit that were granted when its
  * call began, or later.  Without a registry, sno_reseed() revokes nodes.  Then no call that
  * begins later issues in the nodes that were chosen before.  Those that rows named are
- * chosen again only if no other is free.  In each world without a call, sessions are made
- * to issue, with clocks that move on: each one alone, and all in turn.  All must succeed.
+ * chosen again only if no other is free.
+ *
+ * Where nodes are chosen, or nobody else is in partitions than sessions, in each world without a call
+ * sessions are made to issue, with clocks that move on: each one alone, and all in turn.  All must
+ * succeed.
  *
  * Not modelled: sno_reseed() of partitions, tables that are locked, rows that are forged, and the
  * order of WAL: a flush here brings just its own row to disk, not the earlier ones.
@@ -591,14 +594,17 @@ static const Scope scopes[] = {
 	M(GOES_ON_BELOW_CEILING, "after a crash it goes on where the lease began", ONE_PARTITION, true) \
 	M(FLOOR_IGNORES_OTHERS, "the floor ignores other holders' rows", PROMOTION, false) \
 	M(FLOOR_OFF_BY_ONE, "the floor's unit counts as free", ONE_PARTITION, true) \
+	M(FLOOR_OF_ONE_SIDE, "only one side begins above the floor", ONE_PARTITION, true) \
 	M(FLOOR_IGNORES_MEMORY, "the floor comes from the rows alone, not from memory", THREE_PARTITIONS, true) \
 	M(OTHERS_NOT_AVOIDED, "another database's partition is taken while one is free", DATABASES, false) \
 	M(CLASH_IGNORED, "another holder's lease of the partition is ignored", ROWS_RESTORED, true) \
 	M(CEILING_OFF_BY_ONE, "the ceiling's next unit counts as leased", ONE_PARTITION, true) \
+	M(ROWS_BAR, "a row that lapsed bars its partition for good", ONE_PARTITION, false) \
 	M(FORMER_LIFE_TRUSTED, "a partition of a former life stays open", DATABASE_AGAIN, true) \
 	M(TICK_TOCK_NOT_TOGGLED, "a step back stays on its side", ONE_PARTITION, true) \
 	M(WALL_SAFE_OFF_BY_ONE, "a step back may go to wall_safe", ONE_PARTITION, true) \
 	M(WALL_SAFE_SET_LATE, "a step back sets wall_safe after it swaps the word", TWO_SESSIONS, true) \
+	M(TURN_BY_STORE, "a step back stores the word, instead of swapping it", TWO_LONGER, true) \
 	M(TURN_REACHED, "a step back makes a word that additions reach", TWO_LONGER, true) \
 	M(TURN_IGNORED, "two sessions have one turn", TWO_SESSIONS, false) \
 	M(TURN_AWAITED, "a session waits for the turn of another one", TWO_PARTITIONS, false) \
@@ -692,8 +698,10 @@ static const struct
 	/* These two are of both kinds of generators. */
 	{PUBLISHED_BEFORE_FLUSHED, "named: a ceiling is published before it is flushed", NAMED_ONE},
 	{CEILING_OFF_BY_ONE, "named: the ceiling's next unit counts as leased", NAMED_ONE},
-	/* This of sessions, too. */
+	/* These of sessions, too. */
 	{SWAP_GOES_BACK, "sessions: a step back swaps the word", TWO_SESSIONS, true},
+	{ENTERED_BY_STORE, "sessions: a unit is entered by a plain store, not by an atomic step", TWO_SESSIONS, true},
+	{ADDITION_UNBOUNDED, "sessions: what is added to an exhausted unit is issued", TWO_SESSIONS, true},
 	/* These of given times, too. */
 	{PUBLISHED_BEFORE_FLUSHED, "given times: a ceiling is published before it is flushed", GIVEN, true},
 	{OTHERS_GIVEN_IGNORED, "a copy doesn't look at rows of given times", GIVEN_SERVERS, true},
@@ -1548,6 +1556,8 @@ start_few(SnoGenerator *g, uint64 floor, uint32 min, uint32 max)
 {
 	sno_generator_start(g, mutant == FLOOR_OFF_BY_ONE && floor > 0 ? floor - 1 : floor,
 						min, scope->sequences - 1);
+	if (mutant == FLOOR_OF_ONE_SIDE)
+		g->wall_safe = 0;
 }
 
 /* A session's step in a partition. */
@@ -1578,6 +1588,14 @@ change_side_of(SnoGenerator *g, uint64 word, uint64 now)
 
 	if (mutant == WALL_SAFE_OFF_BY_ONE && now == g->wall_safe && now > 0)
 		g->wall_safe--;
+	if (mutant == TURN_BY_STORE && now > g->wall_safe && !sno_word_is_closed(word))
+	{
+		at_word(AT_SWAP, &g->word);
+		g->wall_safe = SNO_WORD_UNIT(word);
+		g->word = turned;
+		g->drifts++;
+		return true;
+	}
 	if (mutant == WALL_SAFE_SET_LATE && now > g->wall_safe && !sno_word_is_closed(word))
 	{
 		at_word(AT_SWAP, &g->word);
@@ -1846,6 +1864,8 @@ reserve_anew(uint64 now, const SnoBounds *bounds, uint64 holder, SnoPurpose purp
 		free_choice = free_choice || (is_untouched(i) && !is_other_ones(i));
 		if (mutant == FLOOR_IGNORES_MEMORY)
 			it->generator.ceiling = 0;
+		if (mutant == ROWS_BAR && bounds_block[i] != 0)
+			bounds_block[i] = SNO_BOUND(SNO_UNIT_MAX - 1, true);
 		if (mutant == LEASED_GIVEN && purpose == SNO_FOR_BACKFILL && is_at_rest(it))
 		{
 			*it = (SnoPartition) {.number = i,.generator.word = SNO_WORD_CLOSED};
@@ -2140,14 +2160,17 @@ static uint64
 judge(const volatile void *address, uint64 word)
 {
 	const SnoNamedState *s = use.state;
+	const SnoGenerator *g = s != NULL && address == &s->shared.word ? &s->shared : NULL;
 
-	if (s == NULL || address != &s->shared.word)
+	for (int i = 0; i < PARTITIONS && is_own_call(); i++)
+		if (address == &w.line[line].partition[i].generator.word)
+			g = &w.line[line].partition[i].generator;
+	if (g == NULL)
 		return word;
-	if (mutant == LATE_ADDITION_COUNTS && sno_word_is_closed(word))
+	if (mutant == LATE_ADDITION_COUNTS && sno_word_is_closed(word) && !is_own_call())
 		return s->word;
-	if (mutant == ADDITION_UNBOUNDED && !sno_word_is_closed(word) &&
-		SNO_WORD_SEQUENCE(word) > s->shared.sequence_max)
-		return word - (s->shared.sequence_max - s->shared.sequence_min + 1);
+	if (mutant == ADDITION_UNBOUNDED && !sno_word_is_closed(word) && SNO_WORD_SEQUENCE(word) > g->sequence_max)
+		return word - (g->sequence_max - g->sequence_min + 1);
 	return word;
 }
 
@@ -3441,7 +3464,7 @@ drain(const World *before, int first, int last)
 			draining = scope->units + 1 + i / turns;
 			issued = false;
 			enter(0, s);
-			call = ISSUE_NAMED_SLOWLY;
+			call = scope->named ? ISSUE_NAMED_SLOWLY : ISSUE_SLOWLY;
 			run(0, 0, 0);
 			served |= (unsigned) issued << s;
 			for (int n = 0; n < w.rest.states; n++)
@@ -3534,7 +3557,7 @@ expand(Step step)
 	static World before;
 
 	before = w;
-	if (scope->floats > 0)
+	if (scope->floats > 0 || (!scope->named && scope->draws == 0))
 		check_progress(&before);
 	if (scope->stands)
 		check_independence(&before);
