@@ -612,7 +612,7 @@ static const Scope scopes[] = {
 	M(STORED, "a session changes the word by a store", TWO_SESSIONS, true) \
 	M(BOUND_NOT_CHECKED, "an id of a unit before the transaction's bound is issued", TWO_SESSIONS, false) \
 	M(RESERVED_TWICE, "two sessions reserve one partition", STEPS, false) \
-	M(CLAIM_NOT_CHECKED, "a session reserves a partition that was opened since it was chosen", STEPS, false) \
+	M(CLAIM_NOT_CHECKED, "a session reserves a partition that was opened since it was chosen", GIVEN_STEPS, false) \
 	M(HOLDER_WITHOUT_TIMELINE, "a promoted server remains the same holder", PROMOTION, false) \
 	M(HOLDER_WITHOUT_DATABASE, "all databases are one holder", DATABASES_LONGER, false) \
 	M(GIVEN_ROW_ENDS, "the row of given times ends with the first of them", GIVEN, true) \
