@@ -20,7 +20,6 @@
 #include "access/xlog.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
@@ -32,7 +31,6 @@
 #include "generate/snapshot.h"
 #include "shared/clock.h"
 #include "shared/primary.h"
-#include "shared/slices.h"
 #include "type/fields.h"
 
 /* A duration from now on in units; an error if it is no time to make ids in. */
@@ -61,65 +59,109 @@ sequences_of(int32 given)
 	return (uint32) given;
 }
 
-/* Lend a partition that the session has reserved, up to `until`.  It stays closed. */
-static SnoObstacle
-lend_reserved(Relation rel, SnoPartition *p, uint64 until, SnoLoan *loan)
+/* A partition, or a slice of one, that is lent up to the ceiling. */
+typedef struct Loan
+{
+	int			partition;
+	SnoGenerator generator;		/* at its floor */
+} Loan;
+
+/*
+ * Find the last unit of a loan that shall last for a number of units from now on.  False if the
+ * partition can't be lent.  The last unit of the epoch marks partitions for given times.
+ */
+static bool
+find_end(const SnoPartition *p, uint64 now, uint64 units, uint64 *until)
 {
 	SnoGrant	limits;
 
 	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
-		return SNO_CLASH;
-	until = Min(until, limits.ceiling);
-	if (!sno_session_write_whole(rel, p, until))
-		return SNO_CLASH;
-	sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
-	loan->partition = sno_partition_number(p);
-	loan->generator = p->generator;
-	/* The borrower may issue on both sides, and a named generator looks at this. */
-	sno_partition_rules(p)->start(p, until);
-	return SNO_NO_OBSTACLE;
+		return false;
+	*until = Min(Min(now + units, SNO_UNIT_MAX - 1), limits.ceiling);
+	return true;
 }
 
-/* Lend a whole partition. */
+/*
+ * Lend a partition, as a whole or in slices.  The borrowers may issue on both sides.  So the state
+ * is that of a partition that is used up to the end of the loan.  The word is closed, unless it
+ * counts the sequences that are in slices.
+ */
 static SnoObstacle
-lend_whole(Relation rel, uint64 now, uint64 units, SnoLoan *loan)
+lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loan)
 {
 	SnoPartition *p;
-	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_CLOCK, now, &p);
+	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_LOANS, now, &p);
+	uint64		until;
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
-	/* The last unit of the epoch marks partitions for given times. */
-	obstacle = lend_reserved(rel, p, Min(now + units, SNO_UNIT_MAX - 1), loan);
+	if (find_end(p, now, units, &until) && sno_session_write_whole(rel, p, until))
+	{
+		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
+		*loan = (Loan) {sno_partition_number(p), p->generator};
+		p->generator.wall_safe = until;
+		sno_generator_open(&p->generator, SNO_WORD(until, false, in_slices ? 0 : SNO_WORD_CLOSED));
+		if (in_slices)
+			pg_atomic_write_u32(&sno_space->lent, sno_partition_number(p) + 1);
+	}
+	else
+		obstacle = SNO_CLASH;
 	sno_turn_release(&p->turn);
 	return obstacle;
 }
 
-/* Lend a slice of a partition.  One session at a time lends a whole one for that. */
-static SnoObstacle
-lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *loan)
+/*
+ * Take a slice of the partition that was lent for slices last.  Its word is the end of its loan,
+ * and the first sequence that is in no slice.  It ascends, as long as it is open.  So if the swap
+ * succeeds, nobody else has these sequences, and all that was looked at is of this loan.  The
+ * partition may be reserved anew at the same time, but then above the end of the loan.
+ */
+static bool
+take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 {
-	RelFileNumber file = sno_leases_file();
-	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+	SnoPartition *p = sno_partition_lent();
+	uint64		word,
+				until;
+	uint32		first;
 
-	if (sno_slices_take(now, units, sequences, file, loan))
-		return SNO_NO_OBSTACLE;
-	if (!ConditionalLockRelation(rel, ShareUpdateExclusiveLock))
-		return SNO_LOANS_LOCKED;
-	/* Another session may have lent one by now. */
-	if (!sno_slices_take(now, units, sequences, file, loan))
+	if (p == NULL)
+		return false;
+	do
 	{
-		SnoLoan		whole;
+		word = sno_generator_load(&p->generator);
+		first = SNO_WORD_SEQUENCE(word);
+		if (sno_word_is_closed(word) || sequences > SNO_SEQUENCE_MAX + 1 - first ||
+			p->purpose != SNO_FOR_LOANS || p->life != sno_space->life || p->lease.file != sno_leases_file() ||
+			now <= p->generator.lease_floor || !find_end(p, now, units, &until) || until > SNO_WORD_UNIT(word))
+			return false;
+		slice->partition = sno_partition_number(p);
+		sno_generator_start(&slice->generator, p->generator.lease_floor, first, first + sequences - 1);
+		slice->generator.ceiling = until;
+	} while (!__atomic_compare_exchange_n(&p->generator.word, &word, word + sequences, false,
+										  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return true;
+}
 
-		obstacle = lend_whole(rel, now, 2 * units, &whole);
-		if (obstacle == SNO_NO_OBSTACLE)
-		{
-			sno_slices_open(&whole, now, units, file);
-			if (!sno_slices_take(now, units, sequences, file, loan))
-				obstacle = SNO_CLASH;
-		}
+/* Lend a slice.  If there is none, one session at a time lends another partition, for twice the time. */
+static SnoObstacle
+lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice)
+{
+	SnoObstacle obstacle = SNO_NO_OBSTACLE;
+	uint64		since;
+
+	if (take_slice(now, units, sequences, slice))
+		return SNO_NO_OBSTACLE;
+	since = sno_session_begin_leasing();
+	if (since == 0)
+		return SNO_LEASING;
+	/* Another session may have lent one by now. */
+	if (!take_slice(now, units, sequences, slice))
+	{
+		obstacle = lend_partition(rel, now, 2 * units, true, slice);
+		if (obstacle == SNO_NO_OBSTACLE && !take_slice(now, units, sequences, slice))
+			obstacle = SNO_CLASH;
 	}
-	UnlockRelation(rel, ShareUpdateExclusiveLock);
+	sno_session_end_leasing(since);
 	return obstacle;
 }
 
@@ -129,11 +171,11 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, SnoLoan *lo
  * nobody else has it before, in this server or in one that goes on with its rows.
  * Waits sno.max_wait at most.
  */
-static SnoLoan
+static Loan
 lend(uint64 units, uint32 sequences)
 {
 	SnoWait		wait = {.refuse = sno_refuse_partition};
-	SnoLoan		loan;
+	Loan		loan;
 	SnoObstacle obstacle;
 
 	sno_session_begin_own();
@@ -145,7 +187,7 @@ lend(uint64 units, uint32 sequences)
 		if (rel == NULL)
 			obstacle = SNO_TABLE_LOCKED;
 		else if (sequences > SNO_SEQUENCE_MAX)
-			obstacle = lend_whole(rel, now, units, &loan);
+			obstacle = lend_partition(rel, now, units, false, &loan);
 		else
 			obstacle = lend_slice(rel, now, units, sequences, &loan);
 		if (rel != NULL)
@@ -175,7 +217,7 @@ Datum
 sno_borrow_partition(PG_FUNCTION_ARGS)
 {
 	TupleDesc	columns;
-	SnoLoan		loan;
+	Loan		loan;
 	Datum		values[2];
 	bool		nulls[2] = {false, false};
 

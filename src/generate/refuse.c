@@ -70,8 +70,6 @@ sno_refuse_partition(const SnoWait *wait)
 	{
 		case SNO_TABLE_LOCKED:
 			sno_refuse_lock(wait, "sno", SNO_LEASES_TABLE, "ROW SHARE");
-		case SNO_LOANS_LOCKED:
-			sno_refuse_lock(wait, "sno", SNO_LEASES_TABLE, "SHARE UPDATE EXCLUSIVE");
 		case SNO_NO_GRANT:
 			sno_refuse_grant(wait, NULL);
 		case SNO_NO_PARTITION:

@@ -447,20 +447,39 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 }
 
 /*
- * Lease a partition: no open one could issue.  If another session does so already, wait for it,
- * as long as it has patience.
+ * Begin to lease a partition that other sessions will use, too.  Returns since when; 0 if another
+ * session leases one, unless it has done so for longer than PATIENCE.  After an error, patience
+ * ends by itself.
  */
+uint64
+sno_session_begin_leasing(void)
+{
+	uint64		now = (uint64) sno_clock_monotonic();
+	uint64		since = pg_atomic_read_u64(&sno_space->leasing);
+
+	if ((since != 0 && (int64) (now - since) < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
+		!pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, now))
+		return 0;
+	return now;
+}
+
+void
+sno_session_end_leasing(uint64 since)
+{
+	(void) pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, 0);
+}
+
+/* Lease a partition, unless another session does: no open one could issue. */
 static SnoObstacle
 lease_one(SnoPurpose purpose, uint64 unit)
 {
-	int64		now = sno_clock_monotonic();
-	uint64		since = pg_atomic_read_u64(&sno_space->leasing);
+	uint64		since;
 	Relation	rel;
 	SnoObstacle obstacle;
 
 	sno_require_primary(sno_purpose_rules[purpose].function);
-	if ((since != 0 && now - (int64) since < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
-		!pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, (uint64) now))
+	since = sno_session_begin_leasing();
+	if (since == 0)
 		return SNO_LEASING;
 	rel = sno_leases_open();
 	if (rel == NULL)
@@ -471,9 +490,7 @@ lease_one(SnoPurpose purpose, uint64 unit)
 			obstacle = open_one_more(rel, purpose, unit);
 		sno_leases_close(rel);
 	}
-	/* After an error, patience ends by itself. */
-	since = (uint64) now;
-	(void) pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, 0);
+	sno_session_end_leasing(since);
 	return obstacle;
 }
 

@@ -28,8 +28,7 @@ typedef enum SnoObstacle
 	SNO_CLOCK_BEHIND,			/* its last unit, on both sides */
 	SNO_BACKFILLED,				/* its partition went to ids of given times */
 	SNO_REGISTERED,				/* the registry grants its partition or nodes to anybody */
-	SNO_BUSY,					/* another session has the turn to change it */
-	SNO_LOANS_LOCKED			/* another session lends a partition in slices */
+	SNO_BUSY					/* another session has the turn to change it */
 } SnoObstacle;
 
 /* A wait for an id.  `refuse` raises the error for its obstacle. */

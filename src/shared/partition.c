@@ -194,7 +194,8 @@ start_backfill(SnoPartition *p, uint64 floor)
 
 const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 	[SNO_FOR_CLOCK] = {"sno_generate()", true, 1, clock_is_ready, start_clock},
-	[SNO_FOR_BACKFILL] = {"sno_generate_at()", false, 2, backfill_is_ready, start_backfill}
+	[SNO_FOR_BACKFILL] = {"sno_generate_at()", false, 2, backfill_is_ready, start_backfill},
+	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1, clock_is_ready, start_clock}
 };
 
 /* Is it among those that this session may use, and not of named generators? */
@@ -251,13 +252,20 @@ places(void)
 	return (int) pg_atomic_read_u32(&sno_space->places);
 }
 
+/* The partition whose number + 1 is stored there; NULL if none is. */
+static SnoPartition *
+stored_in(pg_atomic_uint32 *place)
+{
+	uint32		number = pg_atomic_read_u32(place);
+
+	return number == 0 ? NULL : partition_to_change((int) number - 1);
+}
+
 /* The open partition of a place; NULL if it is empty. */
 static SnoPartition *
 in_place(int place)
 {
-	uint32		number = pg_atomic_read_u32(&sno_space->open[place]);
-
-	return number == 0 ? NULL : partition_to_change((int) number - 1);
+	return stored_in(&sno_space->open[place]);
 }
 
 /* Take a partition that is closed out of the list, unless another session has its turn. */
@@ -373,6 +381,13 @@ sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
 			next = it;
 	}
 	return next;
+}
+
+/* The partition that was lent for slices last; NULL if there is none. */
+SnoPartition *
+sno_partition_lent(void)
+{
+	return stored_in(&sno_space->lent);
 }
 
 /* What counts the ids of an open partition; NULL if it isn't listed. */

@@ -86,7 +86,8 @@ sno_partition_state(const SnoPartition *p)
 {
 	if (p->named)
 		return SNO_NAMED;
-	if (sno_partition_is_open(p))
+	/* The word of one that is lent in slices is open to loans only. */
+	if (sno_partition_is_open(p) && p->purpose != SNO_FOR_LOANS)
 		return SNO_OPEN;
 	if (sno_partition_is_held(p))
 		return SNO_HELD;
@@ -123,6 +124,7 @@ extern SnoPartition *sno_partition_claim(int number);
 extern void sno_partition_note_use(SnoPartition *p);
 extern void sno_partition_open(SnoPartition *p, uint64 now, bool listed);
 extern SnoPartition *sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p);
+extern SnoPartition *sno_partition_lent(void);
 extern SnoCounters *sno_partition_counters(const SnoPartition *p);
 extern void sno_partition_close_all(void);
 extern void sno_partition_set_named(int number);

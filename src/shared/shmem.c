@@ -72,7 +72,7 @@
  * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
-#define SNO_SHMEM_VERSION	16
+#define SNO_SHMEM_VERSION	17
 
 /* Partitions that some database used, 32 to a word. */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
@@ -305,6 +305,7 @@ clear_open(SnoSpace *space)
 	for (int i = 0; i < SNO_PLACES; i++)
 		pg_atomic_write_u32(&space->open[i], 0);
 	pg_atomic_write_u32(&space->places, 0);
+	pg_atomic_write_u32(&space->lent, 0);
 }
 
 /*

@@ -45,6 +45,7 @@ typedef enum SnoPurpose
 {
 	SNO_FOR_CLOCK,				/* ids of the time that it is */
 	SNO_FOR_BACKFILL,			/* ids of given times */
+	SNO_FOR_LOANS,				/* ids that applications generate */
 	SNO_PURPOSES
 } SnoPurpose;
 
@@ -82,20 +83,6 @@ typedef struct SnoGranted
 	SnoGrants	grants;
 } SnoGranted;
 
-/* The partition that is lent in slices, see slices.c.  The space's lock protects it. */
-typedef struct SnoSlices
-{
-	int32		partition;
-	uint32		next;			/* the first sequence that nobody has */
-	uint64		floor;			/* unit, as of the whole partition, */
-	uint64		until;			/* like the ceiling of its loan */
-	uint64		last;			/* unit in which a slice may be taken */
-	uint64		units;			/* that a slice may last */
-	uint32		file;			/* of sno_lease, which has the row of the loan */
-	uint32		life;			/* of the space, in which it was lent */
-	uint64		revocations;	/* of the space, before it was lent */
-} SnoSlices;
-
 /* What the generators of a database share; shmem.c says what protects it. */
 typedef struct SnoSpace
 {
@@ -112,9 +99,9 @@ typedef struct SnoSpace
 	pg_atomic_uint32 places;	/* of the next list, that were used */
 	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open partition; 0: empty */
 	SnoCounters counters[SNO_PLACES];	/* of those */
+	pg_atomic_uint32 lent;		/* number + 1 of the partition that is lent in slices, or 0 */
 
-	LWLock		lock;			/* for slices, and for grants */
-	SnoSlices	slices;
+	LWLock		lock;			/* for grants */
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
 													 * named generators */

@@ -140,7 +140,7 @@ SELECT round(extract(epoch FROM tick_until - now()) / 3600) AS hours, shard_min,
 FROM sno_catalog.sno_lease WHERE partition = 6000;
 -- A longer one needs another partition, and so does one with more sequences than are left.
 SELECT sequences, state_of(duration, sequences)
-FROM (VALUES (interval '11 hours', 1), ('10 hours', 65308)) AS v (duration, sequences);
+FROM (VALUES (interval '21 hours', 1), ('10 hours', 65308)) AS v (duration, sequences);
 BEGIN;
 SELECT * FROM slice('1 hour', 65306);
 ROLLBACK;
@@ -163,16 +163,16 @@ SET sno.partitions = '6004-6005';
 SELECT partition AS before FROM slice('1 hour', 10) \gset
 SELECT sno_reseed();
 SELECT partition <> :before AS reseeded, first, last FROM slice('1 hour', 10);
-SELECT state_of('2 hours', 10);
+SELECT state_of('3 hours', 10);
 SET sno.partitions = '6006-6008';
 SELECT partition AS before FROM slice('1 hour', 10) \gset
 TRUNCATE sno_catalog.sno_lease;
 SELECT partition <> :before AS truncated, first, last FROM slice('1 hour', 10);
 -- Sessions issue elsewhere.
 SELECT count(DISTINCT sno_partition(sno_generate())) FROM generate_series(1, 1000);
-SELECT state_of('2 hours', 10);
--- From half of the partition's time on, another one is lent.  So a slice lasts as long as
--- it was asked.
+SELECT state_of('3 hours', 10);
+-- If a partition ends earlier than a slice, another one is lent.  So a slice lasts as long
+-- as it was asked.
 SET sno.partitions = '6010-6010';
 SET sno.max_wait = '1 min';
 SELECT until FROM sno_borrow_partition('20 ms', 10) \gset
