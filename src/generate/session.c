@@ -331,7 +331,9 @@ has_grants(SnoPurpose purpose, uint64 unit)
 static bool
 would_issue(const SnoPartition *p, uint64 unit)
 {
-	return sno_partition_rules(p)->is_ready(p, unit) && sno_partition_is_granted(p, unit);
+	if (sno_partition_rules(p)->by_clock)
+		return sno_generator_ready(&p->generator, unit);
+	return sno_backfill_ready(&p->generator, &p->backfill, unit) && sno_partition_is_granted(p, unit);
 }
 
 /*

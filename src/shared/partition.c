@@ -25,7 +25,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "common/pg_prng.h"
 
 #include "shared/partition.h"
 
@@ -145,57 +144,10 @@ partition_to_change(int number)
 	return &my_block(number)[number % SNO_BLOCK];
 }
 
-/* The purposes. */
-
-static bool
-clock_is_ready(const SnoPartition *p, uint64 unit)
-{
-	return sno_generator_ready(&p->generator, unit);
-}
-
-static bool
-backfill_is_ready(const SnoPartition *p, uint64 unit)
-{
-	return sno_backfill_ready(&p->generator, &p->backfill, unit);
-}
-
-/* Begin with a generator, whose word stays closed.  Additions may come late all the time. */
-static void
-begin_closed(SnoPartition *p, SnoGenerator g)
-{
-	sno_generator_end(&g);
-	sno_generator_open(&p->generator, sno_generator_word(&g));
-	p->generator.wall_safe = g.wall_safe;
-	p->generator.lease_floor = g.lease_floor;
-	p->generator.ceiling = g.ceiling;
-	p->generator.drifts = g.drifts;
-	p->generator.sequence_min = g.sequence_min;
-	p->generator.sequence_max = g.sequence_max;
-}
-
-static void
-start_clock(SnoPartition *p, uint64 floor)
-{
-	SnoGenerator g;
-
-	sno_generator_start(&g, floor, 0, SNO_SEQUENCE_MAX);
-	begin_closed(p, g);
-}
-
-/* It was never used, so it has no floor. */
-static void
-start_backfill(SnoPartition *p, uint64 floor)
-{
-	SnoGenerator g;
-
-	sno_backfill_start(&g, &p->backfill, SNO_SEQUENCE_MAX, pg_prng_uint32(&pg_global_prng_state));
-	begin_closed(p, g);
-}
-
 const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
-	[SNO_FOR_CLOCK] = {"sno_generate()", true, 1, clock_is_ready, start_clock},
-	[SNO_FOR_BACKFILL] = {"sno_generate_at()", false, 2, backfill_is_ready, start_backfill},
-	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1, clock_is_ready, start_clock}
+	[SNO_FOR_CLOCK] = {"sno_generate()", true, 1},
+	[SNO_FOR_BACKFILL] = {"sno_generate_at()", false, 2},
+	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1}
 };
 
 /* Is it among those that this session may use, and not of named generators? */
@@ -400,14 +352,14 @@ sno_partition_counters(const SnoPartition *p)
 	return NULL;
 }
 
-/* Was the unit of a given time granted in a partition?  Of the clock, its lease tells. */
+/* Is the unit of a given time granted in a partition?  Its lease says nothing of that. */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 {
 	const SnoGrant *grant;
 	bool		granted;
 
-	if (sno_partition_rules(p)->by_clock || p->holder == 0)
+	if (p->holder == 0)
 		return true;
 	LWLockAcquire(&sno_space->lock, LW_SHARED);
 	grant = sno_grants_find(&sno_space->granted.grants, sno_partition_number(p));

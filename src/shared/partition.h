@@ -46,8 +46,6 @@ typedef struct SnoPurposeRules
 	const char *function;		/* of SQL, that wants them */
 	bool		by_clock;		/* its units are those of the clock, and its leases end */
 	int			share;			/* at most one in so many partitions is for it; 1: all */
-	bool		(*is_ready) (const SnoPartition *p, uint64 unit);	/* would a step issue, if a lease covered it? */
-	void		(*start) (SnoPartition *p, uint64 floor);
 } SnoPurposeRules;
 
 extern const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES];

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "common/pg_prng.h"
+
 #include "shared/reserve.h"
 
 /*
@@ -255,6 +257,29 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 }
 
 /*
+ * Begin to use a partition for its purpose.  Its word stays closed, and additions may come late
+ * all the time.  One for given times was never used, so it has no floor.
+ */
+static void
+start(SnoPartition *p, uint64 floor)
+{
+	SnoGenerator g;
+
+	if (sno_partition_rules(p)->by_clock)
+		sno_generator_start(&g, floor, 0, SNO_SEQUENCE_MAX);
+	else
+		sno_backfill_start(&g, &p->backfill, SNO_SEQUENCE_MAX, pg_prng_uint32(&pg_global_prng_state));
+	sno_generator_end(&g);
+	sno_generator_open(&p->generator, sno_generator_word(&g));
+	p->generator.wall_safe = g.wall_safe;
+	p->generator.lease_floor = g.lease_floor;
+	p->generator.ceiling = g.ceiling;
+	p->generator.drifts = g.drifts;
+	p->generator.sequence_min = g.sequence_min;
+	p->generator.sequence_max = g.sequence_max;
+}
+
+/*
  * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` is what the rows say of
  * all partitions.  The session has its turn then, and writes a lease before anybody issues.  NULL,
  * and no change, if none is free.
@@ -280,7 +305,7 @@ sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPu
 	}
 	sno_lease_clear(&p->lease);
 	p->holder = usable.holder;
-	sno_partition_rules(p)->start(p, Max(known_floor(choice.number, bounds), choice.floor));
+	start(p, Max(known_floor(choice.number, bounds), choice.floor));
 	return p;
 }
 
