@@ -159,7 +159,7 @@ add_elsewhere(Choice *c)
 
 	sno_spaces_hold();
 	while ((space = sno_space_next(space)) != NULL)
-		for (const SnoNamedState *s = sno_state_at(dsa_pointer_atomic_read(&space->states));
+		for (const SnoNamedState *s = sno_state_at(dsa_pointer_atomic_read(&space->named.states));
 			 space != sno_space && s != NULL; s = sno_state_at(s->listed))
 			if (sno_subjects_meet(&s->subject, &c->subject))
 				c->known = add_known(c->known, s->subject.shard, USED_ELSEWHERE);

@@ -102,7 +102,7 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 		p->generator.wall_safe = until;
 		sno_generator_open(&p->generator, SNO_WORD(until, false, in_slices ? 0 : SNO_WORD_CLOSED));
 		if (in_slices)
-			pg_atomic_write_u32(&sno_space->lent, sno_partition_number(p) + 1);
+			pg_atomic_write_u32(&sno_space->partitions.lent, sno_partition_number(p) + 1);
 	}
 	else
 		obstacle = SNO_CLASH;

@@ -178,7 +178,7 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 	SnoGrant	limits;
 
 	if (sno_is_registered())
-		sno_grant_renew(&sno_space->granted, 1);
+		sno_grant_renew(&sno_space->grants.partitions, 1);
 	else
 		/* It may have been set, and this session not have seen it. */
 		sno_grant_check_setting_again();
@@ -221,7 +221,7 @@ lease(Relation rel, SnoPartition *p, uint64 unit)
 	}
 	if (ceiling < unit)
 	{
-		sno_grant_ask(&sno_space->granted, 1);
+		sno_grant_ask(&sno_space->grants.partitions, 1);
 		return SNO_NO_GRANT;
 	}
 	if (!sno_session_write_whole(rel, p, ceiling))
@@ -347,7 +347,7 @@ sno_session_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
 		if (would_issue(p, unit))
 			return SNO_NO_OBSTACLE;
 	if (!has_grants(purpose, unit))
-		return sno_grants_are_in_vain(&sno_space->granted) ? SNO_NO_GRANT : SNO_NO_OBSTACLE;
+		return sno_grants_are_in_vain(&sno_space->grants.partitions) ? SNO_NO_GRANT : SNO_NO_OBSTACLE;
 	if (sno_partition_may_reserve(unit, &survey->bounds, survey->holder, purpose))
 		return SNO_NO_OBSTACLE;
 	return sno_purpose_rules[purpose].by_clock ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
@@ -364,7 +364,7 @@ sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition 
 	*p = NULL;
 	if (!has_grants(purpose, unit))
 	{
-		sno_grant_ask(&sno_space->granted, 1);
+		sno_grant_ask(&sno_space->grants.partitions, 1);
 		return SNO_NO_GRANT;
 	}
 	if (sno_purpose_rules[purpose].by_clock && !may_lease())
@@ -381,7 +381,7 @@ sno_session_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition 
 	if (!sno_purpose_rules[purpose].by_clock)
 		return SNO_NO_BACKFILL;
 	if (sno_is_registered())
-		sno_grant_ask_more(&sno_space->granted, unit);
+		sno_grant_ask_more(&sno_space->grants.partitions, unit);
 	return SNO_NO_PARTITION;
 }
 
@@ -457,10 +457,10 @@ uint64
 sno_session_begin_leasing(void)
 {
 	uint64		now = (uint64) sno_clock_monotonic();
-	uint64		since = pg_atomic_read_u64(&sno_space->leasing);
+	uint64		since = pg_atomic_read_u64(&sno_space->partitions.leasing);
 
 	if ((since != 0 && (int64) (now - since) < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
-		!pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, now))
+		!pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, now))
 		return 0;
 	return now;
 }
@@ -468,7 +468,7 @@ sno_session_begin_leasing(void)
 void
 sno_session_end_leasing(uint64 since)
 {
-	(void) pg_atomic_compare_exchange_u64(&sno_space->leasing, &since, 0);
+	(void) pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, 0);
 }
 
 /* Lease a partition, unless another session does: no open one could issue. */

@@ -500,7 +500,7 @@ describe_grants(const Check *c, const SnoGrants *granted, bool *over)
 		until = Min(until, granted->grant[i].ceiling);
 		count += (int) (granted->grant[i].last - granted->grant[i].first + 1);
 	}
-	*over = granted->count > 0 && until < c->now && sno_grants_lack(&sno_space->granted);
+	*over = granted->count > 0 && until < c->now && sno_grants_lack(&sno_space->grants.partitions);
 	return granted->count == 0 ? "It granted nothing to this database yet." :
 		psprintf("It granted this database %d partitions until %s.", count, time_of(until));
 }
@@ -509,7 +509,7 @@ static void
 check_registry(const Check *c)
 {
 	const SnoRegistryNews *news = &c->journal.registry;
-	SnoGrants	granted = sno_grants_copy(&sno_space->granted);
+	SnoGrants	granted = sno_grants_copy(&sno_space->grants.partitions);
 	bool		over;
 	char	   *grants = describe_grants(c, &granted, &over);
 	bool		failed = news->failed_at != 0;

@@ -188,7 +188,7 @@ counted_sequence(const SnoGenerator *g)
 static List *
 copy_open(List *copies, SnoSpace *space, int place)
 {
-	uint32		number = pg_atomic_read_u32(&space->open[place]);
+	uint32		number = pg_atomic_read_u32(&space->partitions.open[place]);
 	const SnoPartition *p = number == 0 ? NULL : sno_partition_in(space, (int) number - 1);
 	Used	   *u;
 
@@ -198,7 +198,7 @@ copy_open(List *copies, SnoSpace *space, int place)
 	u->database = space->database;
 	u->subject = (SnoSubject) {.kind = SNO_OF_SESSION,.partition = (int) number - 1};
 	u->generator = p->generator;
-	u->counts = sno_counters_read(&space->counters[place], counted_sequence(&u->generator));
+	u->counts = sno_counters_read(&space->partitions.counters[place], counted_sequence(&u->generator));
 	return lappend(copies, u);
 }
 
@@ -360,10 +360,10 @@ sno_reset_statistics(PG_FUNCTION_ARGS)
 	while ((space = sno_space_next(space)) != NULL)
 		for (int i = 0; i < SNO_PLACES; i++)
 		{
-			uint32		number = pg_atomic_read_u32(&space->open[i]);
+			uint32		number = pg_atomic_read_u32(&space->partitions.open[i]);
 
 			if (number != 0)
-				sno_counters_reset(&space->counters[i],
+				sno_counters_reset(&space->partitions.counters[i],
 								   counted_sequence(&sno_partition_in(space, (int) number - 1)->generator));
 		}
 	sno_state_reset_counters();

@@ -35,7 +35,7 @@ list_of(const SnoSubject *subject)
 	uint32		number = sno_subject_has_partition(subject) ? (uint32) subject->partition :
 		hash_bytes((const unsigned char *) &subject->layout, sizeof(SnoLayout));
 
-	return &sno_space->groups[number % SNO_GROUP_LISTS];
+	return &sno_space->named.groups[number % SNO_GROUP_LISTS];
 }
 
 /* Nothing is forgotten yet: no shard. */
@@ -142,8 +142,8 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 static void
 list_state(SnoNamedState *s, dsa_pointer place)
 {
-	s->listed = dsa_pointer_atomic_read(&sno_space->states);
-	while (!dsa_pointer_atomic_compare_exchange(&sno_space->states, &s->listed, place))
+	s->listed = dsa_pointer_atomic_read(&sno_space->named.states);
+	while (!dsa_pointer_atomic_compare_exchange(&sno_space->named.states, &s->listed, place))
 		 /* s->listed is the present one */ ;
 }
 

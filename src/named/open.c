@@ -207,7 +207,7 @@ sno_open_check_registry(const SnoNamedState *s, bool ask)
 	if (!sno_grants_know_range())
 	{
 		if (ask)
-			sno_grant_ask(&sno_space->granted, 1);
+			sno_grant_ask(&sno_space->grants.partitions, 1);
 		return SNO_NO_GRANT;
 	}
 	return sno_grant_is_for_anybody(s->subject.partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;

@@ -196,7 +196,7 @@ const SnoNamedState *
 sno_state_next_open(const SnoSpace *space, const SnoNamedState *s)
 {
 	do
-		s = sno_state_at(s == NULL ? dsa_pointer_atomic_read(&unconstify(SnoSpace *, space)->states) : s->listed);
+		s = sno_state_at(s == NULL ? dsa_pointer_atomic_read(&unconstify(SnoSpace *, space)->named.states) : s->listed);
 	while (s != NULL && !s->open);
 	return s;
 }
@@ -214,6 +214,7 @@ sno_state_reset_counters(void)
 	SnoSpace   *space = NULL;
 
 	while ((space = sno_space_next(space)) != NULL)
-		for (SnoNamedState *s = sno_state_at(dsa_pointer_atomic_read(&space->states)); s != NULL; s = sno_state_at(s->listed))
+		for (SnoNamedState *s = sno_state_at(dsa_pointer_atomic_read(&space->named.states)); s != NULL;
+			 s = sno_state_at(s->listed))
 			sno_counters_reset(&s->counters, sequence_of(s, sno_state_copy(s).word));
 }

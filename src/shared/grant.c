@@ -16,7 +16,7 @@
  * among them (flake/choose.c).  For partitions, and for each layout that a database has asked
  * for, the space has one SnoGranted.
  *
- * Locking: the space's lock protects all of an SnoGranted, and the list of them, which only
+ * Locking: the lock of grants protects all of an SnoGranted, and the list of them, which only
  * grows.  List, holder and `asked` may be read without it.
  */
 #include "postgres.h"
@@ -94,7 +94,7 @@ sno_grant_check_setting_again(void)
 static SnoGranted *
 granted_after(SnoSpace *space, const SnoGranted *granted)
 {
-	dsa_pointer place = granted == &space->granted ? dsa_pointer_atomic_read(&space->granted_layouts) :
+	dsa_pointer place = granted == &space->grants.partitions ? dsa_pointer_atomic_read(&space->grants.layouts) :
 		granted->next;
 
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
@@ -104,7 +104,7 @@ granted_after(SnoSpace *space, const SnoGranted *granted)
 static SnoGranted *
 find_granted(SnoSpace *space, const SnoLayout *layout)
 {
-	SnoGranted *granted = &space->granted;
+	SnoGranted *granted = &space->grants.partitions;
 
 	while (granted != NULL && !sno_layouts_equal(&granted->layout, layout))
 		granted = granted_after(space, granted);
@@ -117,7 +117,7 @@ check_count(void)
 {
 	int			count = 0;
 
-	for (SnoGranted *g = &sno_space->granted; g != NULL; g = granted_after(sno_space, g))
+	for (SnoGranted *g = &sno_space->grants.partitions; g != NULL; g = granted_after(sno_space, g))
 		count++;
 	if (count > LAYOUTS_MAX)
 		ereport(ERROR,
@@ -136,7 +136,7 @@ sno_granted_of(const SnoLayout *layout)
 
 	if (granted != NULL)
 		return granted;
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&sno_space->grants.lock, LW_EXCLUSIVE);
 	granted = find_granted(sno_space, layout);
 	if (granted == NULL)
 	{
@@ -148,11 +148,11 @@ sno_granted_of(const SnoLayout *layout)
 		sno_granted_init(granted);
 		granted->place = place;
 		granted->layout = *layout;
-		granted->next = dsa_pointer_atomic_read(&sno_space->granted_layouts);
+		granted->next = dsa_pointer_atomic_read(&sno_space->grants.layouts);
 		pg_write_barrier();
-		dsa_pointer_atomic_write(&sno_space->granted_layouts, place);
+		dsa_pointer_atomic_write(&sno_space->grants.layouts, place);
 	}
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	return granted;
 }
 
@@ -162,9 +162,9 @@ sno_granted_range(SnoGranted *granted)
 {
 	SnoNodeRange range;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
 	range = granted->range;
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	return range;
 }
 
@@ -172,9 +172,9 @@ sno_granted_range(SnoGranted *granted)
 void
 sno_grant_ask(SnoGranted *granted, int blocks)
 {
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&sno_space->grants.lock, LW_EXCLUSIVE);
 	granted->blocks_wanted = Max(granted->blocks_wanted, blocks);
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	pg_atomic_write_u32(&granted->asked, 1);
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
@@ -188,9 +188,9 @@ sno_grant_ask_more(SnoGranted *granted, uint64 now)
 
 	for (int i = 0; i < grants.count; i++)
 		serve += grants.grant[i].floor < now;
-	LWLockAcquire(&sno_space->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&sno_space->grants.lock, LW_EXCLUSIVE);
 	granted->blocks_wanted = Min(serve + 1, SNO_GRANTS);
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	sno_grant_ask(granted, 0);
 }
 
@@ -200,9 +200,9 @@ sno_grant_renew(SnoGranted *granted, int blocks)
 {
 	int64		renew_at;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
 	renew_at = granted->renew_at;
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	if (sno_clock_monotonic() >= renew_at)
 		sno_grant_ask(granted, blocks);
 }
@@ -212,9 +212,9 @@ sno_grants_copy(const SnoGranted *granted)
 {
 	SnoGrants	copy;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
 	copy = granted->grants;
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	return copy;
 }
 
@@ -224,12 +224,12 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 {
 	const SnoGrant *found = NULL;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
 	if (granted->grants.holder == holder)
 		found = sno_grants_find(&granted->grants, number);
 	if (found != NULL)
 		*grant = *found;
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	return found != NULL;
 }
 
@@ -244,13 +244,13 @@ sno_grants_lack(SnoGranted *granted)
 	bool		wanted,
 				in_vain;
 
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
 	for (int i = 0; i < granted->grants.count; i++)
 		until = Min(until, granted->grants.grant[i].ceiling);
 	wanted = granted->blocks_wanted > 0;
 	in_vain = granted->grants.count == 0 ? granted->answered != 0 && wanted :
 		granted->answered > until;
-	LWLockRelease(&sno_space->lock);
+	LWLockRelease(&sno_space->grants.lock);
 	return in_vain || (wanted && pg_atomic_read_u32(&granted->asked) != 0);
 }
 
@@ -292,9 +292,9 @@ sno_grants_tasks(void)
 
 	while ((space = sno_space_next(space)) != NULL)
 	{
-		SnoGranted *granted = &space->granted;
+		SnoGranted *granted = &space->grants.partitions;
 
-		LWLockAcquire(&space->lock, LW_SHARED);
+		LWLockAcquire(&space->grants.lock, LW_SHARED);
 		sno_spaces_hold();
 		while (OidIsValid(space->database) && granted != NULL)
 		{
@@ -302,13 +302,13 @@ sno_grants_tasks(void)
 			granted = granted_after(space, granted);
 		}
 		sno_spaces_release();
-		LWLockRelease(&space->lock);
+		LWLockRelease(&space->grants.lock);
 	}
 	return tasks;
 }
 
 /*
- * What a task is about, with the space's lock and all spaces held; NULL, and nothing held,
+ * What a task is about, with the lock of grants and all spaces held; NULL, and nothing held,
  * if that is gone: the database was dropped, and another one may have its space.
  */
 static SnoGranted *
@@ -316,7 +316,7 @@ hold_granted(const SnoGrantTask *task)
 {
 	SnoGranted *granted = NULL;
 
-	LWLockAcquire(&task->space->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&task->space->grants.lock, LW_EXCLUSIVE);
 	if (sno_space_hold(task->space, task->database))
 	{
 		granted = find_granted(task->space, &task->layout);
@@ -324,7 +324,7 @@ hold_granted(const SnoGrantTask *task)
 			return granted;
 		sno_spaces_release();
 	}
-	LWLockRelease(&task->space->lock);
+	LWLockRelease(&task->space->grants.lock);
 	return NULL;
 }
 
@@ -332,7 +332,7 @@ static void
 release_granted(const SnoGrantTask *task)
 {
 	sno_spaces_release();
-	LWLockRelease(&task->space->lock);
+	LWLockRelease(&task->space->grants.lock);
 }
 
 /*

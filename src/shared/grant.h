@@ -34,7 +34,7 @@ sno_grant_is_in_force(uint64 holder)
 {
 	if (likely(holder == 0))
 		return !sno_is_registered();
-	return sno_is_registered() && pg_atomic_read_u64(&sno_space->granted.holder) == holder;
+	return sno_is_registered() && pg_atomic_read_u64(&sno_space->grants.partitions.holder) == holder;
 }
 
 /* What the registry client is to do for a database: to ask for partitions, or for nodes. */

@@ -55,7 +55,7 @@ static SnoPartition *
 block_of(const SnoSpace *space, int number)
 {
 	dsa_pointer place = dsa_pointer_atomic_read(unconstify(dsa_pointer_atomic *,
-														   &space->blocks[number / SNO_BLOCK]));
+														   &space->partitions.blocks[number / SNO_BLOCK]));
 
 	/* Whoever made the block cleared it before. */
 	pg_read_barrier();
@@ -66,7 +66,7 @@ block_of(const SnoSpace *space, int number)
 static bool
 is_named(const SnoSpace *space, int number)
 {
-	pg_atomic_uint32 *bits = unconstify(pg_atomic_uint32 *, &space->named[number / 32]);
+	pg_atomic_uint32 *bits = unconstify(pg_atomic_uint32 *, &space->partitions.named[number / 32]);
 
 	return pg_atomic_read_u32(bits) >> number % 32 & 1;
 }
@@ -124,7 +124,7 @@ make_block(int index)
 		sno_generator_end(&block[i].generator);
 		sno_turn_create(&block[i].turn);
 	}
-	if (!dsa_pointer_atomic_compare_exchange(&sno_space->blocks[index], &none, place))
+	if (!dsa_pointer_atomic_compare_exchange(&sno_space->partitions.blocks[index], &none, place))
 	{
 		sno_space_free(place, SNO_BLOCK * sizeof(SnoPartition));
 		return;
@@ -201,7 +201,7 @@ sno_partition_note_use(SnoPartition *p)
 static int
 places(void)
 {
-	return (int) pg_atomic_read_u32(&sno_space->places);
+	return (int) pg_atomic_read_u32(&sno_space->partitions.places);
 }
 
 /* The partition whose number + 1 is stored there; NULL if none is. */
@@ -217,7 +217,7 @@ stored_in(pg_atomic_uint32 *place)
 static SnoPartition *
 in_place(int place)
 {
-	return stored_in(&sno_space->open[place]);
+	return stored_in(&sno_space->partitions.open[place]);
 }
 
 /* Take a partition that is closed out of the list, unless another session has its turn. */
@@ -230,7 +230,7 @@ remove_closed(int place, SnoPartition *p)
 		return;
 	/* Another session may put its own one there meanwhile. */
 	if (!sno_partition_is_open(p))
-		pg_atomic_compare_exchange_u32(&sno_space->open[place], &listed, 0);
+		pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &listed, 0);
 	sno_turn_release(&p->turn);
 }
 
@@ -267,14 +267,14 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 
 	if (old != NULL)
 		sno_generator_end(&old->generator);
-	if (!pg_atomic_compare_exchange_u32(&sno_space->open[place], &before, p->number + 1))
+	if (!pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &before, p->number + 1))
 		return false;
 	/* It isn't listed any more.  It may have been opened anew meanwhile. */
 	if (old != NULL)
 		sno_generator_end(&old->generator);
-	sno_counters_init(&sno_space->counters[place], SNO_SEQUENCE_MAX + 1);
+	sno_counters_init(&sno_space->partitions.counters[place], SNO_SEQUENCE_MAX + 1);
 	if (place >= places())
-		pg_atomic_write_u32(&sno_space->places, place + 1);
+		pg_atomic_write_u32(&sno_space->partitions.places, place + 1);
 	return true;
 }
 
@@ -339,7 +339,7 @@ sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
 SnoPartition *
 sno_partition_lent(void)
 {
-	return stored_in(&sno_space->lent);
+	return stored_in(&sno_space->partitions.lent);
 }
 
 /* What counts the ids of an open partition; NULL if it isn't listed. */
@@ -347,8 +347,8 @@ SnoCounters *
 sno_partition_counters(const SnoPartition *p)
 {
 	for (int i = 0; i < places(); i++)
-		if (pg_atomic_read_u32(&sno_space->open[i]) == p->number + 1U)
-			return &sno_space->counters[i];
+		if (pg_atomic_read_u32(&sno_space->partitions.open[i]) == p->number + 1U)
+			return &sno_space->partitions.counters[i];
 	return NULL;
 }
 
@@ -361,10 +361,10 @@ sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 
 	if (p->holder == 0)
 		return true;
-	LWLockAcquire(&sno_space->lock, LW_SHARED);
-	grant = sno_grants_find(&sno_space->granted.grants, sno_partition_number(p));
-	granted = p->holder == sno_space->granted.grants.holder && grant != NULL && sno_grant_covers(grant, unit);
-	LWLockRelease(&sno_space->lock);
+	LWLockAcquire(&sno_space->grants.lock, LW_SHARED);
+	grant = sno_grants_find(&sno_space->grants.partitions.grants, sno_partition_number(p));
+	granted = p->holder == sno_space->grants.partitions.grants.holder && grant != NULL && sno_grant_covers(grant, unit);
+	LWLockRelease(&sno_space->grants.lock);
 	return granted;
 }
 
@@ -378,7 +378,7 @@ bool
 sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
 {
 	if (sno_is_registered())
-		return sno_grant_find(&sno_space->granted, sno_partition_number(p), p->holder, limits) &&
+		return sno_grant_find(&sno_space->grants.partitions, sno_partition_number(p), p->holder, limits) &&
 			(!sno_partition_rules(p)->by_clock || limits->floor <= p->generator.lease_floor);
 	*limits = (SnoGrant) {0, SNO_UNIT_MAX, sno_partition_range.first, sno_partition_range.last};
 	return true;
@@ -403,7 +403,7 @@ sno_partition_set_named(int number)
 {
 	SnoPartition *block;
 
-	pg_atomic_fetch_or_u32(&sno_space->named[number / 32], UINT32_C(1) << number % 32);
+	pg_atomic_fetch_or_u32(&sno_space->partitions.named[number / 32], UINT32_C(1) << number % 32);
 	pg_memory_barrier();
 	block = my_block(number);
 	if (block != NULL)

@@ -49,7 +49,7 @@ sno_partition_ranges(void)
 	SnoGrants	granted = {0};
 
 	if (sno_is_registered())
-		granted = sno_grants_copy(&sno_space->granted);
+		granted = sno_grants_copy(&sno_space->grants.partitions);
 	return usable_ranges(&granted);
 }
 

@@ -42,7 +42,7 @@
  *
  * Locking: the header's lock protects the header's fields, the list of spaces, and each
  * space's database, incarnation and users.  A space's life is constant while it has
- * users.  The space's lock protects all else of the space, except what is atomic.  Spaces
+ * users.  All else of a space is atomic, or protected by the lock of its grants.  Spaces
  * are only ever added to the list, so it can be read without a lock.  The map can, too,
  * because it is changed atomically.
  *
@@ -303,9 +303,9 @@ static void
 clear_open(SnoSpace *space)
 {
 	for (int i = 0; i < SNO_PLACES; i++)
-		pg_atomic_write_u32(&space->open[i], 0);
-	pg_atomic_write_u32(&space->places, 0);
-	pg_atomic_write_u32(&space->lent, 0);
+		pg_atomic_write_u32(&space->partitions.open[i], 0);
+	pg_atomic_write_u32(&space->partitions.places, 0);
+	pg_atomic_write_u32(&space->partitions.lent, 0);
 }
 
 /*
@@ -334,20 +334,20 @@ clear_space(SnoSpace *space)
 	clear_open(space);
 	for (int i = 0; i < SNO_BLOCKS; i++)
 	{
-		dsa_pointer block = dsa_pointer_atomic_read(&space->blocks[i]);
+		dsa_pointer block = dsa_pointer_atomic_read(&space->partitions.blocks[i]);
 
-		dsa_pointer_atomic_write(&space->blocks[i], InvalidDsaPointer);
+		dsa_pointer_atomic_write(&space->partitions.blocks[i], InvalidDsaPointer);
 		if (DsaPointerIsValid(block))
 			dsa_free(sno_area, block);
 	}
-	for (int i = 0; i < (int) lengthof(space->named); i++)
-		pg_atomic_write_u32(&space->named[i], 0);
+	for (int i = 0; i < (int) lengthof(space->partitions.named); i++)
+		pg_atomic_write_u32(&space->partitions.named[i], 0);
 	for (int i = 0; i < SNO_GROUP_LISTS; i++)
-		free_list(&space->groups[i], 0);
-	free_list(&space->states, SNO_STATE_LINK);
-	free_list(&space->granted_layouts, offsetof(SnoGranted, next));
+		free_list(&space->named.groups[i], 0);
+	free_list(&space->named.states, SNO_STATE_LINK);
+	free_list(&space->grants.layouts, offsetof(SnoGranted, next));
 	pg_atomic_write_u64(&space->allocated, 0);
-	sno_granted_init(&space->granted);
+	sno_granted_init(&space->grants.partitions);
 	space->database = InvalidOid;
 	space->former++;
 }
@@ -381,12 +381,12 @@ make_space(void)
 	dsa_pointer place = dsa_allocate0(sno_area, sizeof(SnoSpace));
 	SnoSpace   *space = space_at(place);
 
-	LWLockInitialize(&space->lock, header->tranche);
-	pg_atomic_init_u64(&space->leasing, 0);
+	LWLockInitialize(&space->grants.lock, header->tranche);
+	pg_atomic_init_u64(&space->partitions.leasing, 0);
 	pg_atomic_init_u64(&space->home, 0);
 	pg_atomic_init_u64(&space->revocations, 0);
 	pg_atomic_init_u64(&space->allocated, 0);
-	sno_granted_init(&space->granted);
+	sno_granted_init(&space->grants.partitions);
 	clear_open(space);
 	space->next = dsa_pointer_atomic_read(&header->spaces);
 	pg_write_barrier();

@@ -83,36 +83,49 @@ typedef struct SnoGranted
 	SnoGrants	grants;
 } SnoGranted;
 
-/* What the generators of a database share; shmem.c says what protects it. */
+/* The partitions of a database, and those in use: see partition.c. */
+typedef struct SnoPartitions
+{
+	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* once there are any */
+	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each one of named generators */
+	pg_atomic_uint64 leasing;	/* since when a session leases one, monotonic µs, or 0 */
+	pg_atomic_uint32 places;	/* of the next list, that were used */
+	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open one; 0: empty */
+	SnoCounters counters[SNO_PLACES];	/* of the open ones */
+	pg_atomic_uint32 lent;		/* number + 1 of the one that is lent in slices, or 0 */
+} SnoPartitions;
+
+/* The named generators of a database: see named/group.c. */
+typedef struct SnoNamedLists
+{
+	dsa_pointer_atomic groups[SNO_GROUP_LISTS];
+	dsa_pointer_atomic states;	/* of all groups */
+} SnoNamedLists;
+
+/* The grants of a database: see grant.c. */
+typedef struct SnoDatabaseGrants
+{
+	LWLock		lock;
+	SnoGranted	partitions;
+	dsa_pointer_atomic layouts; /* the first one whose nodes were asked for */
+} SnoDatabaseGrants;
+
+/* What the sessions of a database share; shmem.c says what protects it. */
 typedef struct SnoSpace
 {
 	dsa_pointer next;			/* in the list of all */
 	Oid			database;		/* InvalidOid if it is gone */
 	TransactionId incarnation;
-	pg_atomic_uint64 home;		/* see catalog/home.c; 0 if it isn't known yet */
-	pg_atomic_uint64 revocations;	/* how often sno_reseed() revoked what was chosen */
 	int			users;			/* sessions that have entered */
 	uint32		life;			/* never 0 */
 	uint32		former;			/* databases that had it before */
-
-	pg_atomic_uint64 leasing;	/* since when a session leases a partition, monotonic µs, or 0 */
-	pg_atomic_uint32 places;	/* of the next list, that were used */
-	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open partition; 0: empty */
-	SnoCounters counters[SNO_PLACES];	/* of those */
-	pg_atomic_uint32 lent;		/* number + 1 of the partition that is lent in slices, or 0 */
-
-	LWLock		lock;			/* for grants */
-	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* of partitions, once there are any */
-	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of
-													 * named generators */
-	dsa_pointer_atomic groups[SNO_GROUP_LISTS];	/* of named generators */
-	dsa_pointer_atomic states;	/* of all of them */
-	pg_atomic_uint64 allocated; /* bytes of blocks, groups, states, and for watermarks of counters */
+	pg_atomic_uint64 home;		/* see catalog/home.c; 0 if it isn't known yet */
+	pg_atomic_uint64 revocations;	/* calls of sno_reseed() */
+	pg_atomic_uint64 allocated; /* bytes, by sno_space_allocate() */
+	SnoPartitions partitions;
+	SnoNamedLists named;
+	SnoDatabaseGrants grants;
 	dsa_pointer_atomic feed;	/* see feed.c; invalid until there is one */
-
-	/* Of the registry, see grant.c */
-	SnoGranted	granted;		/* partitions */
-	dsa_pointer_atomic granted_layouts; /* nodes: the first one's, of each layout that was asked for */
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */

@@ -2213,11 +2213,11 @@ enter(int l, int s)
 	session = &w.session[l][s];
 	sno_space = &space[l];
 	for (int i = 0; i < SNO_PLACES; i++)
-		pg_atomic_write_u32(&sno_space->open[i], w.line[l].open[i]);
-	pg_atomic_write_u32(&sno_space->places, w.line[l].places);
+		pg_atomic_write_u32(&sno_space->partitions.open[i], w.line[l].open[i]);
+	pg_atomic_write_u32(&sno_space->partitions.places, w.line[l].places);
 	sno_space->life = life_of(l);
-	dsa_pointer_atomic_write(&sno_space->groups[0], w.line[l].group);
-	pg_atomic_write_u32(&sno_space->named[0], w.line[l].named);
+	dsa_pointer_atomic_write(&sno_space->named.groups[0], w.line[l].group);
+	pg_atomic_write_u32(&sno_space->partitions.named[0], w.line[l].named);
 	blocks[0] = w.line[l].partition;
 	MyProcPid = l * SESSIONS + s + 1;
 	MyDatabaseId = 1 + (scope->lines == TWO_DATABASES && l == 1 &&
@@ -2241,17 +2241,17 @@ enter(int l, int s)
 	use.name[0] = (char) (scope->names == 2 ? 'a' + session->definition : 0);
 	queue = NULL;
 	leases_left = LEASE_BURST;
-	dsa_pointer_atomic_write(&sno_space->states, InvalidDsaPointer);
+	dsa_pointer_atomic_write(&sno_space->named.states, InvalidDsaPointer);
 }
 
 static void
 leave(void)
 {
 	for (int i = 0; i < SNO_PLACES; i++)
-		w.line[line].open[i] = pg_atomic_read_u32(&sno_space->open[i]);
-	w.line[line].places = pg_atomic_read_u32(&sno_space->places);
-	w.line[line].group = dsa_pointer_atomic_read(&sno_space->groups[0]);
-	w.line[line].named = pg_atomic_read_u32(&sno_space->named[0]);
+		w.line[line].open[i] = pg_atomic_read_u32(&sno_space->partitions.open[i]);
+	w.line[line].places = pg_atomic_read_u32(&sno_space->partitions.places);
+	w.line[line].group = dsa_pointer_atomic_read(&sno_space->named.groups[0]);
+	w.line[line].named = pg_atomic_read_u32(&sno_space->partitions.named[0]);
 	session->own = sno_session_place.p;
 	session->own_unit = sno_session_place.unit;
 	session->run = run_of_ids.p;
