@@ -17,6 +17,7 @@
 #include "catalog/publish.h"
 #include "compat.h"
 #include "flake/nodes.h"
+#include "generate/leasing.h"
 #include "generate/session.h"
 #include "generate/wait.h"
 #include "shared/feed.h"
@@ -203,7 +204,7 @@ init(void)
 	sno_shmem_init();
 	sno_turn_init();
 	sno_feed_init();
-	sno_session_init();
+	sno_leasing_init();
 	list_codecs();
 	/* Any user may set it: it affects only speed. */
 	DefineCustomEnumVariable("sno.codec",

@@ -26,6 +26,7 @@
 #include "catalog/leases.h"
 #include "catalog/publish.h"
 #include "catalog/table.h"
+#include "generate/leasing.h"
 #include "generate/refuse.h"
 #include "generate/session.h"
 #include "generate/snapshot.h"
@@ -90,12 +91,12 @@ static SnoObstacle
 lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loan)
 {
 	SnoPartition *p;
-	SnoObstacle obstacle = sno_session_reserve(rel, SNO_FOR_LOANS, now, &p);
+	SnoObstacle obstacle = sno_leasing_reserve(rel, SNO_FOR_LOANS, now, &p);
 	uint64		until;
 
 	if (obstacle != SNO_NO_OBSTACLE)
 		return obstacle;
-	if (find_end(p, now, units, &until) && sno_session_write_whole(rel, p, until))
+	if (find_end(p, now, units, &until) && sno_leasing_write(rel, p, until))
 	{
 		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 		*loan = (Loan) {sno_partition_number(p), p->generator};
@@ -151,7 +152,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 
 	if (take_slice(now, units, sequences, slice))
 		return SNO_NO_OBSTACLE;
-	since = sno_session_begin_leasing();
+	since = sno_leasing_begin();
 	if (since == 0)
 		return SNO_LEASING;
 	/* Another session may have lent one by now. */
@@ -161,7 +162,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 		if (obstacle == SNO_NO_OBSTACLE && !take_slice(now, units, sequences, slice))
 			obstacle = SNO_CLASH;
 	}
-	sno_session_end_leasing(since);
+	sno_leasing_end(since);
 	return obstacle;
 }
 

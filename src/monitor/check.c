@@ -36,8 +36,8 @@
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "flake/nodes.h"
+#include "generate/leasing.h"
 #include "generate/refuse.h"
-#include "generate/session.h"
 #include "named/look.h"
 #include "shared/activity.h"
 #include "shared/attempt.h"
@@ -248,7 +248,7 @@ try_id(void *arg)
 	sno_grant_check_setting_again();
 	now = sno_clock_unit();
 	require_leases(c);
-	wait.obstacle = sno_session_obstacle(SNO_FOR_CLOCK, now, &c->survey);
+	wait.obstacle = sno_leasing_obstacle(SNO_FOR_CLOCK, now, &c->survey);
 	if (wait.obstacle != SNO_NO_OBSTACLE)
 		sno_wait_give_up(&wait);
 }
@@ -411,7 +411,7 @@ try_partition(void *arg)
 	const Reservation *r = arg;
 	SnoWait		wait = {.refuse = sno_refuse_partition};
 
-	wait.obstacle = sno_session_obstacle(r->purpose, r->c->now, &r->c->survey);
+	wait.obstacle = sno_leasing_obstacle(r->purpose, r->c->now, &r->c->survey);
 	if (wait.obstacle == SNO_NO_PARTITION || wait.obstacle == SNO_NO_BACKFILL)
 		sno_wait_give_up(&wait);
 }

@@ -295,6 +295,7 @@ SnoNodeRange sno_granted_range(SnoGranted *granted) { return granted->range; }
 #define sno_record_survey survey_earlier
 #define sno_lease_write write_own
 #include "generate/generate.h"
+#include "../../src/generate/leasing.c"
 #include "../../src/generate/session.c"
 #include "../../src/generate/many.c"
 #undef sno_backfill_step

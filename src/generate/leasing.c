@@ -1,0 +1,403 @@
+/*
+ * leasing.c
+ *		How a session leases partitions, and opens them to all sessions.
+ *
+ * A lease is written, flushed and published by the session that has the turn of the partition
+ * (P1).  A session whose id needs a lease waits while another session leases a partition, but
+ * PATIENCE at most.  Then it leases one itself: another one, if the turn of the first one is
+ * taken.  So a session that stands still anywhere here stops none (P3).
+ *
+ * An error in between releases the turn and leaves the partition as it was: closed, or with its
+ * former ceiling.  A row that was already written is only a bound that is higher than necessary.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "catalog/definition.h"
+#include "catalog/leases.h"
+#include "catalog/publish.h"
+#include "generate/leasing.h"
+#include "generate/session.h"
+#include "shared/clock.h"
+#include "shared/primary.h"
+#include "shared/reserve.h"
+
+/* How long a session waits while another one leases a partition, in µs */
+#define PATIENCE		20000
+
+/*
+ * Number of partitions that a session may open at once, and time until it may open one more.
+ * They are far more than a steady clock needs, but few enough that a session whose clock steps
+ * wildly waits, instead of using up all partitions.
+ */
+#define LEASE_BURST			16
+#define LEASE_REGAIN_USEC	100000
+
+/*
+ * By purpose, a partition that this transaction opened, because it created the table of leases.
+ * If it rolls back, the row is gone.  So no other session may issue there.
+ */
+static SnoPartition *unlisted[SNO_PURPOSES];
+
+/* Partitions that this session may open now, and the monotonic time of that count, in µs */
+static int	leases_left = LEASE_BURST;
+static int64 leases_counted_at;
+
+/* Close the partition in which only this transaction issues. */
+static void
+close_unlisted(SnoPurpose purpose)
+{
+	SnoPartition *p = unlisted[purpose];
+
+	if (p == NULL)
+		return;
+	sno_generator_end(&p->generator);
+	unlisted[purpose] = NULL;
+	if (sno_session_place.p == p)
+		sno_session_place.p = NULL;
+}
+
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE || event == XACT_EVENT_PARALLEL_PRE_COMMIT)
+		return;
+	for (int purpose = 0; purpose < SNO_PURPOSES; purpose++)
+		close_unlisted(purpose);
+}
+
+/* When the library is loaded. */
+void
+sno_leasing_init(void)
+{
+	RegisterXactCallback(at_transaction_event, NULL);
+}
+
+/*
+ * Compute the ceiling of a lease that begins in this unit.  False if the partition can't be leased
+ * by this session.  A lease for the clock lasts from now on, but no longer than its grant.  It
+ * doesn't end before the ceiling in memory, whose row may be lost.  A lease for given times lasts
+ * to the end of the epoch.
+ */
+static bool
+next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
+{
+	SnoGrant	limits;
+
+	if (sno_is_registered())
+		sno_grant_renew(&sno_space->grants.partitions, 1);
+	else
+		/* It may have been set, unnoticed by this session. */
+		sno_grant_check_setting_again();
+	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
+		return false;
+	*ceiling = !sno_partition_rules(p)->by_clock ? SNO_UNIT_MAX :
+		Min(Max(sno_lease_end(unit, sno_lease_half()), p->generator.ceiling), limits.ceiling);
+	return true;
+}
+
+/* Write the row of a lease of a partition.  False if another holder leases it, too. */
+bool
+sno_leasing_write(Relation rel, SnoPartition *p, uint64 ceiling)
+{
+	SnoSubject	subject = {
+		.kind = SNO_OF_SESSION,
+		.partition = sno_partition_number(p),
+		.shard = {p->generator.sequence_min, p->generator.sequence_max}
+	};
+
+	if (!sno_lease_write(&p->lease, rel, &subject, p->generator, ceiling))
+		return false;
+	sno_partition_note_use(p);
+	return true;
+}
+
+/*
+ * Write, flush and publish the next lease of a partition, whose turn this session has.  Close the
+ * partition if another holder leases it, too, or if it isn't granted any more.
+ */
+static SnoObstacle
+lease(Relation rel, SnoPartition *p, uint64 unit)
+{
+	uint64		ceiling;
+
+	if (!next_ceiling(p, unit, &ceiling))
+	{
+		sno_generator_end(&p->generator);
+		return SNO_CLASH;
+	}
+	if (ceiling < unit)
+	{
+		sno_grant_ask(&sno_space->grants.partitions, 1);
+		return SNO_NO_GRANT;
+	}
+	if (!sno_leasing_write(rel, p, ceiling))
+	{
+		sno_generator_end(&p->generator);
+		return SNO_CLASH;
+	}
+	sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
+	return SNO_NO_OBSTACLE;
+}
+
+/*
+ * May this session write the row of an open partition?  The row of a table that its transaction
+ * created may be rolled back.
+ */
+static bool
+may_write(Relation rel, const SnoPartition *p)
+{
+	return p == unlisted[p->purpose] || !sno_leases_are_new(rel);
+}
+
+typedef struct EarlyLease
+{
+	SnoPartition *p;
+	uint64		now;
+} EarlyLease;
+
+/* Renew a lease before it is over, unless another session does. */
+static void
+renew_early(void *arg)
+{
+	EarlyLease *r = arg;
+	SnoPartition *p = r->p;
+	Relation	rel = sno_leases_open();
+	uint64		ceiling;
+
+	if (rel == NULL)
+		return;
+	if (may_write(rel, p) && sno_turn_try(&p->turn))
+	{
+		/* Another session may have renewed it by now. */
+		if (r->now >= p->lease.attention && sno_partition_is_open(p))
+		{
+			sno_lease_postpone(&p->lease, &p->generator, r->now);
+			/* Until the grant is renewed, the lease can't be either. */
+			if (next_ceiling(p, r->now, &ceiling) && ceiling > p->generator.ceiling)
+				(void) lease(rel, p, r->now);
+		}
+		sno_turn_release(&p->turn);
+	}
+	sno_leases_close(rel);
+}
+
+/* Renew the lease of a partition early.  An error is only logged. */
+void
+sno_leasing_renew_early(SnoPartition *p, uint64 now)
+{
+	EarlyLease	early = {p, now};
+
+	sno_lease_quietly(renew_early, &early, NULL, sno_partition_number(p));
+}
+
+/* May this session open one more partition?  If so, count it. */
+static bool
+may_lease(void)
+{
+	int64		now = sno_clock_monotonic();
+	int64		regained = (now - leases_counted_at) / LEASE_REGAIN_USEC;
+
+	if (regained > 0)
+	{
+		leases_left = (int) Min(leases_left + regained, LEASE_BURST);
+		leases_counted_at = now;
+	}
+	if (leases_left == 0)
+		return false;
+	leases_left--;
+	return true;
+}
+
+/*
+ * Has the registry granted partitions for ids of this unit?  For given times, any grant is
+ * enough.
+ */
+static bool
+has_grants(SnoPurpose purpose, uint64 unit)
+{
+	SnoGrants	usable;
+	bool		granted;
+
+	if (!sno_is_registered())
+		return true;
+	usable = sno_partition_ranges();
+	granted = !sno_purpose_rules[purpose].by_clock && usable.holder != 0;
+	for (int i = 0; i < usable.count; i++)
+		granted = granted || sno_grant_covers(&usable.grant[i], unit);
+	return granted;
+}
+
+/* Would a step issue in an open partition, if its lease covered the unit? */
+static bool
+would_issue(const SnoPartition *p, uint64 unit)
+{
+	if (sno_partition_rules(p)->by_clock)
+		return sno_generator_ready(&p->generator, unit);
+	return sno_backfill_ready(&p->generator, &p->backfill, unit) && sno_partition_is_granted(p, unit);
+}
+
+/*
+ * The obstacle that a session would meet if it issued an id of the unit.  This changes nothing and
+ * doesn't ask the registry.
+ */
+SnoObstacle
+sno_leasing_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
+{
+	for (SnoPartition *p = sno_partition_next_open(purpose, NULL); p != NULL; p = sno_partition_next_open(purpose, p))
+		if (would_issue(p, unit))
+			return SNO_NO_OBSTACLE;
+	if (!has_grants(purpose, unit))
+		return sno_grants_are_in_vain(&sno_space->grants.partitions) ? SNO_NO_GRANT : SNO_NO_OBSTACLE;
+	if (sno_partition_may_reserve(unit, &survey->bounds, survey->holder, purpose))
+		return SNO_NO_OBSTACLE;
+	return sno_purpose_rules[purpose].by_clock ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
+}
+
+/* Reserve a partition for a new lease, and take its turn. */
+SnoObstacle
+sno_leasing_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition **p)
+{
+	MemoryContext context,
+				caller;
+	SnoSurvey	survey;
+
+	*p = NULL;
+	if (!has_grants(purpose, unit))
+	{
+		sno_grant_ask(&sno_space->grants.partitions, 1);
+		return SNO_NO_GRANT;
+	}
+	if (sno_purpose_rules[purpose].by_clock && !may_lease())
+		return SNO_TOO_FAST;
+	context = AllocSetContextCreate(CurrentMemoryContext, "sno bounds", ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	sno_record_survey(rel, unit, &survey);
+	survey.bounds.defined = sno_definition_partitions();
+	*p = sno_partition_reserve(unit, &survey.bounds, survey.holder, purpose);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
+	if (*p != NULL)
+		return SNO_NO_OBSTACLE;
+	if (!sno_purpose_rules[purpose].by_clock)
+		return SNO_NO_BACKFILL;
+	if (sno_is_registered())
+		sno_grant_ask_more(&sno_space->grants.partitions, unit);
+	return SNO_NO_PARTITION;
+}
+
+/* Reserve one more partition, lease it, and open it. */
+static SnoObstacle
+open_one_more(Relation rel, SnoPurpose purpose, uint64 unit)
+{
+	SnoPartition *p;
+	bool		listed = !sno_leases_are_new(rel);
+	SnoObstacle obstacle;
+
+	obstacle = sno_leasing_reserve(rel, purpose, unit, &p);
+	if (obstacle != SNO_NO_OBSTACLE)
+		return obstacle;
+	obstacle = lease(rel, p, unit);
+	if (obstacle == SNO_NO_OBSTACLE)
+		sno_partition_open(p, unit, listed);
+	if (obstacle == SNO_NO_OBSTACLE && !listed)
+	{
+		close_unlisted(purpose);
+		unlisted[purpose] = p;
+	}
+	sno_turn_release(&p->turn);
+	return obstacle;
+}
+
+/* The open partition that this session tries after p, or first if p is NULL; NULL if there is none */
+SnoPartition *
+sno_leasing_next_open(SnoPurpose purpose, const SnoPartition *p)
+{
+	SnoPartition *alone = unlisted[purpose];
+
+	if (alone == NULL)
+		return sno_partition_next_open(purpose, p);
+	return p == NULL && sno_partition_is_usable(alone) && sno_partition_is_open(alone) ? alone : NULL;
+}
+
+/* Does an open partition need only a row to issue in this unit? */
+static bool
+needs_row(const SnoPartition *p, uint64 unit)
+{
+	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file());
+
+	return (task == SNO_LEASE_WRITE || task == SNO_LEASE_PUBLISH) && would_issue(p, unit);
+}
+
+/*
+ * Renew the lease of the first open partition that needs only that, unless another session does.
+ * False if there is none.
+ */
+static bool
+renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
+{
+	SnoPartition *p = NULL;
+
+	while ((p = sno_leasing_next_open(purpose, p)) != NULL)
+	{
+		if (!needs_row(p, unit) || !may_write(rel, p) || !sno_turn_try(&p->turn))
+			continue;
+		*obstacle = needs_row(p, unit) && sno_partition_is_open(p) ? lease(rel, p, unit) : SNO_NO_OBSTACLE;
+		sno_turn_release(&p->turn);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Begin to lease a partition that other sessions will use, too.  Returns the monotonic time; 0 if
+ * another session has leased one for less than PATIENCE.  So after an error, others go on soon.
+ */
+uint64
+sno_leasing_begin(void)
+{
+	uint64		now = (uint64) sno_clock_monotonic();
+	uint64		since = pg_atomic_read_u64(&sno_space->partitions.leasing);
+
+	if ((since != 0 && (int64) (now - since) < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
+		!pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, now))
+		return 0;
+	return now;
+}
+
+void
+sno_leasing_end(uint64 since)
+{
+	(void) pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, 0);
+}
+
+/*
+ * Lease a partition, because no open one could issue: renew the lease of an open one, or open one
+ * more.
+ */
+SnoObstacle
+sno_leasing_lease_one(SnoPurpose purpose, uint64 unit)
+{
+	uint64		since;
+	Relation	rel;
+	SnoObstacle obstacle;
+
+	sno_require_primary(sno_purpose_rules[purpose].function);
+	since = sno_leasing_begin();
+	if (since == 0)
+		return SNO_LEASING;
+	rel = sno_leases_open();
+	if (rel == NULL)
+		obstacle = SNO_TABLE_LOCKED;
+	else
+	{
+		if (!renew_one(rel, purpose, unit, &obstacle))
+			obstacle = open_one_more(rel, purpose, unit);
+		sno_leases_close(rel);
+	}
+	sno_leasing_end(since);
+	return obstacle;
+}
