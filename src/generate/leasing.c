@@ -353,25 +353,24 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 }
 
 /*
- * Begin to lease a partition that other sessions will use, too.  Returns the monotonic time; 0 if
+ * Begin to lease a partition that other sessions will use, too, at a monotonic time.  False if
  * another session has leased one for less than PATIENCE.  So after an error, others go on soon.
  */
-uint64
-sno_leasing_begin(void)
+bool
+sno_leasing_begin(uint64 *begun)
 {
-	uint64		now = (uint64) sno_clock_monotonic();
 	uint64		since = pg_atomic_read_u64(&sno_space->partitions.leasing);
 
-	if ((since != 0 && (int64) (now - since) < Min(PATIENCE, (int64) sno_max_wait * 500)) ||
-		!pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, now))
-		return 0;
-	return now;
+	*begun = (uint64) sno_clock_monotonic();
+	if (since != 0 && (int64) (*begun - since) < Min(PATIENCE, (int64) sno_max_wait * 500))
+		return false;
+	return pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, *begun);
 }
 
 void
-sno_leasing_end(uint64 since)
+sno_leasing_end(uint64 begun)
 {
-	(void) pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &since, 0);
+	(void) pg_atomic_compare_exchange_u64(&sno_space->partitions.leasing, &begun, 0);
 }
 
 /*
@@ -381,13 +380,12 @@ sno_leasing_end(uint64 since)
 SnoObstacle
 sno_leasing_lease_one(SnoPurpose purpose, uint64 unit)
 {
-	uint64		since;
+	uint64		begun;
 	Relation	rel;
 	SnoObstacle obstacle;
 
 	sno_require_primary(sno_purpose_rules[purpose].function);
-	since = sno_leasing_begin();
-	if (since == 0)
+	if (!sno_leasing_begin(&begun))
 		return SNO_LEASING;
 	rel = sno_leases_open();
 	if (rel == NULL)
@@ -398,6 +396,6 @@ sno_leasing_lease_one(SnoPurpose purpose, uint64 unit)
 			obstacle = open_one_more(rel, purpose, unit);
 		sno_leases_close(rel);
 	}
-	sno_leasing_end(since);
+	sno_leasing_end(begun);
 	return obstacle;
 }

@@ -19,8 +19,8 @@ extern void sno_leasing_renew_early(SnoPartition *p, uint64 now);
 extern SnoObstacle sno_leasing_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey);
 extern SnoObstacle sno_leasing_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition **p);
 extern SnoPartition *sno_leasing_next_open(SnoPurpose purpose, const SnoPartition *p);
-extern uint64 sno_leasing_begin(void);
-extern void sno_leasing_end(uint64 since);
+extern bool sno_leasing_begin(uint64 *begun);
+extern void sno_leasing_end(uint64 begun);
 extern SnoObstacle sno_leasing_lease_one(SnoPurpose purpose, uint64 unit);
 
 #endif							/* SNO_LEASING_H */

@@ -148,12 +148,11 @@ static SnoObstacle
 lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice)
 {
 	SnoObstacle obstacle = SNO_NO_OBSTACLE;
-	uint64		since;
+	uint64		begun;
 
 	if (take_slice(now, units, sequences, slice))
 		return SNO_NO_OBSTACLE;
-	since = sno_leasing_begin();
-	if (since == 0)
+	if (!sno_leasing_begin(&begun))
 		return SNO_LEASING;
 	/* Another session may have lent one by now. */
 	if (!take_slice(now, units, sequences, slice))
@@ -162,7 +161,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 		if (obstacle == SNO_NO_OBSTACLE && !take_slice(now, units, sequences, slice))
 			obstacle = SNO_CLASH;
 	}
-	sno_leasing_end(since);
+	sno_leasing_end(begun);
 	return obstacle;
 }
 
