@@ -2,35 +2,26 @@
  * feed.c
  *		What the transactions of a database issue, for readers of feeds.
  *
- * Each space has a feed: a promise and the issuers of all processes (core/issuer.h), and
- * the transactions that are prepared.  The feed is made when the first id of a database
- * is issued, or the first watermark is asked for.  A process keeps its issuers when the
- * session ends, because a reader may have an older snapshot.  One of them tells units,
- * the other one the ticks of a logical clock, for the numbers of counters (core/numbers.h).
+ * Each transaction reports the unit from which it issues, before its first id, by its issuer
+ * (core/issuer.h).  For the numbers of counters it reports a tick of a logical clock
+ * (core/numbers.h).  Readers promise a unit, and look at the issuers of all processes.
  *
- * A parallel worker issues for its leader's transaction, so it uses the leader's issuer.
- * The leader ends the issuer with the transaction, even if the leader issued nothing
- * itself.  At the end of a failed transaction the leader can't attach any more, because
- * that may raise an error.  So a worker issues nothing unless its leader has attached
- * before.  The leader attaches when it plans a query that calls a function that issues
- * (sno_feed_attach()).
+ * A parallel worker issues for its leader's transaction, so it uses the leader's issuers.  The
+ * leader ends them with the transaction, even if it issued nothing itself.
  *
- * A prepared transaction issues no more, but snapshots don't show its rows yet.  It enters
- * the list before it leaves its issuer, and stays there until all snapshots show it
- * (prepared.c).
+ * A prepared transaction issues no more, but snapshots don't show its rows yet.  It enters the
+ * list before it leaves its issuers, and stays there until all snapshots show it (prepared.c).
  *
- * A row of the table of leases names a unit, and no watermark is above that unit.  The
- * first id or watermark since the server started reads the row, and promises its unit
- * again.  So a promise outlives the server.  The row is written a second ahead of the
- * clock.
+ * A row of the table of leases has a unit that no watermark exceeds.  The first id or watermark
+ * since the server started reads the row, and promises its unit again.  So a promise outlives the
+ * server.  The row is written a second ahead of the clock.
  *
- * Locking: a feed is found by an atomic pointer.  Its issuers, promise and ticks are atomic.
- * Its lock protects the list, the notes of counters, and what it knows of the past.  Who
- * tells a tick doesn't wait for it.  Readers hold the lock while they look at issuers and
- * list, shared unless they make a note.  So they see a transaction that moves from its
- * issuer to the list, and no promise is forgotten meanwhile.  Nothing under the lock takes
- * long: what PostgreSQL may have to read from disk is found out before it is taken, or after
- * it is released.  The row is written by the session whose turn it is (turn.c).
+ * Locking: issuers, promise and ticks are atomic.  The lock of the feed protects the list, the
+ * notes of counters, and whether the past is known.  A transaction that reports a tick doesn't
+ * wait for it.  Readers hold it while they look at issuers and list, shared unless they make a
+ * note.  So they see a transaction that moves from its issuers to the list, and no promise is
+ * forgotten meanwhile.  Nothing under the lock takes long: PostgreSQL reads files before it is
+ * taken, or after it is released.  The row is written by the session that has the turn (turn.c).
  */
 #include "postgres.h"
 
@@ -42,54 +33,11 @@
 #include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
-#include "core/numbers.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
 #include "shared/feed.h"
-#include "shared/prepared.h"
-#include "shared/shmem.h"
-#include "shared/turn.h"
+#include "shared/feed_memory.h"
 #include "type/fields.h"
-
-/* A counter of which a watermark was asked for.  It stays in the list. */
-typedef struct Counter
-{
-	dsa_pointer next;
-	SnoSubject	subject;
-	pg_atomic_uint64 noted_at;	/* monotonic µs, when a transaction did last */
-	SnoNumbers	numbers;
-} Counter;
-
-/* What a process tells. */
-typedef struct Issuers
-{
-	SnoIssuer	told[SNO_TOLDS];
-	SnoAtomic	tick_unit;		/* of the clock, when a tick was told */
-} Issuers;
-
-typedef struct SnoFeed
-{
-	SnoPromise	promise;
-	SnoAtomic	ticks;			/* of the logical clock, see core/numbers.h */
-	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(uint64) - sizeof(pg_atomic_uint64)];
-
-	LWLock		lock;			/* protects what follows */
-	SnoPreparedList prepared;
-	dsa_pointer counters;
-
-	SnoTurn		writing;		/* of who reads or writes the row; protects file */
-	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
-	RelFileNumber file;			/* of the table that the row was written to */
-	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
-
-	/* Of the space, when a session attached last; the life is set when all is as it should be. */
-	uint32		former;
-	pg_atomic_uint32 life;
-
-	Issuers		issuers[FLEXIBLE_ARRAY_MEMBER]; /* by the number of the process */
-} SnoFeed;
 
 /* How far ahead of the clock the row is written: for a second. */
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
@@ -99,139 +47,11 @@ typedef struct SnoFeed
 uint64		sno_feed_bound = SNO_NO_UNIT;
 uint64		sno_feed_transaction = 1;
 
-static SnoFeed *feed;
-static Issuers *issuers;
-
 /* The unit from which the transaction issues, as this process told its issuer. */
 static uint64 told = SNO_NO_UNIT;
 
 /* The transaction in which it told a tick last. */
 static uint64 ticked_in;
-
-/* Forget the notes of all counters.  Returns how many there were. */
-static int
-clear_counters(SnoFeed *f)
-{
-	int			count = 0;
-
-	for (; DsaPointerIsValid(f->counters); count++)
-	{
-		dsa_pointer this = f->counters;
-
-		f->counters = ((Counter *) dsa_get_address(sno_area, this))->next;
-		dsa_free(sno_area, this);
-	}
-	return count;
-}
-
-/* Forget all of a database that is gone. */
-static void
-clear_feed(SnoFeed *f)
-{
-	sno_prepared_clear(&f->prepared);
-	sno_promise_forget(&f->promise);
-	memset(f->issuers, 0, ProcGlobal->allProcCount * sizeof(Issuers));
-}
-
-/*
- * The space may have gone to another database, or to one whose table hasn't the row that was
- * written, though what was promised stays so.  Then no session has attached since: the first
- * one that does, does this.
- */
-static void
-follow_space(SnoFeed *f)
-{
-	bool		gone;
-
-	LWLockAcquire(&f->lock, LW_EXCLUSIVE);
-	gone = f->former != sno_space->former;
-	if (gone)
-		clear_feed(f);
-	if (pg_atomic_read_u32(&f->life) != sno_space->life)
-	{
-		int			counters = clear_counters(f);
-
-		pg_atomic_write_u64(&f->covered, 0);
-		pg_atomic_write_u32(&f->past_known, 0);
-		/* What a database that is gone had isn't counted any more. */
-		if (!gone)
-			pg_atomic_fetch_sub_u64(&sno_space->allocated, counters * sizeof(Counter));
-	}
-	f->former = sno_space->former;
-	pg_write_barrier();
-	pg_atomic_write_u32(&f->life, sno_space->life);
-	LWLockRelease(&f->lock);
-}
-
-/* Make a feed for the space, unless another session is first. */
-static void
-make_feed(void)
-{
-	dsa_pointer none = InvalidDsaPointer;
-	dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuers) +
-									  ProcGlobal->allProcCount * sizeof(Issuers));
-	SnoFeed    *f = dsa_get_address(sno_area, place);
-
-	sno_shmem_init_lock(&f->lock);
-	sno_turn_create(&f->writing);
-	f->former = sno_space->former;
-	pg_atomic_init_u32(&f->life, sno_space->life);
-	if (!dsa_pointer_atomic_compare_exchange(&sno_space->feed, &none, place))
-		dsa_free(sno_area, place);
-}
-
-/*
- * The feed of the space that this session has entered, made if there is none.  A session that
- * stands still must not keep others from attaching, so this waits for no lock, but for who
- * attaches first in a life of the space.
- */
-static SnoFeed *
-have_feed(void)
-{
-	SnoFeed    *f;
-
-	if (!DsaPointerIsValid(dsa_pointer_atomic_read(&sno_space->feed)))
-		make_feed();
-	f = dsa_get_address(sno_area, dsa_pointer_atomic_read(&sno_space->feed));
-	pg_read_barrier();
-	if (pg_atomic_read_u32(&f->life) != sno_space->life)
-		follow_space(f);
-	pg_read_barrier();
-	return f;
-}
-
-/* In a parallel worker: will its leader end what the worker tells? */
-static bool
-leader_is_attached(const PGPROC *leader)
-{
-	int			count;
-	SnoActivity *slots;
-
-	sno_shmem_attach();
-	slots = sno_activity_slots(&count);
-	return pg_atomic_read_u32(&slots[GetNumberFromPGProc(leader)].has_feed) == leader->pid;
-}
-
-/* At the first need of a process, at least. */
-void
-sno_feed_attach(void)
-{
-	PGPROC	   *leader = IsParallelWorker() ? MyProc->lockGroupLeader : NULL;
-
-	if (issuers != NULL)
-		return;
-	if (leader != NULL && !leader_is_attached(leader))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a parallel worker cannot issue an id for a session that has not issued any"),
-				 errdetail("The session must be prepared to tell when the ids of its workers are committed."),
-				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED. See doc/operations.md#trouble.")));
-	sno_space_enter();
-	feed = have_feed();
-	issuers = &feed->issuers[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
-	if (leader == NULL)
-		pg_atomic_write_u32(&sno_my_activity->has_feed, MyProcPid);
-}
 
 /*
  * The unit in which to issue now: that of the clock, or a later one that is promised.
@@ -247,14 +67,14 @@ sno_feed_unit(void)
 	if (now < told)
 	{
 		/* If this raises an error, nothing is told yet: the next call does all again. */
-		uint64		unit = sno_issuer_begin(&issuers->told[SNO_TOLD_UNIT], &feed->promise, now,
+		uint64		unit = sno_issuer_begin(&sno_feed_issuers->told[SNO_TOLD_UNIT], &sno_feed->promise, now,
 											   sno_clock_unit);
 
 		told = now;
 		sno_feed_bound = Min(sno_feed_bound, unit);
 		return unit;
 	}
-	now = sno_promise_now(&feed->promise, now, sno_clock_unit);
+	now = sno_promise_now(&sno_feed->promise, now, sno_clock_unit);
 	return Max(now, sno_feed_bound);
 }
 
@@ -268,23 +88,6 @@ statement_unit(void)
 	return unit;
 }
 
-/* The counter, if a watermark of it was asked for; else NULL. */
-static Counter *
-find_counter(const SnoSubject *counter)
-{
-	dsa_pointer place = feed->counters;
-
-	while (DsaPointerIsValid(place))
-	{
-		Counter    *c = dsa_get_address(sno_area, place);
-
-		if (sno_subjects_equal(&c->subject, counter))
-			return c;
-		place = c->next;
-	}
-	return NULL;
-}
-
 /*
  * Note the next number of a counter, before the transaction tells a tick: so that is the
  * watermark if this transaction stays open.  Once in the time of a unit is enough, and who
@@ -293,18 +96,18 @@ find_counter(const SnoSubject *counter)
 static void
 note_number(const SnoSubject *counter, uint64 next)
 {
-	Counter    *c = find_counter(counter);
+	SnoFeedCounter *c = sno_feed_find_counter(counter);
 	uint64		now;
 
 	if (c == NULL)
 		return;
 	now = (uint64) sno_clock_monotonic();
 	if (now - pg_atomic_read_u64(&c->noted_at) < SNO_UNIT_MSEC * 1000 ||
-		!LWLockConditionalAcquire(&feed->lock, LW_EXCLUSIVE))
+		!LWLockConditionalAcquire(&sno_feed->lock, LW_EXCLUSIVE))
 		return;
 	pg_atomic_write_u64(&c->noted_at, now);
-	sno_numbers_note(&c->numbers, &feed->ticks, next);
-	LWLockRelease(&feed->lock);
+	sno_numbers_note(&c->numbers, &sno_feed->ticks, next);
+	LWLockRelease(&sno_feed->lock);
 }
 
 /*
@@ -321,10 +124,10 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 		return;
 	if (counter != NULL)
 		note_number(counter, next);
-	issuer = &issuers->told[SNO_TOLD_TICK];
+	issuer = &sno_feed_issuers->told[SNO_TOLD_TICK];
 	if (sno_issuer_since(issuer) == SNO_NO_UNIT)
-		__atomic_store_n(&issuers->tick_unit, statement_unit(), __ATOMIC_RELAXED);
-	sno_numbers_begin(issuer, &feed->ticks);
+		__atomic_store_n(&sno_feed_issuers->tick_unit, statement_unit(), __ATOMIC_RELAXED);
+	sno_numbers_begin(issuer, &sno_feed->ticks);
 	ticked_in = sno_feed_transaction;
 }
 
@@ -337,12 +140,12 @@ bool
 sno_feed_move_on(uint64 exhausted)
 {
 	uint64		now = (uint64) sno_clock_monotonic();
-	uint64		moved_at = pg_atomic_read_u64(&feed->moved_at);
+	uint64		moved_at = pg_atomic_read_u64(&sno_feed->moved_at);
 
 	if (now - moved_at < SNO_UNIT_MSEC * 1000 || exhausted <= sno_clock_unit())
 		return false;
-	if (pg_atomic_compare_exchange_u64(&feed->moved_at, &moved_at, now))
-		sno_promise_move_on(&feed->promise, exhausted);
+	if (pg_atomic_compare_exchange_u64(&sno_feed->moved_at, &moved_at, now))
+		sno_promise_move_on(&sno_feed->promise, exhausted);
 	return true;
 }
 
@@ -353,7 +156,7 @@ sno_feed_knows_past(void)
 	bool		known;
 
 	sno_feed_attach();
-	known = pg_atomic_read_u32(&feed->past_known) != 0;
+	known = pg_atomic_read_u32(&sno_feed->past_known) != 0;
 	/* What is promised is read after this. */
 	pg_read_barrier();
 	return known;
@@ -369,14 +172,14 @@ sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 {
 	uint64		unit = read(arg);
 
-	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
 	if (!sno_feed_knows_past())
 	{
-		(void) sno_promise_make(&feed->promise, unit, sno_clock_unit);
+		(void) sno_promise_make(&sno_feed->promise, unit, sno_clock_unit);
 		pg_write_barrier();
-		pg_atomic_write_u32(&feed->past_known, 1);
+		pg_atomic_write_u32(&sno_feed->past_known, 1);
 	}
-	LWLockRelease(&feed->lock);
+	LWLockRelease(&sno_feed->lock);
 }
 
 /* The unit of the highest watermark now. */
@@ -384,17 +187,17 @@ uint64
 sno_feed_highest(void)
 {
 	sno_feed_attach();
-	return sno_promise_now(&feed->promise, sno_clock_unit(), sno_clock_unit);
+	return sno_promise_now(&sno_feed->promise, sno_clock_unit(), sno_clock_unit);
 }
 
 /* Is a row on disk, in this file, that covers watermarks up to the unit? */
 bool
 sno_feed_is_covered(uint64 unit, RelFileNumber file)
 {
-	if (feed->file != file)
+	if (sno_feed->file != file)
 		return false;
 	pg_read_barrier();
-	return pg_atomic_read_u64(&feed->covered) >= unit;
+	return pg_atomic_read_u64(&sno_feed->covered) >= unit;
 }
 
 /*
@@ -406,23 +209,23 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 {
 	uint64		until;
 
-	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
+	sno_turn_take(&sno_feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
 	if (!sno_feed_is_covered(unit, file))
 	{
 		until = sno_feed_highest();
 		until = Max(until, unit) + SNO_COVER_AHEAD;
 		until = Min(until, SNO_UNIT_MAX);
 		write(until, arg);
-		pg_atomic_write_u64(&feed->covered, until);
+		pg_atomic_write_u64(&sno_feed->covered, until);
 		pg_write_barrier();
-		feed->file = file;
+		sno_feed->file = file;
 	}
-	sno_turn_release(&feed->writing);
+	sno_turn_release(&sno_feed->writing);
 }
 
 /* The unit of the clock when a process told that. */
 static uint64
-unit_of(const Issuers *i, SnoTold what, uint64 since)
+unit_of(const SnoFeedIssuers *i, SnoTold what, uint64 since)
 {
 	return what == SNO_TOLD_UNIT ? since : __atomic_load_n(&i->tick_unit, __ATOMIC_RELAXED);
 }
@@ -432,14 +235,14 @@ static void
 note_prepared(SnoTold what)
 {
 	uint64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
-	uint64		since = sno_issuer_since(&issuers->told[what]);
-	uint64		unit = unit_of(issuers, what, since);
+	uint64		since = sno_issuer_since(&sno_feed_issuers->told[what]);
+	uint64		unit = unit_of(sno_feed_issuers, what, since);
 
 	if (since == SNO_NO_UNIT)
 		return;
-	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	sno_prepared_add(&feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
-	LWLockRelease(&feed->lock);
+	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
+	sno_prepared_add(&sno_feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
+	LWLockRelease(&sno_feed->lock);
 	/* Whoever finds the lock finds it in the list, with all that it told. */
 	sno_prepared_lock(xid, what, unit);
 }
@@ -449,11 +252,11 @@ static void
 attach_to_read(void)
 {
 	sno_feed_attach();
-	if (feed->prepared.known != 0)
+	if (sno_feed->prepared.known != 0)
 		return;
-	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	sno_prepared_recall(&feed->prepared);
-	LWLockRelease(&feed->lock);
+	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
+	sno_prepared_recall(&sno_feed->prepared);
+	LWLockRelease(&sno_feed->lock);
 }
 
 pg_noreturn static void
@@ -478,7 +281,7 @@ sno_feed_check(uint64 promised)
 	if (sno_feed_knows_past())
 		promised = 0;
 	/* A copy: nothing is promised or broken here. */
-	promise = feed->promise;
+	promise = sno_feed->promise;
 	promise.unit = Max(promise.unit, promised);
 	(void) sno_promise_now(&promise, sno_clock_unit(), sno_clock_unit);
 	if (sno_promise_is_broken(&promise))
@@ -490,7 +293,7 @@ static uint64
 lowest_told(SnoTold what, SnoView *view)
 {
 	uint64		lowest = SNO_NO_UNIT;
-	const Issuers *all = feed->issuers;
+	const SnoFeedIssuers *all = sno_feed->issuers;
 	int			count = ProcGlobal->allProcCount;
 	uint64		one;
 
@@ -499,7 +302,7 @@ lowest_told(SnoTold what, SnoView *view)
 		one = sno_issuer_lowest(&all[i].told[what], sno_view_shows, view);
 		lowest = Min(lowest, one);
 	}
-	one = sno_prepared_lowest(&feed->prepared, what, view);
+	one = sno_prepared_lowest(&sno_feed->prepared, what, view);
 	return Min(lowest, one);
 }
 
@@ -522,39 +325,20 @@ sno_feed_lowest(Snapshot snapshot)
 	bool		broken;
 
 	attach_to_read();
-	(void) sno_feed_move_on(sno_promise_now(&feed->promise, now, sno_clock_unit));
-	view = sno_view_of(snapshot, &feed->prepared);
+	(void) sno_feed_move_on(sno_promise_now(&sno_feed->promise, now, sno_clock_unit));
+	view = sno_view_of(snapshot, &sno_feed->prepared);
 
-	LWLockAcquire(&feed->lock, LW_SHARED);
-	lowest = sno_promise_make(&feed->promise, now, sno_clock_unit);
-	unit = pg_atomic_read_u64(&feed->covered);
+	LWLockAcquire(&sno_feed->lock, LW_SHARED);
+	lowest = sno_promise_make(&sno_feed->promise, now, sno_clock_unit);
+	unit = pg_atomic_read_u64(&sno_feed->covered);
 	lowest = Min(lowest, unit);
 	unit = lowest_told(SNO_TOLD_UNIT, &view);
 	lowest = Min(lowest, unit);
-	broken = sno_promise_is_broken(&feed->promise);
-	LWLockRelease(&feed->lock);
+	broken = sno_promise_is_broken(&sno_feed->promise);
+	LWLockRelease(&sno_feed->lock);
 	if (broken)
 		refuse_broken();
 	return lowest;
-}
-
-/* What is known of a counter, made if nothing is, in the memory that the database may have. */
-static SnoNumbers *
-have_numbers(const SnoSubject *counter)
-{
-	Counter    *c = find_counter(counter);
-	dsa_pointer place;
-
-	if (c != NULL)
-		return &c->numbers;
-	place = sno_space_allocate(sizeof(Counter));
-	c = dsa_get_address(sno_area, place);
-	c->next = feed->counters;
-	c->subject = *counter;
-	/* The list is read without the lock, too. */
-	pg_write_barrier();
-	feed->counters = place;
-	return &c->numbers;
 }
 
 /*
@@ -566,16 +350,16 @@ uint64
 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
 {
 	SnoView		view;
-	SnoNumbers *numbers;
+	SnoFeedCounter *c;
 	uint64		lowest;
 
 	attach_to_read();
-	view = sno_view_of(snapshot, &feed->prepared);
-	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	numbers = have_numbers(counter);
-	sno_numbers_note(numbers, &feed->ticks, next);
-	lowest = sno_numbers_lowest(numbers, lowest_told(SNO_TOLD_TICK, &view));
-	LWLockRelease(&feed->lock);
+	view = sno_view_of(snapshot, &sno_feed->prepared);
+	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
+	c = sno_feed_have_counter(counter);
+	sno_numbers_note(&c->numbers, &sno_feed->ticks, next);
+	lowest = sno_numbers_lowest(&c->numbers, lowest_told(SNO_TOLD_TICK, &view));
+	LWLockRelease(&sno_feed->lock);
 	return lowest;
 }
 
@@ -614,14 +398,14 @@ sno_feed_blockers(int *count)
 
 	attach_to_read();
 	*count = 0;
-	LWLockAcquire(&feed->lock, LW_SHARED);
-	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
+	LWLockAcquire(&sno_feed->lock, LW_SHARED);
+	for (SnoPrepared *p = sno_prepared_at(sno_feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		size++;
 	blockers = palloc(size * sizeof(SnoBlocker));
 	for (int i = 0; i < ProcGlobal->allProcCount; i++)
 	{
 		const PGPROC *proc = GetPGProcByNumber(i);
-		const Issuers *its = &feed->issuers[i];
+		const SnoFeedIssuers *its = &sno_feed->issuers[i];
 
 		for (int what = 0; what < SNO_TOLDS; what++)
 		{
@@ -632,9 +416,9 @@ sno_feed_blockers(int *count)
 							(SnoBlocker) {proc->pid, proc->xid, unit_of(its, what, since)});
 		}
 	}
-	for (SnoPrepared *p = sno_prepared_at(feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
+	for (SnoPrepared *p = sno_prepared_at(sno_feed->prepared.first); p != NULL; p = sno_prepared_at(p->next))
 		add_blocker(blockers, count, (SnoBlocker) {0, (TransactionId) p->xid, p->unit});
-	LWLockRelease(&feed->lock);
+	LWLockRelease(&sno_feed->lock);
 	return without_ended(blockers, count);
 }
 
@@ -646,22 +430,22 @@ void
 sno_feed_reset(void (*forget) (void *arg), void *arg)
 {
 	sno_feed_attach();
-	sno_turn_take(&feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
+	sno_turn_take(&sno_feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
 	/* This first: `forget` may be interrupted when it has done half of its work. */
-	pg_atomic_write_u64(&feed->covered, 0);
+	pg_atomic_write_u64(&sno_feed->covered, 0);
 	forget(arg);
-	LWLockAcquire(&feed->lock, LW_EXCLUSIVE);
-	sno_promise_forget(&feed->promise);
-	pg_atomic_write_u32(&feed->past_known, 1);
-	LWLockRelease(&feed->lock);
-	sno_turn_release(&feed->writing);
+	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
+	sno_promise_forget(&sno_feed->promise);
+	pg_atomic_write_u32(&sno_feed->past_known, 1);
+	LWLockRelease(&sno_feed->lock);
+	sno_turn_release(&sno_feed->writing);
 }
 
 static void
 end_transaction(uint64 xid)
 {
-	for (int what = 0; issuers != NULL && what < SNO_TOLDS; what++)
-		sno_issuer_end(&issuers->told[what], xid);
+	for (int what = 0; sno_feed_issuers != NULL && what < SNO_TOLDS; what++)
+		sno_issuer_end(&sno_feed_issuers->told[what], xid);
 }
 
 static void
@@ -670,7 +454,7 @@ at_transaction_event(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
-			for (int what = 0; issuers != NULL && what < SNO_TOLDS; what++)
+			for (int what = 0; sno_feed_issuers != NULL && what < SNO_TOLDS; what++)
 				note_prepared(what);
 			return;
 		case XACT_EVENT_PRE_COMMIT:

@@ -91,6 +91,7 @@ static int64 time_passed(void);
 #define TransactionIdPrecedes(a, b) ((a) < (b))
 #define TransactionIdFollowsOrEquals(a, b) ((a) >= (b))
 #include "../../src/shared/prepared.c"
+#include "../../src/shared/feed_memory.c"
 #include "../../src/shared/feed.c"
 #undef sno_issuer_begin
 #undef sno_issuer_end
@@ -278,11 +279,11 @@ typedef struct Process
 typedef struct Shared
 {
 	SnoPromise	promise;
-	Issuers		issuers[WRITERS + 1];	/* one more for a mutant */
+	SnoFeedIssuers issuers[WRITERS + 1];	/* one more for a mutant */
 	uint64		ticks;
 	uint64		next;			/* number of the counter */
 	dsa_pointer counters;
-	Counter		counter;
+	SnoFeedCounter counter;
 	dsa_pointer prepared;
 	uint64		prepared_known;
 	SnoPrepared	entry[ENTRIES];
@@ -321,7 +322,7 @@ static Process *process;
 static union
 {
 	SnoFeed		feed;
-	char		bytes[offsetof(SnoFeed, issuers) + (WRITERS + 1) * sizeof(Issuers)];
+	char		bytes[offsetof(SnoFeed, issuers) + (WRITERS + 1) * sizeof(SnoFeedIssuers)];
 }			memory;
 
 static unsigned choice;			/* what the call chooses, if it does */
@@ -337,7 +338,7 @@ is_needless(const volatile void *address)
 {
 	for (int i = 0; i <= WRITERS; i++)
 	{
-		const Issuers *its = &memory.feed.issuers[i];
+		const SnoFeedIssuers *its = &memory.feed.issuers[i];
 		const SnoIssuer *other = &its->told[scope->numbers ? SNO_TOLD_UNIT : SNO_TOLD_TICK];
 
 		if (address == &its->tick_unit || address == &other->since || address == &other->ended)
@@ -911,7 +912,7 @@ run_transaction(void)
 			at_transaction_event(XACT_EVENT_ABORT, NULL);
 			break;
 		case 2:
-			kept_issuer = issuers->told[what];
+			kept_issuer = sno_feed_issuers->told[what];
 			if (mutant != NOT_LISTED && mutant != NUMBERS_NOT_LISTED && !late)
 				at_transaction_event(XACT_EVENT_PRE_PREPARE, NULL);
 			become(AWAITING);
@@ -919,9 +920,9 @@ run_transaction(void)
 			if (late)
 			{
 				stop(AT_EVENT);
-				issuers->told[what] = kept_issuer;
+				sno_feed_issuers->told[what] = kept_issuer;
 				note_prepared(what);
-				issuers->told[what].since = 0;
+				sno_feed_issuers->told[what].since = 0;
 			}
 			break;
 	}
@@ -1066,8 +1067,8 @@ enter(int number)
 	pg_atomic_write_u32(&memory.feed.past_known, w.shared.past_known);
 	pg_atomic_write_u64(&memory.feed.covered, w.shared.covered);
 	pg_atomic_write_u64(&memory.feed.moved_at, 0);
-	feed = &memory.feed;
-	issuers = &memory.feed.issuers[scope->worker && mutant != WORKER_ALONE && mutant != NUMBERS_ALONE ?
+	sno_feed = &memory.feed;
+	sno_feed_issuers = &memory.feed.issuers[scope->worker && mutant != WORKER_ALONE && mutant != NUMBERS_ALONE ?
 								   0 : number];
 	sno_feed_transaction = 2;
 	ticked_in = process->ticked ? sno_feed_transaction : 1;

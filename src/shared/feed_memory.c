@@ -1,0 +1,186 @@
+/*
+ * feed_memory.c
+ *		The feed of a database in shared memory: how it is made, found and forgotten.
+ *
+ * A feed is made when the first id of a database is issued, or the first watermark is asked for.
+ * It stays with the space, and is found by an atomic pointer.  A process keeps its issuers when
+ * the session ends, because a reader may have an older snapshot.
+ *
+ * At the end of a failed transaction a leader can't attach, because that may raise an error.  So
+ * a parallel worker issues nothing unless its leader has attached before.  The leader attaches
+ * when it plans a query that calls a function that issues.
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+
+#include "shared/activity.h"
+#include "shared/feed.h"
+#include "shared/feed_memory.h"
+#include "shared/shmem.h"
+
+SnoFeed    *sno_feed;
+SnoFeedIssuers *sno_feed_issuers;
+
+/* Forget the notes of all counters.  Returns how many there were. */
+static int
+clear_counters(SnoFeed *f)
+{
+	int			count = 0;
+
+	for (; DsaPointerIsValid(f->counters); count++)
+	{
+		dsa_pointer this = f->counters;
+
+		f->counters = ((SnoFeedCounter *) dsa_get_address(sno_area, this))->next;
+		dsa_free(sno_area, this);
+	}
+	return count;
+}
+
+/* Forget all of a database that is gone. */
+static void
+clear_feed(SnoFeed *f)
+{
+	sno_prepared_clear(&f->prepared);
+	sno_promise_forget(&f->promise);
+	memset(f->issuers, 0, ProcGlobal->allProcCount * sizeof(SnoFeedIssuers));
+}
+
+/*
+ * Let a feed follow its space, which has gone to another database, or begun another life.  In
+ * another life the row may not be in the table, but the promise still counts.  The first session
+ * that attaches does this.
+ */
+static void
+follow_space(SnoFeed *f)
+{
+	bool		gone;
+
+	LWLockAcquire(&f->lock, LW_EXCLUSIVE);
+	gone = f->former != sno_space->former;
+	if (gone)
+		clear_feed(f);
+	if (pg_atomic_read_u32(&f->life) != sno_space->life)
+	{
+		int			counters = clear_counters(f);
+
+		pg_atomic_write_u64(&f->covered, 0);
+		pg_atomic_write_u32(&f->past_known, 0);
+		/* The memory of a database that is gone isn't counted any more. */
+		if (!gone)
+			pg_atomic_fetch_sub_u64(&sno_space->allocated, counters * sizeof(SnoFeedCounter));
+	}
+	f->former = sno_space->former;
+	pg_write_barrier();
+	pg_atomic_write_u32(&f->life, sno_space->life);
+	LWLockRelease(&f->lock);
+}
+
+/* Make a feed for the space, unless another session is first. */
+static void
+make_feed(void)
+{
+	dsa_pointer none = InvalidDsaPointer;
+	dsa_pointer place = dsa_allocate0(sno_area, offsetof(SnoFeed, issuers) +
+									  ProcGlobal->allProcCount * sizeof(SnoFeedIssuers));
+	SnoFeed    *f = dsa_get_address(sno_area, place);
+
+	sno_shmem_init_lock(&f->lock);
+	sno_turn_create(&f->writing);
+	f->former = sno_space->former;
+	pg_atomic_init_u32(&f->life, sno_space->life);
+	if (!dsa_pointer_atomic_compare_exchange(&sno_space->feed, &none, place))
+		dsa_free(sno_area, place);
+}
+
+/*
+ * The feed of the space that this session has entered, made if there is none.  A session that
+ * stands still must not keep others from attaching.  So this takes no lock, except in the first
+ * sessions of a life of the space.
+ */
+static SnoFeed *
+have_feed(void)
+{
+	SnoFeed    *f;
+
+	if (!DsaPointerIsValid(dsa_pointer_atomic_read(&sno_space->feed)))
+		make_feed();
+	f = dsa_get_address(sno_area, dsa_pointer_atomic_read(&sno_space->feed));
+	pg_read_barrier();
+	if (pg_atomic_read_u32(&f->life) != sno_space->life)
+		follow_space(f);
+	pg_read_barrier();
+	return f;
+}
+
+/* In a parallel worker: will its leader end the issuers, which the worker uses, too? */
+static bool
+leader_is_attached(const PGPROC *leader)
+{
+	int			count;
+	SnoActivity *slots;
+
+	sno_shmem_attach();
+	slots = sno_activity_slots(&count);
+	return pg_atomic_read_u32(&slots[GetNumberFromPGProc(leader)].has_feed) == leader->pid;
+}
+
+/* Attach to the feed of this session's database, at the first need of a process. */
+void
+sno_feed_attach(void)
+{
+	PGPROC	   *leader = IsParallelWorker() ? MyProc->lockGroupLeader : NULL;
+
+	if (sno_feed_issuers != NULL)
+		return;
+	if (leader != NULL && !leader_is_attached(leader))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a parallel worker cannot issue an id for a session that has not issued any"),
+				 errdetail("The session must be prepared to report when the ids of its workers are committed."),
+				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED. See doc/operations.md#trouble.")));
+	sno_space_enter();
+	sno_feed = have_feed();
+	sno_feed_issuers = &sno_feed->issuers[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];
+	if (leader == NULL)
+		pg_atomic_write_u32(&sno_my_activity->has_feed, MyProcPid);
+}
+
+/* The counter, NULL if no watermark of it was asked for */
+SnoFeedCounter *
+sno_feed_find_counter(const SnoSubject *counter)
+{
+	dsa_pointer place = sno_feed->counters;
+
+	while (DsaPointerIsValid(place))
+	{
+		SnoFeedCounter *c = dsa_get_address(sno_area, place);
+
+		if (sno_subjects_equal(&c->subject, counter))
+			return c;
+		place = c->next;
+	}
+	return NULL;
+}
+
+/* The same, made if there is none, in the memory that the database may have.  The lock is held. */
+SnoFeedCounter *
+sno_feed_have_counter(const SnoSubject *counter)
+{
+	SnoFeedCounter *c = sno_feed_find_counter(counter);
+	dsa_pointer place;
+
+	if (c != NULL)
+		return c;
+	place = sno_space_allocate(sizeof(SnoFeedCounter));
+	c = dsa_get_address(sno_area, place);
+	c->next = sno_feed->counters;
+	c->subject = *counter;
+	/* The list is read without the lock, too. */
+	pg_write_barrier();
+	sno_feed->counters = place;
+	return c;
+}
