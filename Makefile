@@ -17,7 +17,7 @@ OBJS = \
 	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o queue.o chosen.o past.o named_wait.o right.o open.o look.o use.o next.o call.o named.o define.o restore.o) \
 	$(addprefix src/flake/, value.o parts.o text.o choose.o nodes.o issue.o flake_watermark.o) \
-	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o) \
+	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o trials.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)

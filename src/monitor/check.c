@@ -4,11 +4,6 @@
  *
  * It returns one row for each item.  A fault that it reports never makes it fail: what may
  * raise an error runs in a subtransaction.
- *
- * Items "ids", "watermarks" and "generators" tell whether these can be had now.  They ask the
- * code that would issue, which decides what is in the way and raises the error.  So an item has
- * the words of the error that callers get.  Nothing is issued, leased or asked of the registry
- * for it, and nobody is waited for.
  */
 #include "postgres.h"
 
@@ -25,7 +20,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -36,37 +30,17 @@
 #include "catalog/publish.h"
 #include "catalog/record.h"
 #include "flake/nodes.h"
-#include "generate/leasing.h"
-#include "generate/refuse.h"
-#include "named/look.h"
-#include "shared/activity.h"
+#include "monitor/check.h"
 #include "shared/attempt.h"
-#include "shared/clock.h"
-#include "shared/feed.h"
 #include "shared/reserve.h"
 #include "shared/worker.h"
 #include "type/fields.h"
 
 #define UNITS_PER_YEAR	(UINT64CONST(31556952) * SNO_UNITS_PER_SEC)	/* Gregorian */
 
-/* What is known when the items are looked at. */
-typedef struct Check
-{
-	ReturnSetInfo *result;
-	uint64		now;			/* unit, or the nearest end of the epoch */
-	bool		in_epoch;
-	bool		standby;
-	ErrorData  *error;			/* that kept us from the table of leases */
-	bool		locked;			/* is it? */
-	MemoryContext context;		/* where the survey is */
-	SnoSurvey	survey;			/* else what its rows say, */
-	uint64		promised;		/* and the row of the feed */
-	SnoJournal	journal;		/* a copy */
-} Check;
-
 /* Add a row.  The hint is left out if the item is right. */
-static void
-report(const Check *c, const char *item, bool ok, const char *detail, const char *hint)
+void
+sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detail, const char *hint)
 {
 	Datum		values[4] = {
 		CStringGetTextDatum(item), BoolGetDatum(ok),
@@ -79,10 +53,10 @@ report(const Check *c, const char *item, bool ok, const char *detail, const char
 }
 
 /* The same of a trial: ok if that raised no error, else in the words of the error. */
-static void
-report_trial(const Check *c, const char *item, const char *good, const char *bad, const ErrorData *error)
+void
+sno_check_report_trial(const SnoCheck *c, const char *item, const char *good, const char *bad, const ErrorData *error)
 {
-	report(c, item, error == NULL,
+	sno_check_report(c, item, error == NULL,
 		   error == NULL ? good :
 		   psprintf("%s: %s%s%s", bad, error->message, error->detail == NULL ? "" : ". ",
 					error->detail == NULL ? "" : error->detail),
@@ -124,7 +98,7 @@ catalog_version(const char *extension)
 
 /* Each extension of this source must be of its version. */
 static void
-check_version(const Check *c)
+check_version(const SnoCheck *c)
 {
 	static const char *const others[] = {"sno_flakes", "sno_seal"};
 	const char *extension = "sno";
@@ -139,7 +113,7 @@ check_version(const Check *c)
 		extension = others[i];
 		version = other;
 	}
-	report(c, "version", version != NULL && strcmp(version, SNO_VERSION) == 0,
+	sno_check_report(c, "version", version != NULL && strcmp(version, SNO_VERSION) == 0,
 		   psprintf("The library is of version %s, extension \"%s\" in this database of version %s.",
 					SNO_VERSION, extension, version != NULL ? version : "none"),
 		   psprintf("Run ALTER EXTENSION %s UPDATE in this database. If the extension is the newer one, install its library and restart the server. See doc/operations.md#a-new-version-of-the-library.",
@@ -147,11 +121,11 @@ check_version(const Check *c)
 }
 
 static void
-check_clock(const Check *c)
+check_clock(const SnoCheck *c)
 {
 	const SnoJournal *j = &c->journal;
 
-	report(c, "clock", j->clock_steps == 0,
+	sno_check_report(c, "clock", j->clock_steps == 0,
 		   j->clock_steps == 0 ?
 		   "No step of the system clock was seen." :
 		   psprintf("The system clock stepped %lld times, last by %+.3f s to %s.",
@@ -162,16 +136,16 @@ check_clock(const Check *c)
 }
 
 static void
-check_epoch(const Check *c)
+check_epoch(const SnoCheck *c)
 {
 	int			years = (int) ((SNO_UNIT_MAX - c->now) / UNITS_PER_YEAR);
 
 	if (!c->in_epoch)
-		report(c, "epoch", false,
+		sno_check_report(c, "epoch", false,
 			   "The system clock is not between 2010-01-01 00:00:00 and 2079-09-07 15:47:35.548 UTC.",
 			   "Set the system clock right. See doc/operations.md#trouble.");
 	else
-		report(c, "epoch", years > 0,
+		sno_check_report(c, "epoch", years > 0,
 			   psprintf("Ids can be made until 2079-09-07 15:47:35.548 UTC, for %d years.", years),
 			   "Move to another type of key. See doc/operations.md#monitoring.");
 }
@@ -203,163 +177,25 @@ note_end(const char *name, const SnoDefinition *d, void *arg)
 }
 
 static void
-check_layouts(const Check *c)
+check_layouts(const SnoCheck *c)
 {
 	Ends		ends = {0};
 
 	sno_definition_visit(&sno_flake_definitions, NULL, note_end, &ends);
 	if (ends.unknown != NULL)
-		report(c, "layouts", false,
+		sno_check_report(c, "layouts", false,
 			   psprintf("The layout of generator \"%s\" cannot be looked up.", ends.unknown),
 			   "Table \"" SNO_LAYOUT_TABLE "\" is locked or altered, or its row was lost. See doc/operations.md#trouble.");
 	else if (ends.name == NULL)
-		report(c, "layouts", true,
+		sno_check_report(c, "layouts", true,
 			   ends.count == 0 ? "No generator of a layout is defined." :
 			   psprintf("Generators of layouts: %d. They count, so no time of theirs ends.", ends.count), NULL);
 	else
-		report(c, "layouts", ends.end / SNO_UNIT_MSEC >= (int64) (c->now + UNITS_PER_YEAR),
+		sno_check_report(c, "layouts", ends.end / SNO_UNIT_MSEC >= (int64) (c->now + UNITS_PER_YEAR),
 			   psprintf("Generators of layouts: %d. The first one to end is \"%s\", of layout \"%s\", at %s.",
 						ends.count, ends.name, ends.layout,
 						timestamptz_to_str(SNO_EPOCH_TIMESTAMPTZ + ends.end * 1000)),
 			   "Move its table to another layout, or to keys of type sno. See doc/operations.md#monitoring.");
-}
-
-/* Raise the error of the table of leases, if there is one. */
-static void
-require_leases(const Check *c)
-{
-	SnoWait		wait = {.refuse = sno_refuse_partition,.obstacle = SNO_TABLE_LOCKED};
-
-	if (c->error != NULL)
-		ReThrowError(c->error);
-	if (c->locked)
-		sno_wait_give_up(&wait);
-}
-
-/* Raise the error that a session without a partition would get from sno_generate(). */
-static void
-try_id(void *arg)
-{
-	const Check *c = arg;
-	SnoWait		wait = {.refuse = sno_refuse_partition};
-	uint64		now;
-
-	sno_partition_check_setting();
-	sno_grant_check_setting_again();
-	now = sno_clock_unit();
-	require_leases(c);
-	wait.obstacle = sno_leasing_obstacle(SNO_FOR_CLOCK, now, &c->survey);
-	if (wait.obstacle != SNO_NO_OBSTACLE)
-		sno_wait_give_up(&wait);
-}
-
-static void
-check_ids(Check *c)
-{
-	if (c->standby)
-		report(c, "ids", true, "This server is a standby, and generates no ids.", NULL);
-	else
-		report_trial(c, "ids", "An id can be had.", "No id can be had", sno_attempt(try_id, c));
-}
-
-/* Raise the error that a watermark would raise. */
-static void
-try_watermark(void *arg)
-{
-	const Check *c = arg;
-
-	(void) sno_clock_unit();
-	require_leases(c);
-	sno_feed_check(c->promised);
-}
-
-static void
-check_watermarks(Check *c)
-{
-	if (c->standby)
-		report(c, "watermarks", true, "This server is a standby, and knows no watermarks.", NULL);
-	else
-		report_trial(c, "watermarks", "A watermark can be had.", "No watermark can be had",
-					 sno_attempt(try_watermark, c));
-}
-
-/* A named generator that is tried, of a table. */
-typedef struct Trial
-{
-	SnoDefinitions *in;
-	const char *name;
-} Trial;
-
-/* Raise the error that the generator would raise, also if its key is missing. */
-static void
-try_generator(void *arg)
-{
-	const Trial *t = arg;
-	SnoDefinition d;
-
-	if (sno_look_try(t->in, t->name, &d) && d.key[0] != '\0')
-		(void) sno_nodes_ciphers(d.key)->make(d.key, CurrentMemoryContext, NULL);
-}
-
-static void
-add_name(const char *name, const SnoDefinition *d, void *arg)
-{
-	List	  **names = arg;
-
-	*names = lappend(*names, pstrdup(name));
-}
-
-/* Named generators that were tried, and the error of the first one that failed */
-typedef struct Trials
-{
-	int			count;
-	int			failed;
-	ErrorData  *error;
-} Trials;
-
-static void
-try_table(SnoDefinitions *in, Trials *trials)
-{
-	/* No generator has the empty name.  This finds out whether the table can be read. */
-	List	   *names = list_make1("");
-	ListCell   *cell;
-
-	sno_definition_visit(in, NULL, add_name, &names);
-	trials->count += list_length(names) - 1;
-	foreach(cell, names)
-	{
-		Trial		t = {in, lfirst(cell)};
-		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "sno trial", ALLOCSET_SMALL_SIZES);
-		MemoryContext caller = MemoryContextSwitchTo(context);
-		ErrorData  *error = sno_attempt(try_generator, &t);
-
-		MemoryContextSwitchTo(caller);
-		CHECK_FOR_INTERRUPTS();
-		if (error == NULL)
-			MemoryContextDelete(context);
-		else if (trials->failed++ == 0)
-			trials->error = error;
-	}
-}
-
-static void
-check_generators(const Check *c)
-{
-	Trials		trials = {0};
-
-	if (c->standby)
-	{
-		report(c, "generators", true, "This server is a standby, and generates no ids.", NULL);
-		return;
-	}
-	try_table(&sno_definitions, &trials);
-	if (OidIsValid(get_extension_oid(sno_flake_definitions.table.extension, true)))
-		try_table(&sno_flake_definitions, &trials);
-	report_trial(c, "generators",
-				 trials.count == 0 ? "No named generator is defined." :
-				 psprintf("All named generators can issue: %d.", trials.count),
-				 psprintf("Named generators that cannot issue: %d of %d. The first error", trials.failed, trials.count),
-				 trials.error);
 }
 
 /* The error of the last lease that could not be written, unless it is of another database. */
@@ -376,73 +212,34 @@ last_failure(const SnoJournal *j)
 }
 
 static void
-check_leases(const Check *c)
+check_leases(const SnoCheck *c)
 {
 	const SnoJournal *j = &c->journal;
 
 	if (c->error != NULL)
-		report(c, "leases", false,
+		sno_check_report(c, "leases", false,
 			   psprintf("Leases cannot be written: %s", c->error->message), c->error->hint);
 	else if (c->locked)
-		report(c, "leases", false,
+		sno_check_report(c, "leases", false,
 			   "Leases cannot be written: table \"" SNO_LEASES_TABLE "\" is locked.",
 			   "Look for a session in pg_locks that holds, or waits for, a lock on it that conflicts with ROW SHARE, and end its transaction. See doc/operations.md#trouble.");
 	else if (j->failures == 0)
-		report(c, "leases", true, c->standby ?
+		sno_check_report(c, "leases", true, c->standby ?
 			   "This server is a standby, and generates no ids." :
 			   "Leases can be written, and no attempt has failed.", NULL);
 	else
-		report(c, "leases",
+		sno_check_report(c, "leases",
 			   GetCurrentTimestamp() - j->failed_at > sno_lease_duration * USECS_PER_SEC,
 			   last_failure(j),
 			   "Remove the cause that the message names. A session whose lease cannot be renewed before it is over gets an error. See doc/operations.md#trouble.");
 }
 
-/* What is tried of partitions. */
-typedef struct Reservation
-{
-	const Check *c;
-	SnoPurpose	purpose;
-} Reservation;
-
 static void
-try_partition(void *arg)
-{
-	const Reservation *r = arg;
-	SnoWait		wait = {.refuse = sno_refuse_partition};
-
-	wait.obstacle = sno_leasing_obstacle(r->purpose, r->c->now, &r->c->survey);
-	if (wait.obstacle == SNO_NO_PARTITION || wait.obstacle == SNO_NO_BACKFILL)
-		sno_wait_give_up(&wait);
-}
-
-/*
- * Without rows to read, those that other holders leased count as free.  That no partition is
- * left for given times is a fault only where some were used for these.
- */
-static void
-check_partitions(const Check *c)
-{
-	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
-	Reservation r = {c, SNO_FOR_CLOCK};
-	ErrorData  *error = c->standby ? NULL : sno_attempt(try_partition, &r);
-	char	   *detail = psprintf("Of partitions %d to %d, %d are open; %d rest until the clock has passed what they issued, and %d are free.",
-								  sno_partition_range.first, sno_partition_range.last,
-								  t.open, t.resting, t.free);
-
-	r.purpose = SNO_FOR_BACKFILL;
-	if (error == NULL && !c->standby && t.given_times > 0 &&
-		(error = sno_attempt(try_partition, &r)) != NULL)
-		detail = psprintf("%s No id of a given time can be had: %s.", detail, error->message);
-	report(c, "partitions", error == NULL, detail, error == NULL ? NULL : error->hint);
-}
-
-static void
-check_memory(const Check *c)
+check_memory(const SnoCheck *c)
 {
 	uint64		used = pg_atomic_read_u64(&sno_space->allocated);
 
-	report(c, "memory", used < SNO_SPACE_MEMORY / 10 * 9,
+	sno_check_report(c, "memory", used < SNO_SPACE_MEMORY / 10 * 9,
 		   psprintf("Generators of this database use %d %% of the shared memory that they may use.",
 					(int) (used * 100 / SNO_SPACE_MEMORY)),
 		   "Use fewer named generators and partitions. A restart of the server frees the memory. See doc/operations.md#trouble.");
@@ -453,12 +250,12 @@ check_memory(const Check *c)
  * what another server does now.
  */
 static void
-check_holders(const Check *c)
+check_holders(const SnoCheck *c)
 {
 	if (c->error != NULL || c->locked)
-		report(c, "holders", false, "The leases cannot be read.", "See item \"leases\".");
+		sno_check_report(c, "holders", false, "The leases cannot be read.", "See item \"leases\".");
 	else
-		report(c, "holders", true, c->survey.others == 0 ?
+		sno_check_report(c, "holders", true, c->survey.others == 0 ?
 			   "No other holder's lease is active." :
 			   psprintf("Active leases of other holders: %d. The last one ends at %s. They came with a copy, a restore or a promotion.",
 						c->survey.others, time_of(c->survey.others_until)), NULL);
@@ -469,18 +266,18 @@ check_holders(const Check *c)
  * is no limit: each session may set it.
  */
 static void
-check_workers(const Check *c)
+check_workers(const SnoCheck *c)
 {
 	const SnoWorker *w = &c->journal.workers[SNO_NOTIFIER];
 
 	if (sno_is_registered() && !c->standby && c->journal.workers[SNO_REGISTRY_CLIENT].resident == 0)
-		report(c, "workers", false,
+		sno_check_report(c, "workers", false,
 			   "No process is reserved for the registry client. While parallel queries have all background workers, grants end.",
 			   "Add \"sno\" to \"shared_preload_libraries\" if it is missing there, and restart the server. See doc/servers.md#set-up.");
 	else if (!sno_notify_overflow)
-		report(c, "workers", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
+		sno_check_report(c, "workers", true, "Notifications are switched off by \"sno.notify_overflow\".", NULL);
 	else
-		report(c, "workers", w->refusals == 0,
+		sno_check_report(c, "workers", w->refusals == 0,
 			   w->refusals == 0 ?
 			   "No request for the background worker that notifies of overflows was refused." :
 			   psprintf("%lld requests for the background worker that notifies of overflows were refused, the last one at %s.",
@@ -490,7 +287,7 @@ check_workers(const Check *c)
 
 /* What the registry granted, and until when.  Is that over, though more is wanted? */
 static char *
-describe_grants(const Check *c, const SnoGrants *granted, bool *over)
+describe_grants(const SnoCheck *c, const SnoGrants *granted, bool *over)
 {
 	uint64		until = SNO_UNIT_MAX;
 	int			count = 0;
@@ -506,7 +303,7 @@ describe_grants(const Check *c, const SnoGrants *granted, bool *over)
 }
 
 static void
-check_registry(const Check *c)
+check_registry(const SnoCheck *c)
 {
 	const SnoRegistryNews *news = &c->journal.registry;
 	SnoGrants	granted = sno_grants_copy(&sno_space->grants.partitions);
@@ -517,7 +314,7 @@ check_registry(const Check *c)
 
 	if (!sno_is_registered())
 	{
-		report(c, "registry", true, "No registry is set.", NULL);
+		sno_check_report(c, "registry", true, "No registry is set.", NULL);
 		return;
 	}
 	initStringInfo(&detail);
@@ -533,7 +330,7 @@ check_registry(const Check *c)
 		appendStringInfo(&detail, " The last attempt, at %s, failed%s%s", timestamptz_to_str(news->failed_at),
 						 sno_registry_may_see() ? ": " : ".",
 						 sno_registry_may_see() ? news->failure : "");
-	report(c, "registry", !failed && !over, detail.data,
+	sno_check_report(c, "registry", !failed && !over, detail.data,
 		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts. See doc/servers.md#what-happens-when.");
 }
 
@@ -541,7 +338,7 @@ check_registry(const Check *c)
 static void
 read_table(void *arg)
 {
-	Check	   *c = arg;
+	SnoCheck    *c = arg;
 	Relation	rel = sno_leases_open();
 	MemoryContext context;
 
@@ -569,7 +366,7 @@ PG_FUNCTION_INFO_V1(sno_check);
 Datum
 sno_check(PG_FUNCTION_ARGS)
 {
-	Check		c = {.standby = RecoveryInProgress(),.context = CurrentMemoryContext};
+	SnoCheck 	c = {.standby = RecoveryInProgress(),.context = CurrentMemoryContext};
 
 	InitMaterializedSRF(fcinfo, 0);
 	c.result = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -578,7 +375,7 @@ sno_check(PG_FUNCTION_ARGS)
 	if (c.error != NULL)
 	{
 		check_version(&c);
-		report_trial(&c, "ids", NULL, "No id can be had", c.error);
+		sno_check_report_trial(&c, "ids", NULL, "No id can be had", c.error);
 		return (Datum) 0;
 	}
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
@@ -590,11 +387,11 @@ sno_check(PG_FUNCTION_ARGS)
 	check_clock(&c);
 	check_epoch(&c);
 	check_layouts(&c);
-	check_ids(&c);
-	check_watermarks(&c);
-	check_generators(&c);
+	sno_trials_ids(&c);
+	sno_trials_watermarks(&c);
+	sno_trials_generators(&c);
 	check_leases(&c);
-	check_partitions(&c);
+	sno_trials_partitions(&c);
 	check_memory(&c);
 	check_holders(&c);
 	check_workers(&c);

@@ -125,7 +125,7 @@ obstacle_to_fixed(Relation rel, SnoGroup *group, const SnoDefinition *d)
 	SnoGenerator g;
 
 	if (obstacle == SNO_NO_GRANT &&
-		!sno_grants_are_in_vain(sno_subject_has_partition(&d->subject) ? &sno_space->granted :
+		!sno_grants_are_in_vain(sno_subject_has_partition(&d->subject) ? &sno_space->grants.partitions :
 								sno_granted_of(&d->subject.layout)))
 		obstacle = SNO_NO_OBSTACLE;
 	if (obstacle != SNO_NO_OBSTACLE)
