@@ -11,7 +11,7 @@ OBJS = \
 	$(addprefix src/core/, generator.o backfill.o issuer.o numbers.o asker.o flake.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o neon.o) \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
-	$(addprefix src/shared/, shmem.o prepared.o feed.o feed_memory.o partition.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
+	$(addprefix src/shared/, shmem.o space.o prepared.o feed.o feed_memory.o partition.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o reply.o client.o) \
 	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
 	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \

@@ -285,7 +285,7 @@ suite_model() {
     if [ "$pg_version" -ne 15 ]; then
         count 0 0 ${#simulation_seeds[@]}
     elif compile_model gcc simulation src/core/*.c src/generate/{wait,refuse,session,leasing,generate,at,reseed}.c \
-        src/catalog/publish.c src/shared/{partition,reserve,shmem,prepared,feed,feed_memory,grant,clock,activity,attempt,turn}.c; then
+        src/catalog/publish.c src/shared/{partition,reserve,shmem,space,prepared,feed,feed_memory,grant,clock,activity,attempt,turn}.c; then
         for seed in "${simulation_seeds[@]}"; do
             commands+=("$program $seed $simulation_ids")
         done

@@ -3,7 +3,7 @@
  *		The identity of this server and database.
  *
  * The home distinguishes a database from a former one with the same OID.  It consists of
- * the incarnation (shared/shmem.c) and a hash of the identity of the database's folder.  If
+ * the incarnation (shared/space.c) and a hash of the identity of the database's folder.  If
  * either is unchanged, it is the same database: ALTER DATABASE changes the incarnation, and
  * a restore changes the folder.  If both change between two uses, the rows become another
  * holder's, which does no harm.
@@ -16,7 +16,7 @@
 
 #include "catalog/home.h"
 #include "registry/place.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 /*
  * The home of this database, as computed by its first session.  Concurrent sessions must have

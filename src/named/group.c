@@ -27,7 +27,7 @@
 #include "named/group.h"
 #include "shared/partition.h"
 
-StaticAssertDecl(offsetof(SnoGroup, next) == 0, "shmem.c cannot follow a list of groups");
+StaticAssertDecl(offsetof(SnoGroup, next) == 0, "space.c cannot follow a list of groups");
 
 static dsa_pointer_atomic *
 list_of(const SnoSubject *subject)

@@ -6,7 +6,7 @@
 #define SNO_GROUP_H
 
 #include "named/state.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 #include "shared/turn.h"
 
 /*

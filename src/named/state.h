@@ -15,7 +15,7 @@
 #include "core/lease.h"
 #include "shared/activity.h"
 #include "shared/clock.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 /* state.c describes the protection of each field. */
 typedef struct SnoNamedState
@@ -54,7 +54,7 @@ typedef struct SnoNamedState
 	uint64		limit;			/* the last unit of any lease */
 } SnoNamedState;
 
-StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "the fields for issuing from a named generator are not two cache lines, or shmem.c cannot follow a list of states");
+StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "the fields for issuing from a named generator are not two cache lines, or space.c cannot follow a list of states");
 
 static inline SnoNamedState *
 sno_state_at(dsa_pointer place)

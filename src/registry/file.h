@@ -9,7 +9,7 @@
 
 #include "core/asker.h"
 #include "registry/place.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 /*
  * The identity of a database.  Both members differ in another database with the same OID.
@@ -19,7 +19,7 @@
  */
 typedef struct SnoDatabaseIdentity
 {
-	TransactionId incarnation;	/* see shared/shmem.c */
+	TransactionId incarnation;	/* see shared/space.c */
 	SnoFileIdentity folder;		/* of the PG_VERSION in it */
 } SnoDatabaseIdentity;
 

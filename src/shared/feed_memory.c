@@ -19,7 +19,7 @@
 #include "shared/activity.h"
 #include "shared/feed.h"
 #include "shared/feed_memory.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 SnoFeed    *sno_feed;
 SnoFeedIssuers *sno_feed_issuers;

@@ -128,6 +128,15 @@ check_count(void)
 				 errhint("Drop generators of some layouts, and restart the server. See doc/operations.md#trouble.")));
 }
 
+/* Nothing is granted, nor asked for yet. */
+void
+sno_granted_init(SnoGranted *granted)
+{
+	memset(granted, 0, sizeof(SnoGranted));
+	pg_atomic_init_u64(&granted->holder, 0);
+	pg_atomic_init_u32(&granted->asked, 0);
+}
+
 /* What is granted to this database of the nodes of a layout. */
 SnoGranted *
 sno_granted_of(const SnoLayout *layout)

@@ -10,7 +10,7 @@
 #include "nodes/pg_list.h"
 
 #include "core/asker.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 /* Where the registry client keeps what was granted, in the data folder. */
 #define SNO_GRANTS_FILE		"sno.grants"
@@ -67,6 +67,7 @@ sno_granted_last(const SnoLayout *layout)
 extern void sno_grant_setting_changed(bool refused);
 extern void sno_grant_check_setting(void);
 extern void sno_grant_check_setting_again(void);
+extern void sno_granted_init(SnoGranted *granted);
 extern SnoGranted *sno_granted_of(const SnoLayout *layout);
 extern SnoNodeRange sno_granted_range(SnoGranted *granted);
 extern void sno_grant_ask(SnoGranted *granted, int blocks);

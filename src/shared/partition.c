@@ -2,7 +2,7 @@
  * partition.c
  *		The partitions of a database, in shared memory, and which are open.
  *
- * Each database has a space (shmem.c), which has the partitions.  They are in blocks.  A
+ * Each database has a space (space.c), which has the partitions.  They are in blocks.  A
  * block is made when a session first uses one of its partitions.  Even without the block,
  * it is known which partitions belong to named generators.  src/README.md draws the states
  * of a partition, and what leads from one to another.

@@ -15,7 +15,7 @@
 #include "core/lease.h"
 #include "shared/activity.h"
 #include "shared/grant.h"
-#include "shared/shmem.h"
+#include "shared/space.h"
 
 /*
  * What issuing an id needs is in the first cache line.  Any session steps the generator while

@@ -9,7 +9,7 @@
  *
  * A session has at most one turn, and no function returns to the executor with it.  After an
  * error, the end of the transaction or subtransaction releases the turn; at the end of a
- * session, what leaves the space does (shmem.c).  This can't fail.  If a session is killed,
+ * session, the function that leaves the space does (space.c).  This can't fail.  If a session is killed,
  * the server starts again, with new memory.
  *
  * A leader of parallel workers isn't interrupted while it has a turn.  It would pass on
