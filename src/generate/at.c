@@ -2,8 +2,8 @@
  * at.c
  *		sno_generate_at(): ids of given times, in any order.
  *
- * These ids come from partitions that are leased for this purpose, and never again for
- * anything else.  So such a partition has no live ids, and no ids of given times of
+ * These ids come from partitions that are leased for this purpose, and for no other
+ * one afterwards.  So such a partition has no live ids, and no ids of given times of
  * another lease.  Within the partition core/backfill.c issues no id twice.  While times
  * ascend, one partition is enough.  When they don't, each partition has 65,536 ids for
  * times that come too late.
@@ -14,8 +14,8 @@
  *	- The partition was never leased before: no row of any holder names it, and no
  *	  session of this database had it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
- *	- From then on, whoever wants to lease the partition finds the row or its trace in
- *	  memory, and so a floor that the clock never passes.  This is true in this server
+ *	- From then on, a session that wants to lease the partition finds the row or its trace
+ *	  in memory, and so a floor that the clock never passes.  This is true in this server
  *	  while it runs, after a crash or a restart, on a promoted standby, and in a copy or
  *	  a dump of the database, where the row belongs to another holder.
  *	- The generator's state is in memory only.  Sessions hand it on.  A restart loses it,

@@ -1,6 +1,6 @@
 /*
  * generate.h
- *		What functions that make ids have in common.
+ *		Definitions shared by the functions that make ids.
  */
 #ifndef SNO_GENERATE_H
 #define SNO_GENERATE_H

@@ -83,8 +83,8 @@ find_end(const SnoPartition *p, uint64 now, uint64 units, uint64 *until)
 }
 
 /*
- * Lend a partition, as a whole or in slices.  The borrowers may issue on both sides.  So the state
- * is that of a partition that is used up to the end of the loan.  The word is closed, unless it
+ * Lend a partition, as a whole or in slices.  The borrowers may issue on both sides.  So the
+ * partition counts as used up to the end of the loan.  The word is closed, unless it
  * counts the sequences that are in slices.
  */
 static SnoObstacle
@@ -114,7 +114,7 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 /*
  * Take a slice of the partition that was lent for slices last.  Its word is the end of its loan,
  * and the first sequence that is in no slice.  It ascends, as long as it is open.  So if the swap
- * succeeds, nobody else has these sequences, and all that was looked at is of this loan.  The
+ * succeeds, nobody else has these sequences, and all fields were read from this loan.  The
  * partition may be reserved anew at the same time, but then above the end of the loan.
  */
 static bool
@@ -201,7 +201,7 @@ lend(uint64 units, uint32 sequences)
 /*
  * Let the commit wait for synchronous standbys.  A transaction that has no id, or wrote
  * nothing, wouldn't.  This one wrote nothing if another session wrote the row of the
- * partition.  The position only tells that something was written.  The commit record, which
+ * partition.  The position only shows that something was written.  The commit record, which
  * comes after that row, has a position of its own.
  */
 static void

@@ -42,7 +42,7 @@ end_session(int code, Datum arg)
 	sno_activity_end();
 }
 
-/* At the first id of a session, at least, of whatever generator. */
+/* Register a session, at its first id of any generator at the latest. */
 void
 sno_session_begin(void)
 {
@@ -131,7 +131,7 @@ count_exhausted(const SnoPartition *p, uint64 word)
 	exhausted_time = SNO_WORD_TIME(word);
 }
 
-/* An id was issued that began another unit: count what the word has counted. */
+/* Count the ids of the former unit, of `word`, after an id was issued in another unit. */
 static void
 count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 {
@@ -141,7 +141,7 @@ count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 		sno_counters_go_on(counters, Min(SNO_WORD_SEQUENCE(word), SNO_SEQUENCE_MAX + 1), SNO_WORD_SEQUENCE(issued));
 }
 
-/* What came of a try. */
+/* The outcome of a try */
 typedef enum Outcome
 {
 	ISSUED,
@@ -230,7 +230,7 @@ issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
 
 /*
  * The state word of the next id for the purpose, which partition *p issued.
- * `unit` is the one that is wanted, if it isn't that of the clock.
+ * For a purpose that doesn't go by the clock, `unit` is the wanted one.
  * Waits sno.max_wait at most.
  */
 uint64

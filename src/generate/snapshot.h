@@ -7,7 +7,7 @@
  *
  * Times are units.  The generator issued in unit wallHi last, on the side of the lowest
  * bit of drifts, and on the other one up to wallSafe.  sequence is the last one issued,
- * if the snapshot was taken within wallHi, else the lower bound.
+ * if the snapshot was taken within wallHi, otherwise the lower bound.
  */
 #ifndef SNO_SNAPSHOT_H
 #define SNO_SNAPSHOT_H

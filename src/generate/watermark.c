@@ -3,7 +3,7 @@
  *		sno_watermark(): the id below which a feed is complete, and its other functions.
  *
  * shared/feed.c knows the unit, or the number of a counter.  This file makes the answer for
- * a statement from it, and has what the triggers of all kinds of ids do.  Each
+ * a statement from it, and has the common part of the triggers of all kinds of ids.  Each
  * statement gets one answer.  If W rose while the statement reads rows, it could leave out
  * a row and return a later one.  Two statements may have equal snapshots and need different
  * answers, because time goes on.  So the statement's own copy of the snapshot keeps the
@@ -36,7 +36,7 @@
 
 extern Datum sno_in(PG_FUNCTION_ARGS);
 
-/* A watermark of a counter that was told in this transaction. */
+/* A watermark of a counter that was returned in this transaction */
 typedef struct Answer
 {
 	SnoSubject	counter;
@@ -80,8 +80,8 @@ forget_row(void *arg)
 }
 
 /*
- * No watermark is told that the row of the feed doesn't cover, see shared/feed.c.  The
- * row need not cover those that the clock allows by the time it is written.
+ * Make the row of the feed cover the next watermark, see shared/feed.c.  The row need not cover
+ * watermarks that the clock allows by the time it is written.
  */
 static void
 cover_watermark(void)
@@ -285,7 +285,7 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 	return column;
 }
 
-/* What a trigger remembers. */
+/* The state that a trigger keeps */
 typedef struct Guarded
 {
 	int			column;
@@ -373,8 +373,8 @@ snos_equal(Datum one, Datum other, const void *known)
 }
 
 /*
- * Whatever made an id: if it isn't of a unit before sno_feed_bound, no watermark above it was
- * told for a snapshot that doesn't show its row, and none will be.
+ * An id that isn't of a unit before sno_feed_bound is below no watermark, past or future, for a
+ * snapshot that doesn't show its row.  It doesn't matter how the id was made.
  */
 static bool
 sno_is_passed(Datum id, const void *known)

@@ -1,6 +1,6 @@
 /*
  * watermark.h
- *		What the watermarks of all kinds of ids have in common.
+ *		The common part of the watermarks of all kinds of ids.
  */
 #ifndef SNO_WATERMARK_H
 #define SNO_WATERMARK_H
@@ -17,12 +17,12 @@ typedef struct SnoGuard
 {
 	const char *function;		/* its name, */
 	const char *call;			/* and how it is called, in SQL */
-	const char *arguments;		/* what it needs */
+	const char *arguments;		/* that it takes */
 	int			count;			/* of its arguments */
 	const char *generate;		/* the functions that make an id, */
-	const char *watermark;		/* and tell a watermark */
+	const char *watermark;		/* and return a watermark */
 
-	/* Raise an error unless the column has ids.  Returns what the rest needs to know of them. */
+	/* Raise an error unless the column has ids.  Returns the argument `known` of the others. */
 	const void *(*look) (const TriggerData *trigger, int column, MemoryContext context);
 	bool		(*equal) (Datum one, Datum other, const void *known);
 

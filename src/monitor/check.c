@@ -1,9 +1,9 @@
 /*
  * check.c
- *		sno_check(): what endangers generators, and what to do.
+ *		sno_check(): dangers for generators, and their remedies.
  *
- * It returns one row for each item.  A fault that it reports never makes it fail: what may
- * raise an error runs in a subtransaction.
+ * It returns one row for each item.  A fault that it reports never makes it fail: code that
+ * may raise an error runs in a subtransaction.
  */
 #include "postgres.h"
 
@@ -52,7 +52,7 @@ sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detai
 	tuplestore_putvalues(c->result->setResult, c->result->setDesc, values, nulls);
 }
 
-/* The same of a trial: ok if that raised no error, else in the words of the error. */
+/* Add the row of a trial, which is ok if the trial raised no error.  Otherwise it has the words of the error. */
 void
 sno_check_report_trial(const SnoCheck *c, const char *item, const char *good, const char *bad, const ErrorData *error)
 {
@@ -246,8 +246,8 @@ check_memory(const SnoCheck *c)
 }
 
 /*
- * Leases of other holders are no fault.  They came with the rows, so they tell nothing of
- * what another server does now.
+ * Leases of other holders are no fault.  They came with the rows, so another server need not
+ * exist any more.
  */
 static void
 check_holders(const SnoCheck *c)
@@ -285,7 +285,7 @@ check_workers(const SnoCheck *c)
 			   "Increase \"max_worker_processes\". sno_reset_statistics() forgets the refusals. See doc/operations.md#monitoring.");
 }
 
-/* What the registry granted, and until when.  Is that over, though more is wanted? */
+/* Describe the grants and their end.  *over is true if they have ended although more is wanted. */
 static char *
 describe_grants(const SnoCheck *c, const SnoGrants *granted, bool *over)
 {
@@ -334,7 +334,7 @@ check_registry(const SnoCheck *c)
 		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts. See doc/servers.md#what-happens-when.");
 }
 
-/* What the rows of the table say; raises whatever is wrong with it. */
+/* Read the rows of the table.  An error is raised if the table is missing or altered. */
 static void
 read_table(void *arg)
 {

@@ -1,11 +1,10 @@
 /*
  * generators.c
- *		sno_generators(): what each generator is doing.
+ *		sno_generators(): the state of each generator.
  *
- * A row is that of an open partition, or of a named generator.  Each is copied while sessions
- * issue there (shared/activity.c).  So the columns of a row may be of different moments, a unit
- * apart.  Spaces are held only while something is copied from them.  They aren't held while
- * catalogs are read for what is shown.
+ * A row shows an open partition or a named generator.  Each is copied while sessions issue
+ * there (shared/activity.c).  So the columns of a row may be of different moments, a unit apart.
+ * Spaces are held only while something is copied from them, and not while catalogs are read.
  *
  * Only members of pg_monitor see generators of other databases.  Named generators of this
  * database are listed even if nobody uses them.
@@ -106,7 +105,7 @@ set_place(Row *row, const SnoSubject *subject, const char *layout)
 		set_column(row, LAYOUT, CStringGetTextDatum(layout));
 	if (sno_subject_has_partition(subject) || subject->layout.time_bits == 0 || sno_subject_floats(subject))
 		return;
-	/* What else is in the shard tells generators that count apart. */
+	/* The other bits of the shard of a counter are not part of its ids. */
 	set_column(row, NODE_FIRST, Int64GetDatum(subject->shard.min & nodes));
 	set_column(row, NODE_LAST, Int64GetDatum(subject->shard.max & nodes));
 }
@@ -165,7 +164,7 @@ time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end));
 }
 
-/* What is shown of a generator that is in use. */
+/* A copy of a generator that is in use */
 typedef struct Used
 {
 	Oid			database;
@@ -258,7 +257,7 @@ put_one_used(ReturnSetInfo *result, const Used *u, uint64 now)
 	put_row(result, &row, u->database);
 }
 
-/* What a generator in use here is found by: what it has, or if that was chosen, its name. */
+/* The key of a generator in use: its subject, or its name if its nodes were chosen */
 typedef struct Key
 {
 	SnoSubject	subject;
@@ -278,7 +277,7 @@ key_of(const SnoSubject *subject, bool floats, const char *name)
 	return key;
 }
 
-/* What put_unused() needs to know. */
+/* The arguments of put_unused() */
 typedef struct Listing
 {
 	ReturnSetInfo *result;

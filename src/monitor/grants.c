@@ -1,6 +1,6 @@
 /*
  * grants.c
- *		sno_grants(): what the registry granted to this database.
+ *		sno_grants(): the grants of the registry to this database.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@ name_of(const SnoLayout *layout)
 	return CStringGetTextDatum(name == NULL ? definition : name);
 }
 
-/* What is granted of a layout's nodes, or of partitions. */
+/* Show the grants of a layout's nodes, or of partitions. */
 static void
 put_grants(ReturnSetInfo *result, const SnoLayout *layout)
 {

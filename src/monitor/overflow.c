@@ -8,8 +8,8 @@
  * sessions had to wait in the second before.  After the first second in which none had
  * to, it notifies a last time, with a count of zero.  When it has done so for all
  * generators of all databases, it ends.  If the notifier is switched off, it sets the time
- * until which it is expected, and ends.  Else a session that doesn't know the new setting
- * yet would ask for it again at once.
+ * until which it is expected, and ends.  Otherwise a session that doesn't know the new
+ * setting yet would ask for it again at once.
  *
  * There is one notifier for the server.  It is connected to no database, so it is
  * never in the way of DROP DATABASE, nor of CREATE DATABASE with a template.  A
@@ -17,7 +17,7 @@
  * commits.  So the notifier makes one transaction for each database, and sets
  * MyDatabaseId for the commit alone.  In async.c of PostgreSQL 15 to 19, two functions
  * use MyDatabaseId: PreCommit_Notify(), for the entries of the queue, and
- * AtCommit_Notify(), to find those who listen.  Nothing else in that commit needs the
+ * AtCommit_Notify(), to find the listeners.  Nothing more in that commit needs the
  * database or a connection to it:
  *
  *	- The lock on the queue is on "database 0", the transaction's id has none.
@@ -36,7 +36,7 @@
  *
  *	generator	name of the named generator; null for session generators, which share
  *				all partitions and wait for any
- *	partition	its partition; null for session generators, for those of layouts, and
+ *	partition	its partition; null for session generators and generators of layouts, and
  *				while a locked table of definitions keeps it unknown
  *	time		of the notification, ISO 8601, UTC
  *	count		sessions that had to wait since the notification before

@@ -159,7 +159,7 @@ sno_trials_generators(const SnoCheck *c)
 				 trials.error);
 }
 
-/* What is tried of partitions. */
+/* The arguments of try_partition() */
 typedef struct Reservation
 {
 	const SnoCheck *c;

@@ -1,10 +1,10 @@
 /*
  * activity.c
- *		What the server's generators are doing, for those who look.
+ *		The activity of the server's generators, to be looked at.
  *
  * The journal, and a slot for each process that the server can have, are in shared
- * memory beside the spaces.  Only the session writes its slot.  When it writes what it
- * waits for, it holds the journal's lock.  Others read slots without any lock, or hold the
+ * memory beside the spaces.  Only the session writes its slot.  It holds the journal's
+ * lock while it writes the generator that it waits for.  Others read slots without any lock, or hold the
  * journal's lock.  A session takes that lock only when something rare happens: when it
  * begins, when it begins to wait for another generator, or when it notes something in the
  * journal.
@@ -30,7 +30,7 @@
 
 #define JOURNAL_SIZE	TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(SnoJournal))
 
-/* How often it is logged what lasts. */
+/* How often a condition that lasts is logged */
 #define LOG_AGAIN_USEC	(60 * USECS_PER_SEC)
 
 SnoJournal *sno_journal;
@@ -93,7 +93,7 @@ sno_activity_begin(void)
 	if (a->pid == MyProcPid)
 		return;
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	/* Workers may look at what comes before. */
+	/* Workers may look at the fields before this. */
 	memset(&a->pid, 0, sizeof(SnoActivity) - offsetof(SnoActivity, pid));
 	a->database = MyDatabaseId;
 	a->wait_partition = -1;
@@ -129,8 +129,8 @@ sno_activity_wait(const char *generator, int partition)
 }
 
 /*
- * Has a session had to wait since this was asked last?  If so, of which database, and
- * for which generator, as above but with "" for its own.
+ * Has a session had to wait since the last call?  If so, return its database, and the generator
+ * that it waited for: "" for partitions of the session.
  */
 bool
 sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *partition)
@@ -186,10 +186,10 @@ sno_counters_waited(SnoCounters *c, int64 usec)
 
 	while ((uint64) usec > longest &&
 		   !pg_atomic_compare_exchange_u64(&c->longest_wait, &longest, usec))
-		 /* longest is what it is now */ ;
+		 /* longest is the present value */ ;
 }
 
-/* What was counted since the reset.  `sequence` is the state word's. */
+/* The counts since the reset.  `sequence` is the state word's. */
 SnoCounts
 sno_counters_read(const SnoCounters *counters, uint32 sequence)
 {
@@ -217,8 +217,8 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Is it time to log again what lasts, and was logged at *logged_at?  That is noted then.  If
- * the clock was set back, it is.  The journal's lock is held.
+ * Is it time to log a condition again that was logged at *logged_at?  If so, note that.  It is time
+ * if the clock was set back.  The journal's lock is held.
  */
 bool
 sno_journal_is_due(TimestampTz *logged_at)

@@ -1,6 +1,6 @@
 /*
  * activity.h
- *		What the server's generators are doing, for those who look.
+ *		The activity of the server's generators, to be looked at.
  */
 #ifndef SNO_ACTIVITY_H
 #define SNO_ACTIVITY_H
@@ -12,7 +12,7 @@
 #include "storage/lwlock.h"
 #include "utils/dsa.h"
 
-/* What a generator did since its counters were reset. */
+/* Counts of a generator since its counters were reset */
 typedef struct SnoCounts
 {
 	int64		issued;			/* ids */
@@ -21,26 +21,26 @@ typedef struct SnoCounts
 	int64		longest_wait;	/* µs */
 } SnoCounts;
 
-/* What it did so far; see activity.c. */
+/* Its counters; see activity.c. */
 typedef struct SnoCounters
 {
 	pg_atomic_uint64 base;		/* ids issued, less the sequence of the state word */
 	pg_atomic_uint64 exhausted;
 	pg_atomic_uint64 waits;
 	pg_atomic_uint64 longest_wait;
-	SnoCounts	reset;			/* what was counted when they were reset */
+	SnoCounts	reset;			/* the counts when they were reset */
 } SnoCounters;
 
-/* What a session does.  It alone writes this, except where it says otherwise. */
+/* The activity of a session.  It alone writes this, except for fields that say otherwise. */
 typedef struct SnoActivity
 {
 	pg_atomic_uint32 has_feed;	/* the pid of a process that has attached to its
-								 * database's feed, see feed.c */
+								 * database's feed, see feed_memory.c */
 
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
 
-	/* What it waited for last; the journal's lock protects the rest. */
+	/* The generator that it waited for last; the journal's lock protects all but `waited`. */
 	pg_atomic_uint32 waited;	/* set; cleared by monitor/overflow.c */
 	int32		wait_partition; /* of a named generator, or -1 */
 	char		generator[NAMEDATALEN]; /* its name, or empty */
@@ -53,7 +53,7 @@ typedef enum SnoWorkerKind
 	SNO_REGISTRY_CLIENT			/* registry/client.c */
 } SnoWorkerKind;
 
-/* What a process waits for, as pg_stat_activity shows it. */
+/* Wait events of our processes, as pg_stat_activity shows them */
 typedef enum SnoWaitEvent
 {
 	SNO_WAITS_FOR_PARTITION,
@@ -74,7 +74,7 @@ typedef struct SnoWorker
 	TimestampTz logged_at;		/* when a refusal was logged last */
 } SnoWorker;
 
-/* What the registry client found. */
+/* The results of the registry client */
 typedef struct SnoRegistryNews
 {
 	TimestampTz answered_at;	/* 0 if never */
@@ -87,10 +87,10 @@ typedef struct SnoRegistryNews
 	char		failure[256];	/* the message, in ASCII */
 } SnoRegistryNews;
 
-/* What happened to the server's generators as a whole. */
+/* Events of all generators of the server */
 typedef struct SnoJournal
 {
-	LWLock		lock;			/* protects what follows */
+	LWLock		lock;			/* protects the rest */
 
 	int64		clock_steps;
 	int64		clock_step_usec;	/* the last one */
@@ -99,7 +99,7 @@ typedef struct SnoJournal
 	int64		failures;		/* to renew a lease early */
 	TimestampTz failed_at;
 	Oid			failure_database;
-	char		failure[256];	/* of what the lease was, and the error, in ASCII */
+	char		failure[256];	/* the subject of the lease, and the error, in ASCII */
 
 	SnoWorker	workers[2];		/* by kind */
 	SnoRegistryNews registry;

@@ -11,8 +11,8 @@
 #include "shared/attempt.h"
 
 /*
- * Do some work in a subtransaction.  If it raises an error, roll back what it began,
- * and return the error; else return NULL.  A cancellation is raised again.
+ * Do some work in a subtransaction.  If it raises an error, roll the subtransaction back and
+ * return the error.  Otherwise return NULL.  A cancellation is raised again.
  */
 ErrorData *
 sno_attempt(void (*work) (void *), void *arg)

@@ -17,7 +17,7 @@ extern int64 sno_clock_monotonic(void);
 
 /*
  * The current unit.  It comes from the vDSO, without a system call.  Raises
- * 22008 if the clock is outside the epoch, whose ids can't tell its time.
+ * 22008 if the clock is outside of the epoch.
  */
 static inline uint64
 sno_clock_unit(void)
@@ -34,7 +34,7 @@ sno_clock_unit(void)
 	return unit;
 }
 
-/* The current ms since 2010; raises 22008 as above. */
+/* The current ms since 2010.  Raises 22008 if the clock is outside of the epoch. */
 static inline int64
 sno_clock_msec(void)
 {

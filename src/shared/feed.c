@@ -1,6 +1,6 @@
 /*
  * feed.c
- *		What the transactions of a database issue, for readers of feeds.
+ *		The protocol between transactions that issue ids and readers of feeds.
  *
  * Each transaction reports the unit from which it issues, before its first id, by its issuer
  * (core/issuer.h).  For the numbers of counters it reports a tick of a logical clock
@@ -47,14 +47,14 @@
 uint64		sno_feed_bound = SNO_NO_UNIT;
 uint64		sno_feed_transaction = 1;
 
-/* The unit from which the transaction issues, as this process told its issuer. */
+/* The unit from which the transaction issues, as this process reported it */
 static uint64 told = SNO_NO_UNIT;
 
-/* The transaction in which it told a tick last. */
+/* The transaction in which it reported a tick last */
 static uint64 ticked_in;
 
 /*
- * The unit in which to issue now: that of the clock, or a later one that is promised.
+ * The unit in which to issue now: the clock's, or a later one that is promised.
  * Each id of a transaction that isn't of a unit from sno_feed_bound on needs a call of
  * this before.
  */
@@ -66,7 +66,7 @@ sno_feed_unit(void)
 	sno_feed_attach();
 	if (now < told)
 	{
-		/* If this raises an error, nothing is told yet: the next call does all again. */
+		/* If this raises an error, nothing is reported yet: the next call does all again. */
 		uint64		unit = sno_issuer_begin(&sno_feed_issuers->told[SNO_TOLD_UNIT], &sno_feed->promise, now,
 											   sno_clock_unit);
 
@@ -78,7 +78,7 @@ sno_feed_unit(void)
 	return Max(now, sno_feed_bound);
 }
 
-/* The unit in which this statement began.  Counters go on where the clock can't be told. */
+/* The unit in which this statement began.  Counters go on even if the clock is outside of the epoch. */
 static uint64
 statement_unit(void)
 {
@@ -89,9 +89,9 @@ statement_unit(void)
 }
 
 /*
- * Note the next number of a counter, before the transaction tells a tick: so that is the
- * watermark if this transaction stays open.  Once in the time of a unit is enough, and who
- * finds the notes taken goes on.
+ * Note the next number of a counter, before the transaction reports a tick.  So that number is the
+ * watermark if this transaction stays open.  Once in the time of a unit is enough, and a session
+ * that finds the lock taken goes on without a note.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -133,7 +133,7 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 
 /*
  * A generator exhausted the unit that sno_feed_unit() returned, or a reader wants to read
- * what is in it.  True if that is ahead of the clock, and ids go on in the next one.  This
+ * its ids.  True if that is ahead of the clock, and ids go on in the next one.  This
  * happens once in the time of a unit, so that ids don't get further ahead of the clock.
  */
 bool
@@ -157,7 +157,7 @@ sno_feed_knows_past(void)
 
 	sno_feed_attach();
 	known = pg_atomic_read_u32(&sno_feed->past_known) != 0;
-	/* What is promised is read after this. */
+	/* The promise is read after this. */
 	pg_read_barrier();
 	return known;
 }
@@ -165,7 +165,7 @@ sno_feed_knows_past(void)
 /*
  * Before the server started, no watermark was above the unit that `read` finds in the row
  * on disk.  So ids go on there, if the clock was set back since.  Any number of sessions may
- * read the row.  What was read before a reset is not promised after it, which knows the past.
+ * read the row.  A unit that was read before a reset is not promised after it: then the past is known.
  */
 void
 sno_feed_recall(uint64 (*read) (void *arg), void *arg)
@@ -223,7 +223,7 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 	sno_turn_release(&sno_feed->writing);
 }
 
-/* The unit of the clock when a process told that. */
+/* The unit of the clock when a process reported `since` */
 static uint64
 unit_of(const SnoFeedIssuers *i, SnoTold what, uint64 since)
 {
@@ -243,7 +243,7 @@ note_prepared(SnoTold what)
 	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
 	sno_prepared_add(&sno_feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
 	LWLockRelease(&sno_feed->lock);
-	/* Whoever finds the lock finds it in the list, with all that it told. */
+	/* A reader that finds the lock finds the transaction in the list. */
 	sno_prepared_lock(xid, what, unit);
 }
 
@@ -288,7 +288,7 @@ sno_feed_check(uint64 promised)
 		refuse_broken();
 }
 
-/* The lowest that transactions told which the snapshot doesn't show.  The lock is held. */
+/* The lowest unit or tick of the transactions that the snapshot doesn't show.  The lock is held. */
 static uint64
 lowest_told(SnoTold what, SnoView *view)
 {
@@ -363,7 +363,7 @@ sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next
 	return lowest;
 }
 
-/* Add what a transaction told, which may be known by something else that it told. */
+/* Add a transaction, or join its unit and tick if it is there. */
 static void
 add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 {
@@ -424,7 +424,7 @@ sno_feed_blockers(int *count)
 
 /*
  * Watermarks begin anew from the clock.  Earlier ones don't hold any more.  `forget` does
- * to the row what this does to memory.
+ * the same to the row.
  */
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)

@@ -1,6 +1,6 @@
 /*
  * feed.h
- *		What the transactions of a database issue, for readers of feeds.
+ *		The protocol between transactions that issue ids and readers of feeds.
  */
 #ifndef SNO_FEED_H
 #define SNO_FEED_H
@@ -22,7 +22,7 @@ extern uint64 sno_feed_bound;
 /* Counts this session's transactions. */
 extern uint64 sno_feed_transaction;
 
-/* Who keeps a watermark from rising. */
+/* A session or prepared transaction that keeps a watermark from rising */
 typedef struct SnoBlocker
 {
 	int32		pid;			/* of a session, 0 for a prepared transaction */

@@ -36,7 +36,7 @@ typedef struct SnoFeed
 	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(uint64) - sizeof(pg_atomic_uint64)];
 
-	LWLock		lock;			/* protects what follows */
+	LWLock		lock;			/* protects the next two */
 	SnoPreparedList prepared;
 	dsa_pointer counters;
 

@@ -1,10 +1,10 @@
 /*
  * grant.c
- *		What the registry granted to a database, as its sessions see it.
+ *		The grants of the registry to a database, as its sessions see them.
  *
  * No session talks to the registry.  A background worker, the registry client
  * (registry/client.c), does.  It publishes the grants of each database in the space of the
- * database.  Sessions start the worker when they have no grant that serves.  While ids are
+ * database.  Sessions start the worker when no grant covers the present unit.  While ids are
  * made, they also start it when it is time to renew.
  *
  * A grant ends in two ways.  When the clock passes the grant's ceiling, no more ids are
@@ -90,7 +90,7 @@ sno_grant_check_setting_again(void)
 	sno_grant_check_setting();
 }
 
-/* The next of those of a space: first partitions, then layouts.  NULL after the last one. */
+/* The next SnoGranted of a space: first partitions, then layouts.  NULL after the last one. */
 static SnoGranted *
 granted_after(SnoSpace *space, const SnoGranted *granted)
 {
@@ -100,7 +100,7 @@ granted_after(SnoSpace *space, const SnoGranted *granted)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* What is granted in a space of a layout, NULL if it was never asked for. */
+/* The grants of a layout in a space, NULL if they were never asked for */
 static SnoGranted *
 find_granted(SnoSpace *space, const SnoLayout *layout)
 {
@@ -137,7 +137,7 @@ sno_granted_init(SnoGranted *granted)
 	pg_atomic_init_u32(&granted->asked, 0);
 }
 
-/* What is granted to this database of the nodes of a layout. */
+/* The grants of a layout's nodes to this database, made if there are none */
 SnoGranted *
 sno_granted_of(const SnoLayout *layout)
 {
@@ -165,7 +165,7 @@ sno_granted_of(const SnoLayout *layout)
 	return granted;
 }
 
-/* What of a layout the registry may grant to anybody. */
+/* The nodes of a layout that the registry grants, to any server */
 SnoNodeRange
 sno_granted_range(SnoGranted *granted)
 {
@@ -188,22 +188,22 @@ sno_grant_ask(SnoGranted *granted, int blocks)
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
 
-/* The same, for one block more than those that serve in this unit. */
+/* Ask for one block more than those that cover this unit. */
 void
 sno_grant_ask_more(SnoGranted *granted, uint64 now)
 {
 	SnoGrants	grants = sno_grants_copy(granted);
-	int			serve = 0;
+	int			covering = 0;
 
 	for (int i = 0; i < grants.count; i++)
-		serve += grants.grant[i].floor < now;
+		covering += grants.grant[i].floor < now;
 	LWLockAcquire(&sno_space->grants.lock, LW_EXCLUSIVE);
-	granted->blocks_wanted = Min(serve + 1, SNO_GRANTS);
+	granted->blocks_wanted = Min(covering + 1, SNO_GRANTS);
 	LWLockRelease(&sno_space->grants.lock);
 	sno_grant_ask(granted, 0);
 }
 
-/* Ask to renew what is granted, if it is time. */
+/* Ask to renew grants, if it is time. */
 void
 sno_grant_renew(SnoGranted *granted, int blocks)
 {
@@ -243,8 +243,9 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 }
 
 /*
- * Is more wanted than what was granted, if that is over?  If not, nobody made an id since it
- * was, and no fault is known.  The registry may have been asked only what it grants to anybody.
+ * Are more grants wanted than there are?  The caller has seen that these are over.  If none are
+ * wanted, no session made an id since then, and no fault is known.  The registry may have been
+ * asked only for the range of a layout.
  */
 bool
 sno_grants_lack(SnoGranted *granted)
@@ -263,7 +264,7 @@ sno_grants_lack(SnoGranted *granted)
 	return in_vain || (wanted && pg_atomic_read_u32(&granted->asked) != 0);
 }
 
-/* Nothing serves that was granted.  Is the registry asked in vain? */
+/* Is the registry asked in vain?  The caller has seen that no grant covers the present unit. */
 bool
 sno_grants_are_in_vain(SnoGranted *granted)
 {
@@ -292,7 +293,7 @@ add_task(List *tasks, SnoSpace *space, SnoGranted *granted)
 	return lappend(tasks, task);
 }
 
-/* What databases have, or want; in the current memory context. */
+/* The tasks of the registry client, in the current memory context */
 List *
 sno_grants_tasks(void)
 {
@@ -317,8 +318,8 @@ sno_grants_tasks(void)
 }
 
 /*
- * What a task is about, with the lock of grants and all spaces held; NULL, and nothing held,
- * if that is gone: the database was dropped, and another one may have its space.
+ * The SnoGranted of a task, with the lock of grants and all spaces held.  NULL, and nothing held,
+ * if the database was dropped, so that another one may have its space.
  */
 static SnoGranted *
 hold_granted(const SnoGrantTask *task)
@@ -345,9 +346,9 @@ release_granted(const SnoGrantTask *task)
 }
 
 /*
- * Bring grants into force in a database, whose file is on disk, and tell what of a layout
- * may be granted.  They are to be renewed from a monotonic µs on.  The registry answered in a
- * unit; 0 if they are those of the file.  The registry client alone does this.
+ * Bring grants into force in a database, whose file is on disk, with the range of a layout.  They
+ * are to be renewed from a monotonic µs on.  `answered` is the unit of the registry's answer, 0 if
+ * the grants come from the file.  The registry client alone does this.
  */
 void
 sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoNodeRange *range,
@@ -429,7 +430,7 @@ sno_grants_know_range(void)
 }
 
 /*
- * May the registry grant this partition to any server?  Then nobody else may choose it.
+ * May the registry grant this partition to any server?  Then no named generator may choose it.
  * False as long as it isn't known.
  */
 bool
@@ -447,7 +448,7 @@ sno_grant_is_for_anybody(int partition)
 	return may;
 }
 
-/* May the user see what tells of the connection to the registry? */
+/* May the user see messages about the connection to the registry? */
 bool
 sno_registry_may_see(void)
 {

@@ -1,6 +1,6 @@
 /*
  * grant.h
- *		What the registry granted to a database, as its sessions see it.
+ *		The grants of the registry to a database, as its sessions see them.
  */
 #ifndef SNO_GRANT_H
 #define SNO_GRANT_H
@@ -12,7 +12,7 @@
 #include "core/asker.h"
 #include "shared/space.h"
 
-/* Where the registry client keeps what was granted, in the data folder. */
+/* The registry client's file of grants, in the data folder */
 #define SNO_GRANTS_FILE		"sno.grants"
 
 /* Settings */
@@ -21,7 +21,7 @@ extern bool sno_registry_refused;	/* a value was given, but not taken */
 extern int	sno_grant_duration; /* seconds */
 extern char *sno_server;		/* its name in the registry */
 
-/* Is there a registry, so that only what it granted may be used? */
+/* Is there a registry, so that only granted partitions and nodes may be used? */
 static inline bool
 sno_is_registered(void)
 {
@@ -37,7 +37,7 @@ sno_grant_is_in_force(uint64 holder)
 	return sno_is_registered() && pg_atomic_read_u64(&sno_space->grants.partitions.holder) == holder;
 }
 
-/* What the registry client is to do for a database: to ask for partitions, or for nodes. */
+/* A task of the registry client for a database: to ask for partitions, or for nodes */
 typedef struct SnoGrantTask
 {
 	SnoSpace   *space;
@@ -50,7 +50,7 @@ typedef struct SnoGrantTask
 	bool		again;			/* ask once more, as another holder */
 } SnoGrantTask;
 
-/* Does no layout say what is granted, but that it is partitions? */
+/* Are partitions granted, and not nodes of a layout? */
 static inline bool
 sno_layout_is_none(const SnoLayout *layout)
 {

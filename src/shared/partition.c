@@ -4,23 +4,25 @@
  *
  * Each database has a space (space.c), which has the partitions.  They are in blocks.  A
  * block is made when a session first uses one of its partitions.  Even without the block,
- * it is known which partitions belong to named generators.  src/README.md draws the states
- * of a partition, and what leads from one to another.
+ * it is known which partitions belong to named generators.  src/README.md lists the states
+ * of a partition, and the steps between them.
  *
  * A partition is open if its state word is: then any session may issue there, by the atomic
  * steps of core/generator.h and core/backfill.h.  The space lists the open ones.  Nobody owns
  * one, so nothing has to be given back.  Three rules of src/README.md make that safe:
  *
- *	- P1: Only who has the turn of a partition changes its lease, its ceiling and wall_safe.
- *	- P2: Whatever ends its use closes the word, by one atomic step.  So who issues doesn't ask
- *	  who may.  A closed partition is opened again only by who reserves it.
+ *	- P1: Only the session that has the turn of a partition changes its lease, ceiling and
+ *	  wall_safe.
+ *	- P2: The end of its use closes the word, by one atomic step.  So a session that issues needs
+ *	  no other check.  Only a session that reserves a closed partition opens it again.
  *	- P3: Nobody waits for a turn.
  *
  * Locking: the turn is only ever tried (shared/turn.c).  A partition enters the list, and
- * leaves it, in its turn, by atomic stores.  Anybody closes the word, without the turn.  Who
- * finds a closed one in the list takes it out.  Who makes a partition one of named generators
- * first does so, then sees that nobody has the turn, and then closes it.  Who opens one, or
- * changes its side, has the turn, and looks after that.  So one of them sees the other.
+ * leaves it, in its turn, by atomic stores.  Any session may close the word, without the
+ * turn.  A session that finds a closed partition in the list removes it.  A session that makes a
+ * partition one of named generators marks it first, then sees that nobody has the turn, and then
+ * closes it.  A session that opens one, or changes its side, takes the turn, and looks for the mark
+ * after that.  So one of them sees the other.
  */
 #include "postgres.h"
 
@@ -57,7 +59,7 @@ block_of(const SnoSpace *space, int number)
 	dsa_pointer place = dsa_pointer_atomic_read(unconstify(dsa_pointer_atomic *,
 														   &space->partitions.blocks[number / SNO_BLOCK]));
 
-	/* Whoever made the block cleared it before. */
+	/* The block was cleared before its pointer was set. */
 	pg_read_barrier();
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
@@ -235,8 +237,8 @@ remove_closed(int place, SnoPartition *p)
 }
 
 /*
- * The place to be cleared for another partition if all are used: that of a partition whose lease
- * is over, or of the one that is the furthest ahead of the clock.
+ * The place to be cleared for another partition if all are used: of a partition whose lease is over,
+ * or of the one that is the furthest ahead of the clock.
  */
 static int
 choose_place(uint64 now)
@@ -386,7 +388,7 @@ sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
 
 /*
  * Close all partitions of this database, and revoke all nodes that were chosen.  Nobody opens one
- * meanwhile.  Who has begun to make an id may still make that one.
+ * meanwhile.  A session that has begun to make an id may still make it.
  */
 void
 sno_partition_close_all(void)
@@ -397,7 +399,7 @@ sno_partition_close_all(void)
 			sno_generator_end(&partition_to_change(i)->generator);
 }
 
-/* Make a partition one of named generators.  Whoever claims it from now on finds that out. */
+/* Make a partition one of named generators.  A session that claims it from now on finds that out. */
 void
 sno_partition_set_named(int number)
 {
@@ -423,7 +425,7 @@ sno_partition_copy(int number)
 	bool		held = sno_partition_is_held(p);
 	SnoPartition copy;
 
-	/* What was stored in the last turn comes before that. */
+	/* The stores of the last turn come before that. */
 	pg_memory_barrier();
 	if (named && !held && sno_partition_is_open(p))
 		sno_generator_end(&partition_to_change(number)->generator);

@@ -18,9 +18,9 @@
 #include "shared/space.h"
 
 /*
- * What issuing an id needs is in the first cache line.  Any session steps the generator while
- * its word is open.  All else is changed by the session that has the turn (P1), except that
- * the partition becomes named.
+ * The fields that are needed to issue an id are in the first cache line.  Any session steps the
+ * generator while its word is open.  The session that has the turn changes the other fields (P1),
+ * except for `named`.
  */
 typedef struct SnoPartition
 {
@@ -33,18 +33,18 @@ typedef struct SnoPartition
 	bool		named;			/* it is for named generators */
 	SnoLease	lease;
 	SnoBackfill backfill;
-	SnoTurn		turn;			/* of who reserves it, writes its row, or changes its side */
+	SnoTurn		turn;			/* to reserve it, write its row, or change its side */
 	char		pad[SNO_PARTITION_SIZE / 2 - sizeof(SnoLease) - sizeof(SnoBackfill) - sizeof(SnoTurn)];
 } SnoPartition;
 
 StaticAssertDecl(sizeof(SnoPartition) == SNO_PARTITION_SIZE, "a partition is not two cache lines");
-StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "what issuing an id needs is not one cache line");
+StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "the fields that issuing an id needs are not one cache line");
 
-/* What a purpose decides of its partitions. */
+/* The properties of a purpose */
 typedef struct SnoPurposeRules
 {
 	const char *function;		/* of SQL, that wants them */
-	bool		by_clock;		/* its units are those of the clock, and its leases end */
+	bool		by_clock;		/* it issues in the clock's unit, and its leases end */
 	int			share;			/* at most one in so many partitions is for it; 1: all */
 } SnoPurposeRules;
 
@@ -59,8 +59,8 @@ sno_partition_rules(const SnoPartition *p)
 typedef enum SnoPartitionState
 {
 	SNO_UNTOUCHED,				/* at rest, and never used since the server started */
-	SNO_AT_REST,				/* may be leased anew once the clock has passed what it
-								 * issued */
+	SNO_AT_REST,				/* may be leased anew once the clock has passed
+								 * its ids */
 	SNO_HELD,					/* a session reserves it */
 	SNO_OPEN,					/* sessions may issue there */
 	SNO_NAMED					/* only named generators may */
@@ -101,7 +101,7 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
-/* The value that was given but isn't in force, and nothing else is; else NULL. */
+/* The given value if it isn't in force, and no other one is; otherwise NULL */
 extern const char *sno_partition_refused;
 
 /* The number of a partition that sno_partition_at() gave, and that was used. */

@@ -3,16 +3,15 @@
  *		Prepared transactions that issued ids, for readers of feeds.
  *
  * A transaction enters a list before it is prepared, and stays there until all snapshots
- * show it.  After a crash or a promotion, a lock tells of it.  PREPARE writes that lock to
+ * show it.  After a crash or a promotion, a lock shows it.  PREPARE writes that lock to
  * disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for it.  It is
  * an advisory lock of the database, whose tag has the xid and the unit.  The last field of
  * the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.
- * A transaction that told a tick (core/numbers.h) has an entry and a lock of their own for
+ * A transaction that reported a tick (core/numbers.h) has another entry and another lock for
  * that.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
  *
- * Locking: the caller holds the feed's lock, in exclusive mode to change the list.  Under it
- * nothing asks PostgreSQL what may be on disk: whether a transaction ended is in pg_xact, and
- * whose subtransaction an xid is, in pg_subtrans.
+ * Locking: the caller holds the feed's lock, in exclusive mode to change the list.  Nothing
+ * under the lock reads pg_xact or pg_subtrans, which may be on disk.
  */
 #include "postgres.h"
 
@@ -27,9 +26,9 @@
 #include "shared/prepared.h"
 #include "shared/shmem.h"
 
-/* What marks a lock's tag, in a field that also has what was told, and the 7 highest bits of a unit. */
+/* The mark of a lock's tag, in a field that also has the SnoTold and the 7 highest bits of a unit */
 #define TAG_MARK	0xA700
-#define TAG_TOLD	7			/* the bit from which on that is */
+#define TAG_TOLD	7			/* the lowest bit of the SnoTold */
 
 static void
 set_tag(LOCKTAG *tag, TransactionId xid, SnoTold what, uint64 unit)
@@ -51,7 +50,7 @@ read_tag(const LOCKTAG *tag, TransactionId *xid, SnoTold *what, uint64 *unit)
 	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
 }
 
-/* Take the lock that tells of this transaction, which is about to be prepared. */
+/* Take the lock that shows this transaction, which is about to be prepared. */
 void
 sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit)
 {
@@ -101,8 +100,8 @@ remove_at(dsa_pointer *place)
 }
 
 /*
- * Take from the list what all snapshots show.  Slots for logical replication don't matter
- * for that; they hold back only what VACUUM removes from catalogs.
+ * Remove transactions from the list that all snapshots show.  Slots for logical replication don't
+ * matter for that: they only hold back VACUUM of catalogs.
  */
 static void
 forget_shown(SnoPreparedList *list)
@@ -252,7 +251,7 @@ may_miss(const SnoPreparedList *list, SnoTold what, const SnoView *view)
 }
 
 /*
- * The lowest that prepared transactions told which the snapshot doesn't show, 0 if that
+ * The lowest unit or tick of the prepared transactions that the snapshot doesn't show, 0 if that
  * isn't known.
  */
 uint64

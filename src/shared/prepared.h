@@ -10,7 +10,7 @@
 #include "utils/dsa.h"
 #include "utils/snapshot.h"
 
-/* What a transaction tells, and its issuers. */
+/* What a transaction reports, by an issuer for each */
 typedef enum SnoTold
 {
 	SNO_TOLD_UNIT,				/* core/issuer.h */
@@ -24,7 +24,7 @@ typedef struct SnoPrepared
 	dsa_pointer next;
 	uint64		xid;
 	SnoTold		what;
-	uint64		since;			/* what it told; 0 if that isn't known any more */
+	uint64		since;			/* its unit or tick; 0 if that isn't known any more */
 	uint64		unit;			/* of the clock, then */
 } SnoPrepared;
 
@@ -34,13 +34,13 @@ typedef struct SnoPreparedList
 	uint64		known;			/* the next xid when the list was made; 0 before */
 } SnoPreparedList;
 
-/* What a snapshot shows. */
+/* The transactions that a snapshot shows */
 typedef struct SnoView
 {
 	Snapshot	snapshot;
 	uint64		next;			/* xid, after the snapshot was taken */
-	TransactionId *ended;		/* what the snapshot doesn't show, and may have been prepared
-								 * before the server started */
+	TransactionId *ended;		/* the snapshot doesn't show them, and they may have been
+								 * prepared before the server started */
 	int			ended_count;
 } SnoView;
 

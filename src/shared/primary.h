@@ -1,6 +1,6 @@
 /*
  * primary.h
- *		What only a server that isn't a standby may do, and only in a transaction that may write.
+ *		Checks that the server is no standby, and that the transaction may write.
  *
  * The messages are PostgreSQL's own.
  */

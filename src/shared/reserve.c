@@ -3,7 +3,7 @@
  *		Which partition a session leases anew, and its reservation.
  *
  * A session may use the partitions of sno.partitions, with a registry only those that were
- * granted.  Memory, the rows of all leases and the definitions of named generators tell
+ * granted.  Memory, the rows of all leases and the definitions of named generators show
  * which of these are free, and which one is the best choice.  A session chooses without a
  * lock, then takes the turn of the partition, and then sees whether it would still
  * choose it.  So a session that stands still at any of these steps keeps no other one from
@@ -16,8 +16,8 @@
 #include "shared/reserve.h"
 
 /*
- * The ranges of partitions that this session may use, and for which units: what of
- * sno.partitions was granted, or all of it.
+ * The ranges of partitions that this session may use, and for which units: the granted part of
+ * sno.partitions, or all of it.
  */
 static SnoGrants
 usable_ranges(const SnoGrants *granted)
@@ -85,8 +85,8 @@ known_floor(int number, const SnoBounds *bounds)
 }
 
 /*
- * Did a partition go to a purpose that it never comes back from?  Until its row is written,
- * and as long as others don't see that, only memory tells.
+ * Did a partition go to a purpose that it never comes back from?  Until other
+ * sessions see its row, that is known in memory only.
  */
 static bool
 is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
@@ -280,8 +280,8 @@ start(SnoPartition *p, uint64 floor)
 }
 
 /*
- * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` is what the rows say of
- * all partitions.  The session has its turn then, and writes a lease before anybody issues.  NULL,
+ * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` comes from the rows of
+ * all partitions.  The session has its turn then, and writes a lease before any id is issued.  NULL,
  * and no change, if none is free.
  */
 SnoPartition *

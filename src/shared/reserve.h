@@ -12,8 +12,8 @@
 #include "shared/partition.h"
 
 /*
- * What the rows of sno_lease say of each partition: 0 if there is none, else
- * SNO_BOUND of the highest ceiling and whether a row is our own.  Few partitions
+ * A bound of each partition by the rows of sno_lease: 0 if it has none, otherwise SNO_BOUND of
+ * the highest ceiling and whether a row is our own.  Few partitions
  * have rows, so there is a block only where one of its partitions has a row.
  */
 #define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
@@ -38,10 +38,10 @@ sno_bound(const SnoBounds *bounds, int partition)
 /* How many of the partitions that this session may use are in which state. */
 typedef struct SnoPartitionTally
 {
-	int			open;			/* those for backfill included */
-	int			resting;		/* until the clock has passed what they issued */
+	int			open;			/* including backfill */
+	int			resting;		/* until the clock has passed their ids */
 	int			free;
-	int			given_times;	/* those for backfill, whatever their state */
+	int			given_times;	/* for backfill, in any state */
 } SnoPartitionTally;
 
 extern SnoGrants sno_partition_ranges(void);

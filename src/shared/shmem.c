@@ -1,6 +1,6 @@
 /*
  * shmem.c
- *		The extension's shared memory, its header, and what all databases share.
+ *		The extension's shared memory, its header, and the parts that all databases share.
  *
  * A small header holds the handle of a pinned area of dynamic shared memory.  All other memory is
  * in that area: the slots of activity.c, and a space for each database whose sessions generate
@@ -13,7 +13,7 @@
  * segment has left.  Others take that, too, and never give it back: the lock table, above all.
  * If none is left, there is an error until the server is restarted.
  *
- * No space sees what is done in another one, so no owner of a database can stop or slow others.
+ * Databases share nothing more, so no owner of a database can stop or slow others.
  * There is one exception: a map of the partitions that any database used since the server
  * started.  Other databases avoid these partitions while they can.
  *
@@ -221,7 +221,7 @@ sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before)
 {
 	bool		stepped;
 
-	/* Mostly there is nothing to note; the lock settles what is. */
+	/* Mostly there is nothing to note.  If there is, the lock settles it. */
 	if (sno_header->clock_known && !differs(offset, sno_header->clock_offset, tolerance))
 		return false;
 

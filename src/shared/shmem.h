@@ -1,6 +1,6 @@
 /*
  * shmem.h
- *		The extension's shared memory, its header, and what all databases share.
+ *		The extension's shared memory, its header, and the parts that all databases share.
  */
 #ifndef SNO_SHMEM_H
 #define SNO_SHMEM_H

@@ -8,7 +8,7 @@
  * pg_database.  ALTER DATABASE changes that, too.  But a database that has a session can't be
  * dropped.  So:
  *
- *	- While a space has users, it belongs to their database, whatever the incarnation is.
+ *	- While a space has users, it belongs to their database, even if the incarnation changes.
  *	- A session that enters a space without users, and finds another incarnation, begins a new
  *	  life of the space.  Then nobody relies on leases of a former life: partitions are leased anew
  *	  before they are used, and named generators read the rows again.  Ids that were issued stay
@@ -30,7 +30,7 @@
  * Memory of a space is freed only under the header's lock, in exclusive mode, and only while the
  * space has no users.  A session is a user of its own space as long as it uses anything there.
  * To look at other spaces (monitor/generators.c), a session holds the header's lock, shared, and
- * copies what it needs (sno_spaces_hold()).
+ * copies from them (sno_spaces_hold()).
  */
 #include "postgres.h"
 

@@ -26,15 +26,15 @@
  * The memory that a database may have for partitions and generators, in bytes.  It
  * is enough for 10,000 generators, or the partitions of 32,000 sessions.  And a dozen
  * databases that use all of theirs leave room for others where /dev/shm has 64 MB, as
- * Docker gives it.  Watermarks of counters take from it, too.  What else each database needs
- * for feeds comes on top: that depends on max_connections alone.
+ * Docker gives it.  Watermarks of counters take from it, too.  The other memory of a
+ * feed comes on top: it depends on max_connections alone.
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 
 /* Where the state of a named generator has the pointer to the next one of its space. */
 #define SNO_STATE_LINK		PG_CACHE_LINE_SIZE
 
-/* What a session wants a partition for; partition.c has the rules of each. */
+/* The purposes of partitions; partition.c has the rules of each. */
 typedef enum SnoPurpose
 {
 	SNO_FOR_CLOCK,				/* ids of the time that it is */
@@ -51,7 +51,7 @@ typedef enum SnoPurpose
 #define SNO_PLACES			128
 #endif
 
-/* What the registry may grant of a layout's nodes, to anybody. */
+/* The nodes of a layout that the registry grants, to any server */
 typedef struct SnoNodeRange
 {
 	bool		known;
@@ -60,8 +60,8 @@ typedef struct SnoNodeRange
 } SnoNodeRange;
 
 /*
- * What the registry granted to a database: partitions, or nodes of a layout.  grant.c says
- * what protects it.
+ * The grants of the registry to a database, of partitions or of nodes of a layout.  grant.c
+ * describes its locking.
  */
 typedef struct SnoGranted
 {
@@ -104,7 +104,7 @@ typedef struct SnoDatabaseGrants
 	dsa_pointer_atomic layouts; /* the first one whose nodes were asked for */
 } SnoDatabaseGrants;
 
-/* What the sessions of a database share; space.c describes its locking. */
+/* The memory that the sessions of a database share; space.c describes its locking. */
 typedef struct SnoSpace
 {
 	dsa_pointer next;			/* in the list of all */

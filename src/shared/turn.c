@@ -1,27 +1,27 @@
 /*
  * turn.c
- *		Turns: who may write what sessions have in common.
+ *		Turns: the right of one session to write data that sessions have in common.
  *
- * Who writes a row reads pages, may wait until another session has extended the table, and
- * flushes WAL.  A slow disk makes all that last.  It isn't done under an LWLock, because
- * whoever waits for one can't be interrupted, and neither can its owner.  It is done by the
- * session whose turn it is.  Others sleep until that is over, and can be interrupted.
+ * A session that writes a row reads pages, may wait until another one has extended the table, and
+ * flushes WAL.  On a slow disk all that takes long.  It isn't done under an LWLock, because neither
+ * the owner of one nor a session that waits for it can be interrupted.  It is done in a turn.
+ * Other sessions sleep until the turn is released, and can be interrupted.
  *
  * A session has at most one turn, and no function returns to the executor with it.  After an
  * error, the end of the transaction or subtransaction releases the turn; at the end of a
- * session, the function that leaves the space does (space.c).  This can't fail.  If a session is killed,
- * the server starts again, with new memory.
+ * session, leaving the space does (space.c).  This can't fail.  If a session is killed, the server
+ * starts again, with new memory.
  *
  * A leader of parallel workers isn't interrupted while it has a turn.  It would pass on
  * messages of its workers, and that lasts until the client reads them.
  *
  * Memory ordering: both changes of the owner are full barriers.  On some machines, a
  * compare-and-swap alone isn't one to loads that follow.  A session enters the list of
- * those to be woken before it looks at the owner again, and a release clears the owner before
+ * waiters before it looks at the owner again, and a release clears the owner before
  * it looks at that list.  So nobody sleeps while the turn is free.
  *
  * A session may take the same turn again and again: at its end, say, for each generator that it
- * used.  Whoever is woken would always come too late.  So a session that had a turn last gives
+ * used.  A session that is woken would always come too late.  So a session that had a turn last gives
  * way for a moment, if others sleep.
  */
 #include "postgres.h"
@@ -118,7 +118,7 @@ sno_turn_release(SnoTurn *turn)
 void
 sno_turn_end(void)
 {
-	/* Whatever held interrupts off is over. */
+	/* An error has already let interrupts in again. */
 	quiet = false;
 	if (held != NULL)
 		sno_turn_release(held);

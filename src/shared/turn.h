@@ -1,6 +1,6 @@
 /*
  * turn.h
- *		Turns: who may write what sessions have in common.
+ *		Turns: the right of one session to write data that sessions have in common.
  */
 #ifndef SNO_TURN_H
 #define SNO_TURN_H

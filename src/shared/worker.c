@@ -3,12 +3,12 @@
  *		Asking for the extension's background workers.
  *
  * There is at most one of each kind, and only while there is something to do for it.
- * The journal tells whether a worker runs.  The session that asks for one notes in the
- * journal, under its lock, until when the worker is expected.  Until then nobody else
+ * The journal has whether a worker runs.  A session that asks for one notes in the journal, under
+ * its lock, until when the worker is expected.  Until then no other session
  * asks.  If the worker doesn't come, because it could not be started or died before it was
  * ready, the next session asks again.
  *
- * All sessions of the server, whatever their rights, may take the processes that it has for
+ * All sessions of the server, with any rights, may take the processes that it has for
  * workers, by parallel queries.  So a process may be reserved for a kind of worker while the
  * server starts.  It stays, and sessions wake it instead of starting one.
  */
@@ -37,8 +37,8 @@ static const struct
 {
 	const char *name;
 	const char *function;
-	const char *refusal;		/* the message if it can't be started, */
-	const char *hint;			/* and what to do */
+	const char *refusal;		/* the message if it can't be started */
+	const char *hint;
 }			workers[] = {
 	[SNO_NOTIFIER] = {
 		"sno overflow notifier", "sno_overflow_main",
@@ -85,13 +85,13 @@ note_refusal(SnoWorkerKind kind)
 	w->refused_at = GetCurrentTimestamp();
 	due = sno_journal_is_due(&w->logged_at);
 	LWLockRelease(&sno_journal->lock);
-	/* Whoever waits for the registry is told. */
+	/* Sessions that wait for the registry report this. */
 	if (kind == SNO_REGISTRY_CLIENT)
 		due = sno_journal_registry_failure(workers[kind].refusal);
 	return due;
 }
 
-/* What PostgreSQL needs to know of a worker of a kind. */
+/* The registration of a worker of a kind */
 static BackgroundWorker
 describe(SnoWorkerKind kind)
 {
@@ -169,8 +169,8 @@ is_wanted(const SnoWorker *w)
 }
 
 /*
- * This process stays, and calls `work` whenever a session asks for the worker.  `work` is what
- * a worker does that is started for it.
+ * This process stays, and calls `work` whenever a session asks for the worker.  `work` is the
+ * function of a worker that is started for that.
  */
 void
 sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
