@@ -60,6 +60,12 @@ sequences_of(int32 given)
 	return (uint32) given;
 }
 
+/*
+ * Where the state word of a partition that is lent in slices begins to count them: beyond the bounds
+ * of sequences, so that a late addition of a session that issued there before issues nothing.
+ */
+#define SLICES_BEGIN	SNO_SEQUENCE_NONE
+
 /* A partition, or a slice of one, that is lent up to the ceiling. */
 typedef struct Loan
 {
@@ -101,7 +107,7 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 		sno_lease_publish(&p->lease, &p->generator, sno_lease_half());
 		*loan = (Loan) {sno_partition_number(p), p->generator};
 		p->generator.wall_safe = until;
-		sno_generator_open(&p->generator, SNO_WORD(until, false, in_slices ? 0 : SNO_WORD_CLOSED));
+		sno_generator_open(&p->generator, SNO_WORD(until, false, in_slices ? SLICES_BEGIN : SNO_WORD_CLOSED));
 		if (in_slices)
 			pg_atomic_write_u32(&sno_space->partitions.lent, sno_partition_number(p) + 1);
 	}
@@ -130,9 +136,11 @@ take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 	do
 	{
 		word = sno_generator_load(&p->generator);
-		first = SNO_WORD_SEQUENCE(word);
-		if (sno_word_is_closed(word) || sequences > SNO_SEQUENCE_MAX + 1 - first ||
-			p->purpose != SNO_FOR_LOANS || p->life != sno_space->life || p->lease.file != sno_leases_file() ||
+		first = SNO_WORD_SEQUENCE(word) - SLICES_BEGIN;
+		/* The word is closed, or isn't one of slices, or has none left. */
+		if (first > SNO_SEQUENCE_MAX || sequences > SNO_SEQUENCE_MAX + 1 - first)
+			return false;
+		if (p->purpose != SNO_FOR_LOANS || p->life != sno_space->life || p->lease.file != sno_leases_file() ||
 			now <= p->generator.lease_floor || !find_end(p, now, units, &until) || until > SNO_WORD_UNIT(word))
 			return false;
 		slice->partition = sno_partition_number(p);
