@@ -142,7 +142,7 @@ look_flake(const TriggerData *trigger, int column, MemoryContext context)
 				 errmsg("column \"%s\" of relation \"%s\" is not of type %s",
 						trigger->tg_trigger->tgargs[0], RelationGetRelationName(trigger->tg_relation),
 						format_type_be(types[named->layout.type])),
-				 errdetail("Ids of generator \"%s\" are.", name)));
+				 errdetail("This is the type of the ids of generator \"%s\".", name)));
 	return named;
 }
 

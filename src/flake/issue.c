@@ -105,14 +105,14 @@ word_after(const SnoNodes *nodes, SnoFlake after)
 			ereport(ERROR,
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 					 errmsg("no number of the layout is left after the id"),
-					 errdetail("A generator of a layout that counts issues at most 2^56 numbers."),
+					 errdetail("A generator that counts can issue at most 2^56 numbers."),
 					 errhint("Correct the id, or move the table to another layout. See doc/operations.md#trouble.")));
 	}
 	else if (!found || SNO_WORD_UNIT(word) > (uint64) (sno_clock_msec() + AHEAD_MAX_MSEC) / SNO_UNIT_MSEC)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the id is of a time more than an hour ahead"),
-				 errdetail("The generator would issue nothing until then.")));
+				 errmsg("the time of the id is more than an hour ahead"),
+				 errdetail("The generator could not issue any id until then.")));
 	return word;
 }
 
@@ -145,7 +145,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 	if (!sno_value_fits(&layout, after))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint %lld is no id of generator \"%s\"",
+				 errmsg("bigint %lld is not an id of generator \"%s\"",
 						(long long) PG_GETARG_INT64(1), name)));
 	issued.word = word_after(&d.nodes, after);
 	if (sno_subject_floats(&d.subject))

@@ -160,8 +160,8 @@ refuse_nodes(const SnoWait *wait)
 			 errmsg("no node of layout \"%s\" was free for generator \"%s\" within %d ms",
 					d->layout, wait->generator, sno_wait_msec(wait)),
 			 sno_is_registered() ?
-			 errdetail("The registry grants no nodes of this layout, or too few in a block. Or other generators have all that it granted, or the clock is behind what was issued there.") :
-			 errdetail("This server's share, partitions from %d to %d, has less than %lld. Or other generators have them, or the clock is behind what was issued there.",
+			 errdetail("The registry grants no nodes of this layout or too few in a block, other generators use all granted nodes, or the clock is behind the ids of these nodes.") :
+			 errdetail("This server's share, partitions from %d to %d, has fewer nodes than %lld, other generators use them, or the clock is behind the ids of these nodes.",
 					   sno_partition_range.first, sno_partition_range.last, (long long) -d->subject.shard.min),
 			 sno_is_registered() ?
 			 errhint("In the database of the registry, call sno_registry_add_layout('%s', ...), or let a holder have a larger share. See doc/servers.md#nodes-of-other-systems-ids.",
@@ -177,7 +177,7 @@ refuse_registered(const char *generator, const SnoDefinition *d)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("nodes from %lld to %lld of generator \"%s\" are among those that the registry grants",
 					(long long) d->subject.shard.min, (long long) d->subject.shard.max, generator),
-			 errdetail("Any server may get them."),
+			 errdetail("The registry may grant them to any server."),
 			 errhint("Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.")));
 }
 
@@ -268,7 +268,7 @@ refuse_share(const SnoNamedLayout *layout, SnoShard share)
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no node of layout \"%s\" is free", layout->name),
 			 share.max < share.min ?
-			 errdetail("Partitions from %d to %d are too small a share to have a node.",
+			 errdetail("This server's share, partitions from %d to %d, is too small for a node.",
 					   sno_partition_range.first, sno_partition_range.last) :
 			 errdetail("This server may choose nodes from %lld to %lld, by its share of the partitions.",
 					   (long long) share.min, (long long) share.max),
@@ -344,7 +344,7 @@ check_nodes(const SnoNamedLayout *layout, int64 node, int64 nodes)
 				 errmsg("a generator cannot have %lld nodes of layout \"%s\" from %lld on",
 						(long long) nodes, layout->name, (long long) node),
 				 layout->layout.unit == 0 ?
-				 errdetail("One that counts has a single node.") :
+				 errdetail("A generator that counts has a single node.") :
 				 errdetail("It can have at most %lld, and the last node is %lld.",
 						   (long long) Min(most, last + 1), (long long) last)));
 }

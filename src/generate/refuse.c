@@ -43,11 +43,11 @@ sno_refuse_grant(const SnoWait *wait, const char *generator)
 					generator, sno_wait_msec(wait)) :
 			 errmsg("the registry granted no partition for a sno within %d ms", sno_wait_msec(wait)),
 			 failed && sno_registry_may_see() ?
-			 errdetail("The last attempt to ask it failed: %s", news.failure) :
-			 failed ? errdetail("The last attempt to ask it failed. The server log has the reason.") :
+			 errdetail("The last request to the registry failed: %s", news.failure) :
+			 failed ? errdetail("The last request to the registry failed. The server log has the reason.") :
 			 news.answered_at != 0 ?
-			 errdetail("What it granted this database is over, begins later than the clock of this server says, or is outside of \"sno.partitions\".") :
-			 errdetail("It has not answered yet."),
+			 errdetail("Its grants to this database have ended, begin after this server's clock, or are outside of \"sno.partitions\".") :
+			 errdetail("The registry has not answered yet."),
 			 errhint("See item \"registry\" of sno_check(), and doc/servers.md#what-happens-when.")));
 }
 
@@ -77,8 +77,8 @@ sno_refuse_partition(const SnoWait *wait)
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition was free for a sno within %d ms", sno_wait_msec(wait)),
 					 sno_is_registered() ?
-					 errdetail("All partitions that the registry granted are exhausted, belong to named generators, or rest until the clock has passed what they issued.") :
-					 errdetail("All partitions from %d to %d are exhausted, belong to named generators, or rest until the clock has passed what they issued.",
+					 errdetail("All partitions that the registry granted are exhausted, belong to named generators, or cannot be used until the clock has passed their ids.") :
+					 errdetail("All partitions from %d to %d are exhausted, belong to named generators, or cannot be used until the clock has passed their ids.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 sno_is_registered() ?
 					 errhint("Let the registry grant more. See doc/servers.md#regions-capacity.") :
@@ -89,13 +89,13 @@ sno_refuse_partition(const SnoWait *wait)
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("no partition is left for a sno of a given time"),
 					 sno_is_registered() ?
-					 errdetail("Of the partitions that the registry granted for that time, half may be used for given times, once each, and only if they were never leased.") :
-					 errdetail("Of the partitions from %d to %d, half may be used for given times, once each, and only if they were never leased.",
+					 errdetail("Half of the partitions that the registry granted for that time may be used for given times, each only once, and only if it was never leased.") :
+					 errdetail("Half of the partitions from %d to %d may be used for given times, each only once, and only if it was never leased.",
 							   sno_partition_range.first, sno_partition_range.last),
 					 errhint("Widen \"sno.partitions\", and give times in ascending order. See doc/operations.md#trouble.")));
 			break;
 		case SNO_TOO_FAST:
-			refuse_issuing(wait, "This session takes new partitions at a limited rate. Those it had are exhausted, or the clock is behind what they issued.",
+			refuse_issuing(wait, "This session takes new partitions at a limited rate. Its former ones are exhausted, or the clock is behind their ids.",
 						   "Raise \"sno.max_wait\", or set the system clock right. See doc/operations.md#trouble.");
 		default:
 			refuse_issuing(wait, "Partitions changed each time before an id was issued.",

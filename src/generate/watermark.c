@@ -330,7 +330,7 @@ sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("id of relation \"%s\" is older than the transaction that inserts it",
 						RelationGetRelationName(trigger->tg_relation)),
-				 errdetail("Readers may have read past it already, as they are told by %s.", guard->watermark),
+				 errdetail("Readers may have read past it already, up to the result of %s.", guard->watermark),
 				 errhint("Make the id with %s in the same transaction.", guard->generate),
 				 errtablecol(trigger->tg_relation, guarded->column)));
 	PG_RETURN_POINTER(row);

@@ -331,7 +331,7 @@ check_registry(const SnoCheck *c)
 						 sno_registry_may_see() ? ": " : ".",
 						 sno_registry_may_see() ? news->failure : "");
 	sno_check_report(c, "registry", !failed && !over, detail.data,
-		   "Look for the reason in the server log. Ids can be made as long as what was granted lasts. See doc/servers.md#what-happens-when.");
+		   "Look for the reason in the server log. Ids can be generated as long as the present grants last. See doc/servers.md#what-happens-when.");
 }
 
 /* Read the rows of the table.  An error is raised if the table is missing or altered. */

@@ -187,7 +187,7 @@ sno_trials_partitions(const SnoCheck *c)
 	SnoPartitionTally t = sno_partition_tally(c->now, &c->survey.bounds);
 	Reservation r = {c, SNO_FOR_CLOCK};
 	ErrorData  *error = c->standby ? NULL : sno_attempt(try_partition, &r);
-	char	   *detail = psprintf("Of partitions %d to %d, %d are open; %d rest until the clock has passed what they issued, and %d are free.",
+	char	   *detail = psprintf("Of partitions %d to %d, %d are open; %d cannot be used until the clock has passed their ids, and %d are free.",
 								  sno_partition_range.first, sno_partition_range.last,
 								  t.open, t.resting, t.free);
 

@@ -47,7 +47,7 @@ choose_partition(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("no unused partition is left"),
-				 errdetail("This server may choose partitions from %d to %d. Each of them was leased, or is that of a named generator.",
+				 errdetail("This server may choose partitions from %d to %d. Each of them was leased, or belongs to a named generator.",
 						   sno_partition_range.first, sno_partition_range.last),
 				 errhint("Pass a partition that no other server has, or widen \"sno.partitions\". See doc/operations.md#trouble.")));
 	return partition;
@@ -87,7 +87,7 @@ sno_define_check(SnoDefinition *d)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition %d is one that the registry grants", d->subject.partition),
-				 errdetail("Any server may get it."),
+				 errdetail("The registry may grant it to any server."),
 				 errhint("Choose a partition that the registry leaves out. See doc/servers.md#set-up.")));
 }
 

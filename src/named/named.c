@@ -20,7 +20,7 @@ check_meta(const SnoUse *use, int32 meta)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("metabyte %d is not that of generator \"%s\"", meta, use->name),
 				 errdetail("All its ids have metabyte %d.", use->definition.meta),
-				 errhint("Pass that, or null.")));
+				 errhint("Pass that metabyte, or null.")));
 	return meta;
 }
 

@@ -51,19 +51,19 @@ refuse(const SnoWait *wait)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("partition %d of generator \"%s\" is one that the registry grants",
 							d->subject.partition, wait->generator),
-					 errdetail("Any server may get it."),
+					 errdetail("The registry may grant it to any server."),
 					 errhint("Drop the generator, and create it with a partition that the registry leaves out. See doc/servers.md#set-up.")));
 			break;
 		case SNO_BACKFILLED:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("partition %d of generator \"%s\" belongs to ids of given times",
+					 errmsg("partition %d of generator \"%s\" is used for ids of given times",
 							d->subject.partition, wait->generator),
-					 errdetail("sno_generate_at() issued ids in it, of any time."),
+					 errdetail("sno_generate_at() may have issued ids of any time in it."),
 					 errhint("Drop the generator, and create it with another partition. See doc/operations.md#trouble.")));
 			break;
 		case SNO_CLOCK_BEHIND:
-			refuse_issuing(wait, "The clock is behind what the generator issued, or may have issued before the server crashed.",
+			refuse_issuing(wait, "The clock is behind the ids that the generator issued, or may have issued before the server crashed.",
 						   sno_is_flake(d) ?
 						   "Set the system clock right, wait, or drop the generator and create it with another node. See doc/operations.md#trouble." :
 						   "Set the system clock right, wait, or drop the generator and create it with another partition. See doc/operations.md#trouble.");

@@ -146,8 +146,8 @@ sno_restore_generator(PG_FUNCTION_ARGS)
 		if (!sno_subjects_equal(&defined.subject, &d.subject))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the snapshot is not that of generator \"%s\"", name),
-					 errdetail("It has partition %d and sequences from %lld to %lld, the generator has partition %d and sequences from %lld to %lld.",
+					 errmsg("the snapshot is of another generator than \"%s\"", name),
+					 errdetail("The snapshot has partition %d and sequences from %lld to %lld; the generator has partition %d and sequences from %lld to %lld.",
 							   d.subject.partition, (long long) d.subject.shard.min, (long long) d.subject.shard.max,
 							   defined.subject.partition, (long long) defined.subject.shard.min,
 							   (long long) defined.subject.shard.max)));

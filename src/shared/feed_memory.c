@@ -141,7 +141,7 @@ sno_feed_attach(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a parallel worker cannot issue an id for a session that has not issued any"),
 				 errdetail("The session must be prepared to report when the ids of its workers are committed."),
-				 errhint("Call sno_generate() in the session before, or declare the function that issues ids in a worker PARALLEL RESTRICTED. See doc/operations.md#trouble.")));
+				 errhint("Call sno_generate() in the session first, or declare the function that issues ids in a worker PARALLEL RESTRICTED. See doc/operations.md#trouble.")));
 	sno_space_enter();
 	sno_feed = have_feed();
 	sno_feed_issuers = &sno_feed->issuers[GetNumberFromPGProc(leader == NULL ? MyProc : leader)];

@@ -69,7 +69,7 @@ sno_grant_check_setting(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_CANT_CHANGE_RUNTIME_PARAM),
 				 errmsg("parameter \"%s\" cannot be set for a session", "sno.registry"),
-				 errdetail("No id is made while it is unknown which partitions this server may use."),
+				 errdetail("No id is generated while it is unknown which partitions this server may use."),
 				 errhint("Connect without that option. If you did not give it, try again. See doc/operations.md#trouble.")));
 	if (!sno_is_registered() && stat(SNO_GRANTS_FILE, &file) == 0)
 		ereport(ERROR,
@@ -122,8 +122,8 @@ check_count(void)
 	if (count > LAYOUTS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("generators of this database are of too many layouts"),
-				 errdetail("The registry is asked for nodes of %d layouts at most, since the server started.",
+				 errmsg("generators of this database use too many layouts"),
+				 errdetail("Until a restart of the server, it can request nodes of at most %d layouts from the registry.",
 						   LAYOUTS_MAX),
 				 errhint("Drop generators of some layouts, and restart the server. See doc/operations.md#trouble.")));
 }

@@ -44,11 +44,11 @@ sno_partition_check_setting(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 IsParallelWorker() ?
-				 errmsg("parameter \"%s\" cannot be set to what the session was given",
+				 errmsg("parameter \"%s\" cannot be set to its value in the session",
 						"sno.partitions") :
 				 errmsg("parameter \"%s\" cannot be set to \"%s\"",
 						"sno.partitions", sno_partition_refused),
-				 errdetail("No id is made while it is unknown which partitions this server may use."),
+				 errdetail("No id is generated while it is unknown which partitions this server may use."),
 				 errhint("Connect without that option. If you did not give it, set a valid range in the configuration file, for all roles and databases, and reload it. See doc/operations.md#trouble.")));
 }
 

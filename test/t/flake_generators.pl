@@ -195,7 +195,7 @@ sub refusing
 	my ($session, @names) = @_;
 	return join ' ', grep {
 		error_of($session, "SELECT $layouts{$_}{function}('$_')") =~
-		  /^ERROR:  53400: .*behind what the generator issued/s
+		  /^ERROR:  53400: .*behind the ids that the generator issued/s
 	} @names;
 }
 

@@ -124,7 +124,7 @@ subtest 'copies' => sub {
 subtest 'what the registry grants to nobody' => sub {
 	my $create = sub { return "SELECT sno_flake_create_generator('$_[0]', '$_[1]'" . ($_[2] // '') . ')' };
 	is( refusal($a, $create->('fixed', 'snowflake', ', 7')), q{ERROR:  55000: nodes from 7 to 7 of generator "fixed" are among those that the registry grants
-DETAIL:  Any server may get them.
+DETAIL:  The registry may grant them to any server.
 HINT:  Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.
 },
 		'a fixed node in its range');
@@ -231,7 +231,7 @@ DO $$ DECLARE g record; BEGIN FOR g IN SELECT * FROM sno_catalog.sno_flake_gener
 		IF SQLERRM LIKE '%too many layouts' THEN RAISE; END IF;
 	WHEN wrong_object_type THEN END; END LOOP; END $$;
 }),
-		qr/^ERROR:  53400: generators of this database are of too many layouts/m,
+		qr/^ERROR:  53400: generators of this database use too many layouts/m,
 		'an error tells it');
 	issues_alone('those that it was asked for', 'b again', $b);
 };

@@ -183,7 +183,7 @@ foreach my $given ('0-65535', '7-8', 'nonsense')
 	# something else.
 	like(
 		as_owner("SELECT count(*) FROM sno_watermark_blockers(); $by_workers"),
-		qr/ERROR:  parameter "sno.partitions" cannot be set to what the session was given$/m,
+		qr/ERROR:  parameter "sno.partitions" cannot be set to its value in the session$/m,
 		"nor do workers issue, $given");
 	like(
 		as_owner(

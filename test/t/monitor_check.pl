@@ -141,7 +141,7 @@ SELECT sno_flake_generate('full')}) },
 		sub {
 			my $partition = decode_id(sql('SELECT sno_generate_at(now())'))->{partition};
 			sql("SELECT sno_create_generator('taken', $partition)");
-		}, q{SELECT sno_generate(1, 'taken')}, qr/^partition \d+ of generator "taken" belongs to ids of given times/, 'generators',
+		}, q{SELECT sno_generate(1, 'taken')}, qr/^partition \d+ of generator "taken" is used for ids of given times/, 'generators',
 		sub { sql(q{SELECT sno_drop_generator('taken')}) } ],
 	[   'the registry is away', sub { set('sno.registry', 'host=/nowhere'); raised($id) }, $id,
 		qr/^the registry granted no partition for a sno/, 'ids generators registry workers',
@@ -198,7 +198,7 @@ my %lasts = (
 	'no partition was free for a sno within %d ms' => 1,
 	'no node of layout \"%s\" was free for generator \"%s\" within %d ms' => 1,
 	'no partition is left for a sno of a given time' => 1,
-	'partition %d of generator \"%s\" belongs to ids of given times' => 1,
+	'partition %d of generator \"%s\" is used for ids of given times' => 1,
 	'the registry granted no partition for a sno within %d ms' => 1,
 	'the registry granted no node for generator \"%s\" within %d ms' => 'flake_nodes.pl',
 	'generator \"%s\" could not issue an id within %d ms' => 1,
@@ -207,7 +207,7 @@ my %lasts = (
 	'partition %d of generator \"%s\" is one that the registry grants' => 'registry_limits.pl',
 	'nodes from %lld to %lld of generator \"%s\" are among those that the registry grants' => 'flake_nodes.pl',
 	'generators of this database have used too much shared memory' => 'limit_memory.pl',
-	'generators of this database are of too many layouts' => 'flake_nodes.pl',
+	'generators of this database use too many layouts' => 'flake_nodes.pl',
 	'a row of table \"%s\" of extension \"sno\" is damaged' => 'limit_disk.pl',
 	'shared memory of extension \"sno\" belongs to another version of its library' => 'install_library.pl');
 
@@ -215,7 +215,7 @@ my %lasts = (
 # sno_check()
 my %passes = map { $_ => 1 } (
 	'parameter \"%s\" cannot be set for a session',
-	'parameter \"%s\" cannot be set to what the session was given',
+	'parameter \"%s\" cannot be set to its value in the session',
 	'no partition could issue a sno within %d ms',
 	'table \"%s\" of extension \"sno\" was rewritten or truncated by this transaction',
 	'table \"%s\" of extension \"sno\" was created by this transaction, but other sessions use the generator',

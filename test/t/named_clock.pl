@@ -65,7 +65,7 @@ sub refusal
 	return error_of($session, "SELECT sno_generate(1, '$name')");
 }
 
-my $behind = qr/53400.*behind what the generator issued/s;
+my $behind = qr/53400.*behind the ids that the generator issued/s;
 
 sub drifts
 {

@@ -140,7 +140,7 @@ foreach my $crash (crashes($node))
 	}
 	like(
 		refusal($what),
-		qr/could not issue an id within 0 ms.*behind what the generator issued/s,
+		qr/could not issue an id within 0 ms.*behind the ids that the generator issued/s,
 		"$what: after a second crash within the lease the generator waits");
 	create("$what again", $partition++ + 100);
 	generate("$what again");
@@ -165,7 +165,7 @@ load('narrow', sub { $node->stop('immediate') });
 $node->start;
 like(
 	refusal('narrow'),
-	qr/behind what the generator issued/,
+	qr/behind the ids that the generator issued/,
 	'a generator whose range overlaps a dropped one waits for both leases');
 create('beside', 1300, 21, 24);
 generate('beside');

@@ -80,13 +80,13 @@ wait_until(
 	});
 refuses(
 	'a server that cannot write the file ends what was granted',
-	qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  The last attempt to ask it failed: could not create file "sno.grants.new": Is a directory/s,
+	qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  The last request to the registry failed: could not create file "sno.grants.new": Is a directory/s,
 	'postgres');
 refuses('in all databases', qr/could not create file/, 'other');
 $node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
 refuses(
 	'not everybody sees the reason',
-	qr/DETAIL:  The last attempt to ask it failed. The server log has the reason./,
+	qr/DETAIL:  The last request to the registry failed. The server log has the reason./,
 	'postgres', extra_params => [ '-U', 'nobody' ]);
 close_session($session);
 $node->stop('immediate');

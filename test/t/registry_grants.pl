@@ -168,7 +168,7 @@ is(generates('after a crash of the postmaster', $a),
 $a->safe_psql('postgres', 'CREATE DATABASE late TEMPLATE postgres');
 refuses(
 	'a new database has to wait for the registry',
-	qr/ERROR:  the registry granted no partition for a sno within 100 ms\nDETAIL:  The last attempt to ask it failed: could not connect to the registry: .*\nHINT:  See item "registry" of sno_check/s,
+	qr/ERROR:  the registry granted no partition for a sno within 100 ms\nDETAIL:  The last request to the registry failed: could not connect to the registry: .*\nHINT:  See item "registry" of sno_check/s,
 	$a, 'late');
 is($a->safe_psql('late', q{SELECT string_agg(item, ' ' ORDER BY item) FROM sno_check() WHERE NOT ok}),
 	'ids registry workers', 'sno_check() finds that it has no partition');
@@ -181,7 +181,7 @@ like(
 $a->safe_psql('postgres', 'CREATE ROLE nobody LOGIN');
 refuses(
 	'not everybody sees the reason',
-	qr/DETAIL:  The last attempt to ask it failed. The server log has the reason./,
+	qr/DETAIL:  The last request to the registry failed. The server log has the reason./,
 	$a, 'late', extra_params => [ '-U', 'nobody' ]);
 
 # Copies, while the registry is down: a base backup, and the folder copied
@@ -335,7 +335,7 @@ my $file = $a->data_dir . '/sno.grants';
 	$a->safe_psql('postgres', 'CREATE DATABASE unwritten TEMPLATE postgres');
 	refuses(
 		'nothing is asked that is not on disk',
-		qr/DETAIL:  The last attempt to ask it failed: could not create file "sno.grants.new": Is a directory/,
+		qr/DETAIL:  The last request to the registry failed: could not create file "sno.grants.new": Is a directory/,
 		$a, 'unwritten');
 	rmdir $new or die;
 	wait_until(

@@ -78,7 +78,7 @@ $registry_clock->set_offset(-26 * 3600);
 $node->safe_psql('postgres', 'CREATE DATABASE ahead TEMPLATE postgres');
 like(
 	error('SELECT sno_generate()', 'ahead'),
-	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  What it granted this database is over, begins later than the clock of this server says, or is outside of "sno.partitions"/,
+	qr/ERROR:  53400: the registry granted no partition for a sno within 200 ms\nDETAIL:  Its grants to this database have ended, begin after this server's clock, or are outside of "sno.partitions"/,
 	'no id after that, if the clock is a day ahead of the registry');
 wait_until(
 	'sno_check() tells how far',
@@ -105,7 +105,7 @@ pass('ids are made when the clocks are right');
 		'the registry has answered',
 		sub {
 			$error = error_of($session, 'SELECT sno_generate()');
-			$error =~ /DETAIL:  The last attempt to ask it failed: It has no more partitions to grant, or this database has its share\./;
+			$error =~ /DETAIL:  The last request to the registry failed: It has no more partitions to grant, or this database has its share\./;
 		});
 	like($error, qr/ERROR:  53400: the registry granted no partition /, 'the registry has none left');
 	$registry->query(
@@ -128,7 +128,7 @@ is(decode_id($past)->{partition} >> 4,
 	$first->{partition} >> 4, 'an id of a past time, in a block that is new');
 like(
 	error("SELECT sno_generate_at(now() + interval '2 days')"),
-	qr/ERROR:  53400: no partition is left for a sno of a given time\nDETAIL:  Of the partitions that the registry granted for that time, half/,
+	qr/ERROR:  53400: no partition is left for a sno of a given time\nDETAIL:  Half of the partitions that the registry granted for that time/,
 	'no id of a time that is not granted');
 ok(value("sno_generate_at(now() + interval '1 hour')"),
 	'an id of a time to come');
@@ -238,7 +238,7 @@ like(value(q{detail || hint FROM sno_check() WHERE item = 'generators' AND NOT o
 	my $session = open_session($b, 'other', q{sno.max_wait = '100ms'});
 	like(
 		error_of($session, 'SELECT sno_generate()'),
-		qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  It has not answered yet/s,
+		qr/ERROR:  53400: the registry granted no partition for a sno within 100 ms.*DETAIL:  The registry has not answered yet/s,
 		'a session waits no longer than it may');
 	close_session($session);
 	wait_until('the registry client waits', sub { clients_of($b) == 1 });
@@ -323,7 +323,7 @@ WHERE backend_type NOT IN ('client backend', 'autovacuum launcher', 'checkpointe
 		};
 		like(
 			$refused->(),
-			qr/ERROR:  the registry granted no partition .*\nDETAIL:  The last attempt to ask it failed: could not start a background worker to ask the registry\n/m,
+			qr/ERROR:  the registry granted no partition .*\nDETAIL:  The last request to the registry failed: could not start a background worker to ask the registry\n/m,
 			"$of: the error names the cause");
 		is($b->safe_psql('other', q{SELECT string_agg(item, ' ') FROM sno_check() WHERE NOT ok}),
 			'ids workers registry', "$of: so does sno_check()");
