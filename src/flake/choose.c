@@ -343,7 +343,7 @@ sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 		*state = present;
 	if (present != NULL)
 		return SNO_NO_OBSTACLE;
-	/* True of all nodes. */
+	/* This is the same for all nodes. */
 	if (c.now <= d->after)
 		return SNO_CLOCK_BEHIND;
 	c.holder = sno_record_visit(rel, add_row, &c);

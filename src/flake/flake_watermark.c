@@ -113,7 +113,7 @@ flake_watermark(FunctionCallInfo fcinfo, SnoFlakeType type)
 										  next_number, named);
 		parts.node = nodes->first;
 	}
-	/* All ids were issued that there can be: the last one of all is above them, or one of them. */
+	/* All possible ids were issued: the last one of all is above them, or one of them. */
 	if (parts.time > nodes->last)
 		parts = (SnoFlakeParts) {nodes->last, PG_UINT64_MAX, PG_UINT64_MAX};
 	return sno_value_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));

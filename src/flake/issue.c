@@ -1,6 +1,6 @@
 /*
  * issue.c
- *		Ids of other systems are issued: sno_flake_generate(), sno_flake_generate_uuid(),
+ *		Issuing ids of other systems: sno_flake_generate(), sno_flake_generate_uuid(),
  *		sno_flake_generate_bytea(), sno_flake_advance().
  *
  * core/flake.h describes how a state word becomes an id.
@@ -17,7 +17,7 @@
 #include "named/open.h"
 #include "shared/primary.h"
 
-/* An older generator's clock may have been that far ahead of ours. */
+/* The clock of a former generator may have been this far ahead of ours. */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
 
 /* The memory of a call */

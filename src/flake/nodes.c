@@ -70,8 +70,8 @@ unchosen(int64 nodes)
 }
 
 /*
- * Complete a definition that has a name, a layout and nodes, or so many of them.  False if the
- * layout hasn't these.
+ * Complete a definition that has a name, a layout and nodes, or only their number.  False if
+ * the layout doesn't have these nodes.
  */
 static bool
 complete(SnoDefinition *d, const char *name, const SnoLayout *layout, SnoShard nodes)
@@ -135,7 +135,7 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 	nulls[AFTER] = 'n';
 }
 
-/* The layout of a definition, as it was when that was read: its name may be another one's. */
+/* The layout of a definition, as it was read: another layout may have its name now. */
 SnoNamedLayout
 sno_nodes_layout(const SnoDefinition *d)
 {

@@ -71,7 +71,7 @@ sno_value_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const
 	return layout;
 }
 
-/* Has an id no more bits than the layout? */
+/* Does an id fit into the bits of the layout? */
 bool
 sno_value_fits(const SnoNamedLayout *layout, SnoFlake id)
 {
@@ -129,7 +129,7 @@ of_bytea(const SnoNamedLayout *layout, const bytea *bytes)
 	return of_bytes(VARDATA_ANY(bytes), size);
 }
 
-/* The id that a value of the layout's type is. */
+/* The id in a value of the layout's type. */
 SnoFlake
 sno_value_from_datum(const SnoNamedLayout *layout, Datum datum)
 {

@@ -69,7 +69,7 @@ at_transaction_event(XactEvent event, void *arg)
 		close_unlisted(purpose);
 }
 
-/* When the library is loaded. */
+/* Called when the library is loaded. */
 void
 sno_leasing_init(void)
 {
@@ -90,7 +90,7 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 	if (sno_is_registered())
 		sno_grant_renew(&sno_space->grants.partitions, 1);
 	else
-		/* It may have been set, unnoticed by this session. */
+		/* sno.registry may have changed, unnoticed by this session. */
 		sno_grant_check_setting_again();
 	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
 		return false;

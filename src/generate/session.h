@@ -13,7 +13,7 @@
 
 /*
  * Where this session issued by the clock last, and in which unit.  In that unit it goes on there
- * without asking whether it may.  NULL if it has to.
+ * without asking whether it may.  NULL if it has to ask.
  */
 typedef struct SnoSessionPlace
 {

@@ -44,7 +44,7 @@ typedef struct Answer
 	uint32		before;			/* the number of the same snapshot's answer before; 0: none */
 } Answer;
 
-/* Of the session's transaction with this number, from 1 on, in the memory of that. */
+/* Answers of the transaction answers_of, counted from 1, in its memory */
 static Answer *answers;
 static uint32 answer_count,
 			answer_size;
@@ -120,7 +120,7 @@ check_place(const char *function)
 	sno_session_know_past();
 }
 
-/* The unit before which the statement sees all that has a time. */
+/* The unit before which the statement sees all ids that have a time. */
 uint64
 sno_watermark_unit(const char *function)
 {
@@ -162,8 +162,8 @@ new_answer(void)
 }
 
 /*
- * The number below which the statement sees all that was drawn from a counter.  `next` reads
- * the next number of that.  0 if nothing is known.
+ * The number below which the statement sees all numbers of a counter.  `next` reads its next
+ * number.  0 if nothing is known.
  */
 uint64
 sno_watermark_number(const char *function, const SnoSubject *counter,
@@ -292,7 +292,7 @@ typedef struct Guarded
 	const void *known;
 } Guarded;
 
-/* A row comes to a table with such a trigger. */
+/* Check a new row of a table with such a trigger. */
 Datum
 sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 {
@@ -373,8 +373,8 @@ snos_equal(Datum one, Datum other, const void *known)
 }
 
 /*
- * An id that isn't of a unit before sno_feed_bound is below no watermark, past or future, for a
- * snapshot that doesn't show its row.  It doesn't matter how the id was made.
+ * An id of a unit from sno_feed_bound on is below no watermark, past or future, for a snapshot
+ * that doesn't show its row.  It doesn't matter how the id was made.
  */
 static bool
 sno_is_passed(Datum id, const void *known)

@@ -19,7 +19,7 @@ typedef struct SnoCall
 
 extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in);
 
-/* Does it know the generator that an argument names, and have its definitions not changed since? */
+/* Does it know the generator that an argument names, with unchanged definitions? */
 static inline bool
 sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 {

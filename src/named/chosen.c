@@ -55,7 +55,7 @@ sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d)
 }
 
 /*
- * Set `limit` of a state to the last unit up to which its nodes may be leased.  They are passed
+ * Set `limit` of a state to the last unit up to which its nodes may be leased.  Set `passed`
  * if they may not be used any more: then sessions choose again.  Fixed nodes have no limit.
  * The caller has the turn of the group.
  */

@@ -3,14 +3,13 @@
  *		The named generators of a partition or a layout, found and locked together.
  *
  * The named generators that a partition or a layout has, or had, are a group.  It is in a
- * list of the database's space that its number or its bits lead to.  It stays there until
- * the space goes to another database.  A group keeps session generators out of its partition.
+ * list of the database's space, found by its number or bits.  It stays there until the space
+ * goes to another database.  A group keeps session generators out of its partition.
  *
  * A definition (catalog/definition.c) gives a name to a state: to a shard of the partition
- * or layout.  The state has the record of its ids, not the name: here, from its first use
- * until the server stops, and in its row of sno_lease.  So
- * neither a drop nor a rollback forgets anything, and a generator that is defined
- * again goes on where it was.
+ * or layout.  Ids are recorded by state, not by name: here, from its first use until the
+ * server stops, and in its row of sno_lease.  So neither a drop nor a rollback forgets
+ * anything, and a generator that is defined again goes on where it was.
  *
  * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *

@@ -1,6 +1,6 @@
 /*
  * next.c
- *		The next id of a named generator, if it is not of the unit that issued last.
+ *		The next id of a named generator, if it is not in the unit of the last one.
  *
  * All sessions share the generator's state (state.c): one more id of the state word's unit is an
  * addition to it (next.h).  Rarer steps happen in sno_next_slowly(): the next unit, the lease,
@@ -32,7 +32,7 @@ renew_named_early(void *arg)
 	sno_open_renew_early(renewal->state, renewal->now);
 }
 
-/* Units that may pass between one that issued and the next one, while the clock is even. */
+/* Units that may pass from one with ids to the next, while the clock is steady. */
 static uint64
 stride_of(const SnoDefinition *d)
 {

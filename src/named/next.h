@@ -13,7 +13,7 @@ extern uint64 sno_next_slowly(SnoUse *use);
 extern uint64 sno_next_first_number(SnoUse *use);
 
 /*
- * The state word of the next id.  This is quick if the clock is in the unit that issued last,
+ * The state word of the next id.  This is quick if the clock is in the unit of the last id,
  * this transaction may use it, and no session waits.
  */
 static inline uint64

@@ -111,7 +111,7 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 	return g;
 }
 
-/* Is the clock behind both sides of a state that issued this? */
+/* Is the clock behind both sides of a state that issued the ids of g? */
 SnoObstacle
 sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 now)
 {
@@ -179,14 +179,14 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
-/* May the registry grant these nodes to anybody?  It is asked, if `ask`. */
+/* May the registry grant these nodes to anybody?  If `ask`, the registry is asked. */
 static SnoObstacle
 check_nodes(const SnoSubject *subject, bool ask)
 {
 	SnoGranted *granted = sno_granted_of(&subject->layout);
 	SnoNodeRange range = sno_granted_range(granted);
 
-	/* It may know the layout later. */
+	/* The registry may know the layout later. */
 	if (ask)
 		sno_grant_renew(granted, 0);
 	if (!range.known)
@@ -279,7 +279,7 @@ sno_open_or_renew(SnoNamedState *s, const char *name)
 		if (obstacle == SNO_NO_OBSTACLE)
 			sno_lease_publish(&s->lease, &s->shared, half_of(s));
 	}
-	/* Other nodes may do. */
+	/* Other nodes may be able to issue. */
 	if (obstacle == SNO_CLOCK_BEHIND)
 		s->passed = s->floats;
 	sno_open_end_change(group, rel);
@@ -363,7 +363,7 @@ sno_open_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		/* A row of our own would have us choose nodes again that sno_reseed() revoked. */
+		/* After a row of our own, we would again choose nodes that sno_reseed() revoked. */
 		if ((!s->floats || sno_chosen_are_in_force(s)) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}

@@ -45,8 +45,8 @@ watch_rights(SnoDefinitions *in)
 
 /*
  * Raise an error unless the current user may use the generator.  A role that is gone has
- * no members, so only the database's owner and superusers may then.  So it is if the role
- * of that name isn't the one that was named.
+ * no members, so only the database's owner and superusers may then.  The same is true if
+ * another role has that name now.
  */
 void
 sno_right_check(SnoDefinitions *in, const char *name, const SnoDefinition *d)

@@ -41,7 +41,7 @@ sno_state_count_next(const SnoNodes *nodes, uint64 word)
 
 /*
  * The time at which a generator issues next, if this is its state word; `nodes` are of size 0
- * for a partition.  The transaction becomes an issuer, for readers of feeds.
+ * for a partition.  Makes the transaction an issuer (core/issuer.h).
  */
 SnoFlakeTime
 sno_state_now(const SnoNodes *nodes, uint64 word)
@@ -61,7 +61,7 @@ sno_state_now(const SnoNodes *nodes, uint64 word)
 	unit = sno_feed_unit();
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = unit,.clock = unit};
-	/* Once: Max() would read the clock again, and that may have been set back. */
+	/* Not in Max(), which would read the clock twice: it may be set back between. */
 	msec = sno_clock_msec();
 	return sno_state_time_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
 }

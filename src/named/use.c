@@ -44,7 +44,7 @@ end_uses(int code, Datum arg)
 
 	sno_queue_leave();
 
-	/* This comes first: an error below would leave it out. */
+	/* Leave the states first, because an error may come below. */
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 		if (use->state != NULL)
@@ -221,7 +221,7 @@ sno_use_refresh(SnoUse *use)
 	{
 		sno_right_check(use->in, use->name, &use->definition);
 		note_right(use);
-		/* The same ones may have been chosen again. */
+		/* The same nodes may have been chosen again. */
 		note_nodes(use);
 		return SNO_NO_OBSTACLE;
 	}
@@ -276,7 +276,7 @@ sno_use_of(SnoDefinitions *in, const text *name)
 	bool		found;
 	SnoUse	   *use;
 
-	/* A name that is too long is one that isn't there. */
+	/* No generator has a name that is too long. */
 	memcpy(key.name, VARDATA_ANY(name), pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
 	use = length < NAMEDATALEN ? known_use(&key) : NULL;
 	if (use != NULL)

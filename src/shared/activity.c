@@ -1,6 +1,6 @@
 /*
  * activity.c
- *		The activity of the server's generators, to be looked at.
+ *		The activity of the server's generators, for functions that show it.
  *
  * The journal, and a slot for each process that the server can have, are in shared
  * memory beside the spaces.  Only the session writes its slot.  It holds the journal's
@@ -40,7 +40,7 @@ SnoActivity *sno_my_activity;
 
 static SnoActivity *slots;
 
-/* Known before the first wait, because an error must not end that. */
+/* Set before the first wait, because an error must not end a wait. */
 uint32		sno_wait_event[SNO_WAIT_EVENTS];
 
 static const char *const wait_names[SNO_WAIT_EVENTS] = {
@@ -108,8 +108,8 @@ sno_activity_end(void)
 }
 
 /*
- * This session waits for a named generator, whose partition is -1 if it isn't known
- * yet, or has none; or for its own one: NULL, and -1.
+ * This session waits for a named generator, or for its own partitions (NULL, -1).
+ * `partition` is -1 also if it is unknown, or if the generator has none.
  */
 void
 sno_activity_wait(const char *generator, int partition)
@@ -156,8 +156,8 @@ sno_counters_init(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * The next sequence of the state word, which counts ids, goes on at `to` after `from`:
- * in another unit, or another partition.
+ * The next sequence of the state word changes from `from` to `to`, in another unit or
+ * partition: keep the sum.
  */
 void
 sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to)
@@ -217,7 +217,7 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Is it time to log a condition again that was logged at *logged_at?  If so, note that.  It is time
+ * Is it time to log again a condition that was logged at *logged_at?  If so, note that.  It is time
  * if the clock was set back.  The journal's lock is held.
  */
 bool
@@ -272,8 +272,8 @@ sno_journal_failure(const char *of, const char *message)
 }
 
 /*
- * The registry could not be asked, or something is wrong with it.  Shall that be logged?  It
- * is when it is news, and once in a while as long as it lasts.
+ * Note a failure of a request to the registry, or of the registry.  Returns whether to log
+ * it: when it is new, and then once in a while as long as it lasts.
  */
 bool
 sno_journal_registry_failure(const char *message)

@@ -1,6 +1,6 @@
 /*
  * activity.h
- *		The activity of the server's generators, to be looked at.
+ *		The activity of the server's generators, for functions that show it.
  */
 #ifndef SNO_ACTIVITY_H
 #define SNO_ACTIVITY_H

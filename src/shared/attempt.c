@@ -12,7 +12,7 @@
 
 /*
  * Do some work in a subtransaction.  If it raises an error, roll the subtransaction back and
- * return the error.  Otherwise return NULL.  A cancellation is raised again.
+ * return the error.  Otherwise return NULL.  A query cancel is re-thrown.
  */
 ErrorData *
 sno_attempt(void (*work) (void *), void *arg)
@@ -30,7 +30,7 @@ sno_attempt(void (*work) (void *), void *arg)
 	}
 	PG_CATCH();
 	{
-		/* This first: if the copy fails, no subtransaction is left to the session. */
+		/* Roll back first, so that no subtransaction is left if the copy fails. */
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();

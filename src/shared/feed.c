@@ -55,8 +55,7 @@ static uint64 ticked_in;
 
 /*
  * The unit in which to issue now: the clock's, or a later one that is promised.
- * Each id of a transaction that isn't of a unit from sno_feed_bound on needs a call of
- * this before.
+ * Must be called before each id whose unit is below sno_feed_bound.
  */
 uint64
 sno_feed_unit(void)
@@ -66,7 +65,7 @@ sno_feed_unit(void)
 	sno_feed_attach();
 	if (now < told)
 	{
-		/* If this raises an error, nothing is reported yet: the next call does all again. */
+		/* If this raises an error, nothing is reported yet, and the next call tries again. */
 		uint64		unit = sno_issuer_begin(&sno_feed_issuers->told[SNO_TOLD_UNIT], &sno_feed->promise, now,
 											   sno_clock_unit);
 
@@ -90,8 +89,8 @@ statement_unit(void)
 
 /*
  * Note the next number of a counter, before the transaction reports a tick.  So that number is the
- * watermark if this transaction stays open.  Once in the time of a unit is enough, and a session
- * that finds the lock taken goes on without a note.
+ * watermark if this transaction stays open.  Once per unit is enough, so a session that
+ * finds the lock taken goes on without a note.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -111,8 +110,8 @@ note_number(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * The transaction is about to draw numbers of counters.  It begins with this one, whose next
- * number was read; NULL if that isn't known.
+ * The transaction is about to draw numbers of counters, first of this one, whose next number
+ * is `next`; NULL if that isn't known.
  */
 void
 sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
@@ -190,7 +189,7 @@ sno_feed_highest(void)
 	return sno_promise_now(&sno_feed->promise, sno_clock_unit(), sno_clock_unit);
 }
 
-/* Is a row on disk, in this file, that covers watermarks up to the unit? */
+/* Does a row on disk, in this file, cover watermarks up to the unit? */
 bool
 sno_feed_is_covered(uint64 unit, RelFileNumber file)
 {
@@ -243,7 +242,7 @@ note_prepared(SnoTold what)
 	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
 	sno_prepared_add(&sno_feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
 	LWLockRelease(&sno_feed->lock);
-	/* A reader that finds the lock finds the transaction in the list. */
+	/* A reader that finds the lock must find the transaction in the list. */
 	sno_prepared_lock(xid, what, unit);
 }
 
@@ -280,7 +279,7 @@ sno_feed_check(uint64 promised)
 
 	if (sno_feed_knows_past())
 		promised = 0;
-	/* A copy: nothing is promised or broken here. */
+	/* Use a copy, so that the promise itself doesn't change. */
 	promise = sno_feed->promise;
 	promise.unit = Max(promise.unit, promised);
 	(void) sno_promise_now(&promise, sno_clock_unit(), sno_clock_unit);
@@ -431,7 +430,7 @@ sno_feed_reset(void (*forget) (void *arg), void *arg)
 {
 	sno_feed_attach();
 	sno_turn_take(&sno_feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
-	/* This first: `forget` may be interrupted when it has done half of its work. */
+	/* Clear this first: `forget` may be interrupted half-way. */
 	pg_atomic_write_u64(&sno_feed->covered, 0);
 	forget(arg);
 	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
@@ -478,7 +477,7 @@ at_transaction_event(XactEvent event, void *arg)
 	sno_feed_transaction++;
 }
 
-/* When the library is loaded. */
+/* Called when the library is loaded. */
 void
 sno_feed_init(void)
 {

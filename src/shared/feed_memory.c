@@ -166,7 +166,7 @@ sno_feed_find_counter(const SnoSubject *counter)
 	return NULL;
 }
 
-/* The same, made if there is none, in the memory that the database may have.  The lock is held. */
+/* The same, made if there is none, within the database's memory limit.  The lock is held. */
 SnoFeedCounter *
 sno_feed_have_counter(const SnoSubject *counter)
 {

@@ -227,7 +227,7 @@ sno_grants_copy(const SnoGranted *granted)
 	return copy;
 }
 
-/* The grant to a holder that a partition or a node is in.  False if there is none in force. */
+/* Find the holder's grant in force that contains a partition or node.  False if there is none. */
 bool
 sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant)
 {
@@ -243,9 +243,9 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 }
 
 /*
- * Are more grants wanted than there are?  The caller has seen that these are over.  If none are
- * wanted, no session made an id since then, and no fault is known.  The registry may have been
- * asked only for the range of a layout.
+ * Are more grants wanted than there are?  The caller has seen that the present ones have
+ * ended.  If none are wanted, no session made an id since then, and no fault is known.  The
+ * registry may have been asked only for the range of a layout.
  */
 bool
 sno_grants_lack(SnoGranted *granted)
@@ -366,7 +366,7 @@ sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoN
 	release_granted(task);
 }
 
-/* The registry was asked.  Sessions that still want something ask again. */
+/* A request to the registry is over.  Sessions that still need grants ask again. */
 void
 sno_grants_answered(const SnoGrantTask *task)
 {

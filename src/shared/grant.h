@@ -28,7 +28,7 @@ sno_is_registered(void)
 	return sno_registry[0] != '\0';
 }
 
-/* May a partition be used that was reserved under this holder? */
+/* May a partition that was reserved under this holder be used? */
 static inline bool
 sno_grant_is_in_force(uint64 holder)
 {

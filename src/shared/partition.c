@@ -94,7 +94,7 @@ my_block(int number)
 	return *block;
 }
 
-/* A partition of this session's space, to be looked at. */
+/* A partition of this session's space, for reading. */
 const SnoPartition *
 sno_partition_at(int number)
 {
@@ -131,13 +131,13 @@ make_block(int index)
 		sno_space_free(place, SNO_BLOCK * sizeof(SnoPartition));
 		return;
 	}
-	/* One that becomes named meanwhile is marked here, or by who makes it so, or reserves it. */
+	/* One that becomes named meanwhile is marked here, or by the session that names or reserves it. */
 	for (int i = 0; i < SNO_BLOCK; i++)
 		if (is_named(sno_space, block[i].number))
 			block[i].named = true;
 }
 
-/* A partition, to be changed.  Raises an error if its block can't be made, or can't be seen. */
+/* A partition, for changes.  Raises an error if its block can't be made or mapped. */
 static SnoPartition *
 partition_to_change(int number)
 {
@@ -152,7 +152,7 @@ const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1}
 };
 
-/* Is it among those that this session may use, and not of named generators? */
+/* May this session use it?  Partitions of named generators are excluded. */
 bool
 sno_partition_is_usable(const SnoPartition *p)
 {
@@ -163,7 +163,7 @@ sno_partition_is_usable(const SnoPartition *p)
 		!p->named && sno_grant_is_in_force(p->holder);
 }
 
-/* May nobody issue there any more?  Then it is to be closed. */
+/* Must it be closed, because nobody may issue there any more? */
 bool
 sno_partition_is_void(const SnoPartition *p)
 {
@@ -197,8 +197,8 @@ sno_partition_note_use(SnoPartition *p)
 }
 
 /*
- * How many places of the list were used.  If one more is added at the same time, it may be left
- * out until the next one is.
+ * The number of used places of the list.  One that is added at the same time may be missing
+ * until the next one is added.
  */
 static int
 places(void)
@@ -222,7 +222,7 @@ in_place(int place)
 	return stored_in(&sno_space->partitions.open[place]);
 }
 
-/* Take a partition that is closed out of the list, unless another session has its turn. */
+/* Remove a closed partition from the list, unless another session has its turn. */
 static void
 remove_closed(int place, SnoPartition *p)
 {
@@ -230,15 +230,15 @@ remove_closed(int place, SnoPartition *p)
 
 	if (!sno_turn_try(&p->turn))
 		return;
-	/* Another session may put its own one there meanwhile. */
+	/* Another session may list another partition there meanwhile. */
 	if (!sno_partition_is_open(p))
 		pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &listed, 0);
 	sno_turn_release(&p->turn);
 }
 
 /*
- * The place to be cleared for another partition if all are used: of a partition whose lease is over,
- * or of the one that is the furthest ahead of the clock.
+ * The place to clear if all are used: that of a partition whose lease is over, or of the partition
+ * that is furthest ahead of the clock.
  */
 static int
 choose_place(uint64 now)
@@ -261,7 +261,7 @@ choose_place(uint64 now)
 	return place;
 }
 
-/* Put a partition into a place, where `old` is, or none (NULL).  False if it isn't any more. */
+/* Put a partition into a place that has `old`, or is empty (NULL).  False if that has changed. */
 static bool
 put_in(int place, const SnoPartition *p, SnoPartition *old)
 {
@@ -281,8 +281,8 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 }
 
 /*
- * Put a partition into the list, whose turn this session has.  It may be there still, from before
- * it was closed.
+ * List a partition whose turn this session has.  It may still be listed, from before it was
+ * closed.
  */
 static void
 list_open(const SnoPartition *p, uint64 now)
@@ -300,8 +300,8 @@ list_open(const SnoPartition *p, uint64 now)
 }
 
 /*
- * Open a partition, whose turn this session has: its lease is published.  All sessions find it
- * if it is listed.
+ * Open a partition whose turn this session has, after its lease was published.  All sessions
+ * find it if it is listed.
  */
 void
 sno_partition_open(SnoPartition *p, uint64 now, bool listed)
@@ -344,7 +344,7 @@ sno_partition_lent(void)
 	return stored_in(&sno_space->partitions.lent);
 }
 
-/* What counts the ids of an open partition; NULL if it isn't listed. */
+/* The counters of an open partition; NULL if it isn't listed. */
 SnoCounters *
 sno_partition_counters(const SnoPartition *p)
 {
@@ -354,7 +354,7 @@ sno_partition_counters(const SnoPartition *p)
 	return NULL;
 }
 
-/* Is the unit of a given time granted in a partition?  Its lease says nothing of that. */
+/* Is the unit of a given time granted in a partition?  Its lease doesn't show that. */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 {

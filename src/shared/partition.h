@@ -43,7 +43,7 @@ StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "the f
 /* The properties of a purpose */
 typedef struct SnoPurposeRules
 {
-	const char *function;		/* of SQL, that wants them */
+	const char *function;		/* SQL function that uses them */
 	bool		by_clock;		/* it issues in the clock's unit, and its leases end */
 	int			share;			/* at most one in so many partitions is for it; 1: all */
 } SnoPurposeRules;
@@ -66,7 +66,7 @@ typedef enum SnoPartitionState
 	SNO_NAMED					/* only named generators may */
 } SnoPartitionState;
 
-/* Has a session the turn of it? */
+/* Does a session have its turn? */
 static inline bool
 sno_partition_is_held(const SnoPartition *p)
 {
@@ -101,10 +101,10 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
-/* The given value if it isn't in force, and no other one is; otherwise NULL */
+/* The refused value, while no other one is in force; otherwise NULL */
 extern const char *sno_partition_refused;
 
-/* The number of a partition that sno_partition_at() gave, and that was used. */
+/* The number of a used partition that sno_partition_at() returned. */
 static inline int
 sno_partition_number(const SnoPartition *p)
 {

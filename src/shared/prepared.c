@@ -148,8 +148,8 @@ full_xid(TransactionId xid)
 }
 
 /*
- * List the transactions that were prepared before the server started, unless this was
- * done.  Of those that ended already, nothing is known.
+ * List the transactions that were prepared before the server started, unless that is
+ * done.  Those that have ended are unknown.
  */
 void
 sno_prepared_recall(SnoPreparedList *list)
@@ -182,8 +182,8 @@ is_earlier(Snapshot snapshot, const SnoPreparedList *list)
 
 /*
  * How a snapshot shows transactions, once the list is known; in the current memory context.
- * No lock is held.  A transaction that runs now, but isn't listed by then, isn't one that was
- * prepared before the server started.
+ * No lock is held.  A transaction that runs now, and isn't in the known list, wasn't prepared
+ * before the server started.
  */
 SnoView
 sno_view_of(Snapshot snapshot, const SnoPreparedList *list)
@@ -203,7 +203,7 @@ sno_view_of(Snapshot snapshot, const SnoPreparedList *list)
 	return view;
 }
 
-/* As XidInMVCCSnapshot(), which looks for the parent of each xid.  None of ours has one. */
+/* Like XidInMVCCSnapshot(), but doesn't look for parents: our xids have none. */
 static bool
 is_hidden(TransactionId xid, Snapshot snapshot)
 {
@@ -227,7 +227,7 @@ sno_view_shows(uint64 xid, void *view)
 {
 	const SnoView *v = view;
 
-	/* So old that it can't be compared. */
+	/* It is too old to be compared. */
 	if (xid + PG_INT32_MAX < v->next)
 		return true;
 	return !is_hidden((TransactionId) xid, v->snapshot);

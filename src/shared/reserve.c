@@ -67,7 +67,7 @@ is_at_rest(const SnoPartition *p)
 	return state == SNO_AT_REST || state == SNO_UNTOUCHED;
 }
 
-/* Is a partition, as far as memory and definitions know, of named generators? */
+/* Does a partition belong to named generators, by memory and definitions? */
 static bool
 is_for_named(const SnoPartition *p, int number, const SnoBounds *bounds)
 {
@@ -85,8 +85,8 @@ known_floor(int number, const SnoBounds *bounds)
 }
 
 /*
- * Did a partition go to a purpose that it never comes back from?  Until other
- * sessions see its row, that is known in memory only.
+ * Was a partition given to a purpose for good?  Until other sessions see its row, that
+ * is known in memory only.
  */
 static bool
 is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
@@ -238,9 +238,9 @@ choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBo
 }
 
 /*
- * Is a partition whose turn this session has as good as when it was chosen?  Another session may
- * have had it since.  Of two that claim the last partition that may go to a purpose, each may
- * see the other, and none gets it.
+ * Is a partition, now in this session's turn, as good as when it was chosen?  Another session
+ * may have used it since.  Of two that claim the last partition that may go to a purpose, each
+ * may see the other, and none gets it.
  */
 static bool
 is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, const SnoBounds *bounds,
@@ -257,8 +257,8 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 }
 
 /*
- * Begin to use a partition for its purpose.  Its word stays closed, and additions may come late
- * all the time.  One for given times was never used, so it has no floor.
+ * Begin to use a partition for its purpose.  Its word stays closed, but late additions may
+ * change it at any time.  One for given times was never used, so it has no floor.
  */
 static void
 start(SnoPartition *p, uint64 floor)
@@ -319,8 +319,8 @@ sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, S
 }
 
 /*
- * The partition that a session would take first of those never leased, as it does for
- * backfill; -1 if there is none.  It stays free.
+ * The never leased partition that a session would choose first, as for backfill; -1 if
+ * there is none.  It stays free.
  */
 int
 sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)

@@ -35,7 +35,7 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
-/* How many of the partitions that this session may use are in which state. */
+/* The number of partitions in each state, of those that this session may use */
 typedef struct SnoPartitionTally
 {
 	int			open;			/* including backfill */

@@ -44,8 +44,8 @@
 
 /*
  * The header's size stays the same in all versions, because PostgreSQL raises an internal
- * error if it doesn't.  We compare the layout ourselves.  It is the least that PostgreSQL
- * allocates, so it finds room where anything does.
+ * error if it doesn't.  We compare the layout ourselves.  This size is the least that
+ * PostgreSQL allocates, so it fits where anything does.
  */
 #define SNO_HEADER_SIZE		PG_CACHE_LINE_SIZE
 
@@ -82,7 +82,7 @@ reserve_header(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* When the library is loaded. */
+/* Called when the library is loaded. */
 void
 sno_shmem_init(void)
 {

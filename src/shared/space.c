@@ -119,8 +119,7 @@ free_list(dsa_pointer_atomic *first, size_t link)
 }
 
 /*
- * Forget all of the database of a space, which is gone, and give its memory back.  The
- * lock is held.
+ * Clear a space whose database is gone, and free its memory.  The lock is held.
  */
 static void
 clear_space(SnoSpace *space)
@@ -296,8 +295,8 @@ sno_space_require_room(size_t size)
 
 /*
  * Memory for this session's space, cleared.  Raises an error if there is none, or if the
- * database has too much.  Sessions that ask at the same time may get more together, by
- * what each of them asks for.
+ * database has too much.  Concurrent sessions may exceed the limit together, each by the
+ * size of its request.
  */
 dsa_pointer
 sno_space_allocate(size_t size)

@@ -37,7 +37,7 @@
 /* The purposes of partitions; partition.c has the rules of each. */
 typedef enum SnoPurpose
 {
-	SNO_FOR_CLOCK,				/* ids of the time that it is */
+	SNO_FOR_CLOCK,				/* ids of the present time */
 	SNO_FOR_BACKFILL,			/* ids of given times */
 	SNO_FOR_LOANS,				/* ids that applications generate */
 	SNO_PURPOSES

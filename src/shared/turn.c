@@ -16,9 +16,9 @@
  * messages of its workers, and that lasts until the client reads them.
  *
  * Memory ordering: both changes of the owner are full barriers.  On some machines, a
- * compare-and-swap alone isn't one to loads that follow.  A session enters the list of
- * waiters before it looks at the owner again, and a release clears the owner before
- * it looks at that list.  So nobody sleeps while the turn is free.
+ * compare-and-swap alone doesn't order later loads.  A session enters the list of waiters before it
+ * looks at the owner again, and a release clears the owner before it looks at that list.  So nobody
+ * sleeps while the turn is free.
  *
  * A session may take the same turn again and again: at its end, say, for each generator that it
  * used.  A session that is woken would always come too late.  So a session that had a turn last gives
@@ -37,7 +37,7 @@
 static SnoTurn *held;
 static bool quiet;
 
-/* Turns that it had last, and that it found taken last. */
+/* The turn that it had last, and the one that it last found taken */
 static SnoTurn *had;
 static SnoTurn *awaited;
 
@@ -107,7 +107,7 @@ sno_turn_release(SnoTurn *turn)
 {
 	held = NULL;
 	(void) pg_atomic_exchange_u32(&turn->owner, 0);
-	/* All of them, because one that is woken may be interrupted. */
+	/* Wake all, because one that is woken may be interrupted. */
 	ConditionVariableBroadcast(&turn->waiters);
 	if (quiet)
 		RESUME_INTERRUPTS();
@@ -138,7 +138,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId mine, SubTransactio
 		sno_turn_end();
 }
 
-/* When the library is loaded. */
+/* Called when the library is loaded. */
 void
 sno_turn_init(void)
 {

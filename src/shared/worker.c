@@ -156,7 +156,7 @@ end_stay(int code, Datum kind)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Is the worker asked for, and doesn't run? */
+/* Is the worker wanted, but not running? */
 static bool
 is_wanted(const SnoWorker *w)
 {
