@@ -187,7 +187,11 @@ foreach my $resource ('memory contexts', 'heap')
 		}
 		else
 		{
-			push @trouble, "at $at: $@" if $session->{stderr} !~ /FATAL/;
+			my $error = $@;
+			# psql may have ended before it took the empty query, and its last message is not read yet.
+			$session->{stdin} = '';
+			eval { $session->{run}->finish };
+			push @trouble, "at $at: $error" if $session->{stderr} !~ /FATAL/;
 			drop_session($session);
 			$ended++;
 		}
