@@ -227,43 +227,37 @@ CREATE FUNCTION sno_flake_min(at timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min(timestamptz, text) IS
-    'lowest id of another system, of up to 64 bits, in the unit of its layout '
-    'that holds the time';
+    'lowest id (up to 64 bits) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_min_uuid(at timestamptz, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min_uuid(timestamptz, text) IS
-    'lowest id of another system, of 128 bits, in the unit of its layout that '
-    'holds the time';
+    'lowest id (128 bits) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_min_bytea(at timestamptz, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_min_bytea(timestamptz, text) IS
-    'lowest id of another system, of 9 to 15 bytes, in the unit of its layout '
-    'that holds the time';
+    'lowest id (9 to 15 bytes) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_max(at timestamptz, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max(timestamptz, text) IS
-    'highest id of another system, of up to 64 bits, in the unit of its '
-    'layout that holds the time';
+    'highest id (up to 64 bits) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_max_uuid(at timestamptz, layout text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max_uuid(timestamptz, text) IS
-    'highest id of another system, of 128 bits, in the unit of its layout '
-    'that holds the time';
+    'highest id (128 bits) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_max_bytea(at timestamptz, layout text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_max_bytea(timestamptz, text) IS
-    'highest id of another system, of 9 to 15 bytes, in the unit of its '
-    'layout that holds the time';
+    'highest id (9 to 15 bytes) of a layout, in the unit that contains the time';
 
 CREATE FUNCTION sno_flake_make(at timestamptz, node bigint, sequence bigint, layout text) RETURNS bigint
 AS 'MODULE_PATHNAME'
@@ -412,22 +406,22 @@ CREATE FUNCTION sno_flake_watermark(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark(text) IS
-    'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ids, of up to 64 bits';
+    'bound for reading a feed of ids of a generator (up to 64 bits): rows that this '
+    'statement does not see yet have this id or higher ids';
 
 CREATE FUNCTION sno_flake_watermark_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark_uuid(text) IS
-    'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ids, of 128 bits';
+    'bound for reading a feed of ids of a generator (128 bits): rows that this '
+    'statement does not see yet have this id or higher ids';
 
 CREATE FUNCTION sno_flake_watermark_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION sno_flake_watermark_bytea(text) IS
-    'bound for reading a feed: rows that this statement does not see yet have '
-    'this id of the generator or higher ids, of 9 to 15 bytes';
+    'bound for reading a feed of ids of a generator (9 to 15 bytes): rows that this '
+    'statement does not see yet have this id or higher ids';
 
 CREATE FUNCTION sno_flake_watermark_guard() RETURNS trigger
 AS 'MODULE_PATHNAME'

@@ -92,7 +92,7 @@ sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 }
 
 /*
- * The task before an id of `unit` is issued.  `file` is the table's present file, or 0 if
+ * The task that the lease requires before an id of `unit` is issued.  `file` is the table's present file, or 0 if
  * there is no table: then a lease lasts until its ceiling.
  */
 static inline SnoLeaseTask
