@@ -311,6 +311,7 @@ VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) sno_catalog.sno_lease;
 SELECT * FROM wrong;
 SELECT all_visible, all_frozen FROM pg_visibility_map_summary('sno_catalog.sno_lease');
 -- Workers add a row to that page.
+RESET sno.max_wait;
 SET sno.partitions = '60000';
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
