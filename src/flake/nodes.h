@@ -9,7 +9,7 @@
 
 #include "catalog/definition.h"
 #include "catalog/layout.h"
-#include "seal/cipher.h"
+#include "catalog/cipher.h"
 
 /* The table. */
 extern SnoDefinitions sno_flake_definitions;

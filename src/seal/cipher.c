@@ -7,7 +7,7 @@
 #include "fmgr.h"
 
 #include "core/sparx.h"
-#include "seal/cipher.h"
+#include "catalog/cipher.h"
 #include "seal/key.h"
 
 typedef struct Sparx

@@ -31,7 +31,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/table.h"
-#include "seal/cipher.h"
+#include "catalog/cipher.h"
 #include "seal/key.h"
 #include "shared/primary.h"
 

@@ -20,7 +20,7 @@
 #include "compat.h"
 #include "core/ff1.h"
 #include "core/sparx.h"
-#include "seal/cipher.h"
+#include "catalog/cipher.h"
 #include "seal/key.h"
 #include "type/fields.h"
 
