@@ -15,8 +15,8 @@
 #endif
 
 /*
- * 16 added soft errors of input functions, which are returned to the caller;
- * before, errors are always raised.
+ * 16 added soft errors, which input functions return to the caller.  Before 16,
+ * errors are always raised.
  */
 #if PG_VERSION_NUM < 160000
 #define ereturn(context, dummy_value, ...) \
@@ -38,14 +38,15 @@ typedef Oid RelFileNumber;
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #endif
 
-/* 16 frees the data that a setting's check hook passes to its assign hook by guc_free(). */
+/* 16 uses guc_free() to free the data that a setting's check hook passes to its assign hook. */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
 /*
- * 16 has find_option(), and sorts its array of settings for each caller.  Before, the array is
- * searched here.  A setting given before its definition keeps the case of its letters.
+ * 16 exports find_option(), and sorts the array of settings for each caller.  Before 16, this
+ * function searches the array.  It ignores case, because a setting given before its definition
+ * keeps the case of its letters.
  */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
@@ -61,9 +62,9 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 #endif
 
 /*
- * 17 has custom wait events; before, all are "Extension".  The event is "Extension", too, if
- * there is no room for its name in shared memory: such an error leaves only a lock held.  No
- * LWLock may be held when this is called, and interrupts must not be held off.
+ * 17 has custom wait events; before 17, the event is "Extension".  The event is "Extension",
+ * too, if shared memory has no room for its name: that error leaves nothing behind but a
+ * held lock.  The caller must hold no LWLock, and must not hold off interrupts.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/lwlock.h"
@@ -97,8 +98,8 @@ sno_new_wait_event(const char *name)
 #endif
 
 /*
- * 17 has named segments of dynamic shared memory.  Before, a library that isn't preloaded
- * uses the rest of the main shared memory segment.
+ * 17 has named segments of dynamic shared memory.  Before 17, a library that isn't
+ * preloaded uses the rest of the main shared memory segment.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -117,7 +118,7 @@ GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segm
 }
 #endif
 
-/* 19 passes an argument to the function that initializes such a segment. */
+/* 19 passes an argument to the function that initializes a named segment. */
 #if PG_VERSION_NUM >= 190000
 #define SNO_INITIALIZE_SEGMENT(function, segment) function(void *segment, void *unused)
 #define GetNamedDSMSegment(name, size, initialize, found) \
@@ -132,7 +133,7 @@ GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segm
 #define GetNumberFromPGProc(proc) ((proc)->pgprocno)
 #endif
 
-/* 18 has skip scans in btrees; before, the support function is never called. */
+/* 18 has skip scans in btrees; before 18, their support function is never called. */
 #if PG_VERSION_NUM >= 180000
 #include "utils/skipsupport.h"
 #else
@@ -147,22 +148,22 @@ typedef struct SkipSupportData
 }		   *SkipSupport;
 #endif
 
-/* 18 can return deferrable keys, too. */
+/* 18 added an argument, because the function can return deferrable keys, too. */
 #if PG_VERSION_NUM < 180000
 #define RelationGetPrimaryKeyIndex(rel, deferrable_ok) RelationGetPrimaryKeyIndex(rel)
 #endif
 
-/* 18 renamed the attribute, and put it before the declaration. */
+/* 18 renamed pg_attribute_noreturn(), and put it before the declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
-/* 19 has a type for the system cache that an invalidation callback is called for. */
+/* 19 has a type for the argument of an invalidation callback that identifies the system cache. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
 #endif
 
-/* 19 names a tranche of locks when it is created; before, each process registers the name. */
+/* 19 names a tranche of locks when it is created; before 19, each process registers the name. */
 #if PG_VERSION_NUM >= 190000
 #define sno_new_tranche(name) LWLockNewTrancheId(name)
 #define sno_register_tranche(id, name) ((void) (id))

@@ -33,13 +33,13 @@
 #define SNO_SEQUENCE_MAX	65535
 
 /*
- * A number that sessions load and change at the same time.  It must not cross cache lines,
- * so it is aligned to 8 bytes also on 32-bit machines, where structs align numbers of 64
- * bits to 4.
+ * A 64-bit number that sessions load and change at the same time.  It must not cross cache
+ * lines, so it is aligned to 8 bytes even on 32-bit machines, where structs align 64-bit
+ * numbers to 4.
  */
 typedef uint64_t SnoAtomic __attribute__((aligned(8)));
 
-/* Atomic operations that need a lock would use a lock of libatomic, which processes don't share. */
+/* Operations that aren't lock-free would use locks of libatomic, which processes don't share. */
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "sno needs a machine with atomic operations of 64 bits"
 #endif
@@ -75,7 +75,7 @@ sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
 {
 	uint64_t	head = time << 24 | (uint64_t) meta << 16 | partition;
 
-	/* Compilers make one swapped store of these. */
+	/* Compilers merge these into one byte-swapped store. */
 	id->byte[0] = (uint8_t) (head >> 56);
 	id->byte[1] = (uint8_t) (head >> 48);
 	id->byte[2] = (uint8_t) (head >> 40);
@@ -93,20 +93,20 @@ sno_pack(Sno *id, SnoFields f)
 	sno_assemble(id, f.unit << 1 | f.tick_tock, f.meta, f.partition, f.sequence);
 }
 
-/* The first eight bytes as a number: time, tick-tock, meta and partition. */
+/* Return the first eight bytes as a number: time, tick-tock, meta and partition. */
 static inline uint64_t
 sno_head(const Sno *id)
 {
 	const uint8_t *b = id->byte;
 
-	/* Compilers make one swapped load of these. */
+	/* Compilers merge these into one byte-swapped load. */
 	return (uint64_t) b[0] << 56 | (uint64_t) b[1] << 48 |
 		(uint64_t) b[2] << 40 | (uint64_t) b[3] << 32 |
 		(uint64_t) b[4] << 24 | (uint64_t) b[5] << 16 |
 		(uint64_t) b[6] << 8 | b[7];
 }
 
-/* The last two bytes as a number: the sequence. */
+/* Return the last two bytes as a number: the sequence. */
 static inline uint16_t
 sno_tail(const Sno *id)
 {
@@ -128,8 +128,9 @@ sno_unpack(const Sno *id)
 }
 
 /*
- * Compare ids in the order of memcmp() over the ten bytes: negative, zero or
- * positive.  Ids of one unit and partition differ only in the tail.
+ * Compare ids as memcmp() compares their ten bytes.  Returns a negative number,
+ * zero or a positive one.  Ids of one unit and partition differ only in the
+ * tail.
  */
 static inline int
 sno_compare(const Sno *a, const Sno *b)
@@ -142,7 +143,7 @@ sno_compare(const Sno *a, const Sno *b)
 	return (int) sno_tail(a) - (int) sno_tail(b);
 }
 
-/* The distance from `a` to `b`, which is not below it; zero if they are equal */
+/* Return the distance from `a` to `b`, which must not be below `a`. */
 static inline double
 sno_distance(const Sno *a, const Sno *b)
 {

@@ -39,17 +39,17 @@ static struct config_enum_entry *codec_options;
 /*
  * Settings that restrict the ids a server may issue, and the danger of their defaults
  *
- * Before this library is loaded, any user may set them to any value for a session, by the
- * options of the connection.  When they are defined, PostgreSQL replaces a value that is
- * invalid, or that the user may not set, by the default.  It also does so if the library is
- * loaded within a parallel operation, such as the build of an index.  But the default is the
- * least restrictive value, and the value of the configuration file isn't in force then
- * either.  So nothing is issued under such a default, until the session ends or another
- * value is assigned.
+ * Before this library is loaded, any user may set these settings to any value for a session,
+ * by connection options.  When they are defined, PostgreSQL replaces a value that is
+ * invalid, or that the user may not set, by the default.  PostgreSQL also uses the defaults
+ * if the library is loaded within a parallel operation, such as the build of an index.  But
+ * a default is the least restrictive value, and it also replaces the value of the
+ * configuration file.  So nothing is issued under such a default, until the session ends or
+ * another value is assigned.
  *
- * A parallel worker then assigns its leader's value, or the default if the leader has it.
- * The worker doesn't know which value was refused for the leader.  So if the worker itself
- * was given any value, it issues nothing under the default.
+ * A parallel worker then assigns its leader's value, which may be the default.  The worker
+ * doesn't know which value was refused for the leader.  So a worker that was itself given
+ * any value issues nothing under the default.
  */
 typedef struct Guarded
 {
@@ -61,7 +61,7 @@ typedef struct Guarded
 static Guarded partitions = {"sno.partitions"};
 static Guarded registry = {"sno.registry"};
 
-/* Has a setting a value that RESET would restore, and that isn't the built-in default? */
+/* Would RESET restore a value of the setting other than the built-in default? */
 static bool
 has_lasting_value(const char *name)
 {
@@ -79,7 +79,7 @@ guard(Guarded *setting)
 											 GetConfigOptionResetString(setting->name));
 }
 
-/* The setting is defined now.  Forget the given value if it was accepted. */
+/* Forget the given value if PostgreSQL accepted it.  Call this after the setting is defined. */
 static void
 guarded(Guarded *setting)
 {
@@ -87,21 +87,21 @@ guarded(Guarded *setting)
 		setting->given = NULL;
 }
 
-/* The given value that isn't in force, or NULL */
+/* Return the given value if the default is in force instead, otherwise NULL. */
 static const char *
 refused(const Guarded *setting)
 {
 	return setting->by_default ? setting->given : NULL;
 }
 
-/* Passed by check_partitions() to assign_partitions() */
+/* The value that check_partitions() passes to assign_partitions() */
 typedef struct PartitionsValue
 {
 	SnoPartitionRange range;
 	bool		is_default;
 } PartitionsValue;
 
-/* "first-last", or the number of a single partition. */
+/* Parse "first-last", or the number of a single partition. */
 static bool
 check_partitions(char **newval, void **extra, GucSource source)
 {
@@ -140,7 +140,7 @@ assign_partitions(const char *newval, void *extra)
 	partitions.by_default = value->is_default;
 	sno_partition_refused = refused(&partitions);
 
-	/* This session issues no id outside of the range, not even in the unit that it is in. */
+	/* Issue no id outside of the new range, not even in the session's present unit. */
 	sno_session_place.p = NULL;
 	sno_flake_definitions.table.version++;
 }
@@ -166,9 +166,9 @@ assign_registry(const char *newval, void *extra)
 }
 
 /*
- * List "auto" and the codecs that this machine supports, which are the valid values
- * of the setting.  Values are positions in the list, which ends with an entry without
- * a name.
+ * List the valid values of sno.codec: "auto", and the codecs that this machine
+ * supports.  The number of a value is its position in the list, which ends with an
+ * entry without a name.
  */
 static void
 list_codecs(void)
@@ -198,7 +198,7 @@ assign_codec(int newval, void *extra)
 static void
 init(void)
 {
-	/* After a cancellation in between, the library couldn't be loaded again. */
+	/* Allow no cancellation: a session couldn't load a half-initialized library again. */
 	HOLD_INTERRUPTS();
 
 	sno_shmem_init();
@@ -206,7 +206,7 @@ init(void)
 	sno_feed_init();
 	sno_leasing_init();
 	list_codecs();
-	/* Any user may set it: it affects only speed. */
+	/* Any user may set sno.codec, because it affects only speed. */
 	DefineCustomEnumVariable("sno.codec",
 							 "Selects the code that converts ids to text and back.",
 							 "\"auto\" selects the fastest code that this machine supports. All give the same results.",
@@ -292,7 +292,7 @@ init(void)
 
 	MarkGUCPrefixReserved("sno");
 
-	/* PostgreSQL ignored the given values.  Let it read the files again at the next command. */
+	/* PostgreSQL ignored the given values.  Let it read the configuration files again at the next command. */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
 
@@ -300,8 +300,8 @@ init(void)
 }
 
 /*
- * No setting can be defined twice, so after an error in between, the session could never load
- * the library.  Such an error ends the session.
+ * Initialize the library.  No setting can be defined twice, so after an error in init(), the
+ * session could never load the library.  Therefore such an error ends the session.
  */
 void
 _PG_init(void)

@@ -5,12 +5,12 @@
  * A definition is an ordinary row: transactional, dumped, and invisible to other
  * transactions until its creator commits.  An exclusion constraint prevents definitions with
  * common ids.  A generator's state is kept elsewhere (named/group.c), so changes of
- * definitions don't endanger it.  The table of extension sno is here, the table of
+ * definitions don't endanger it.  The table of extension sno is described here, the table of
  * sno_flakes in flake/nodes.c.
  *
  * Definitions are read like catalogs, with a new snapshot each time and without a check
  * of privileges: users need EXECUTE on the functions, and membership in the role to which a
- * generator may be restricted (named/use.c).  Readers don't wait for the table's lock:
+ * generator may be restricted (named/use.c).  Readers don't wait for the table's lock; their
  * callers try again.
  *
  * Sessions remember the definitions that they use.  Changes by logical replication are
@@ -83,7 +83,7 @@ SnoDefinitions sno_definitions = {
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 };
 
-/* Get the definition in a row.  `name` is its name. */
+/* Get the definition in a row.  `name` is the definition's name. */
 static SnoDefinitionLook
 read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTuple tuple,
 				SnoDefinition *d)
@@ -129,15 +129,15 @@ sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definit
 		look = read_definition(in, name, rel, tuple, definition);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	/* If the table of layouts isn't locked, but missing or altered, this raises an error. */
+	/* Raise an error if the table of layouts isn't locked, but missing or altered. */
 	if (look == SNO_DEFINITION_LAYOUT_LOCKED)
 		(void) sno_table_read(&sno_layouts, false);
 	return look;
 }
 
 /*
- * Visit all definitions visible to a snapshot, or to a new one if it is NULL.  Visits none if
- * the table is missing, altered or locked.
+ * Visit all definitions visible to a snapshot, or to a new snapshot if that is NULL.  Visits
+ * none if the table is missing, altered or locked.
  */
 void
 sno_definition_visit(SnoDefinitions *in, Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
@@ -173,8 +173,9 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * The partitions of all definitions, including uncommitted ones; in the current memory
- * context.  Sessions prefer other partitions, but may use these, so this waits for no lock.
+ * Return the partitions of all definitions, including uncommitted ones, in the current
+ * memory context.  Sessions prefer other partitions, but may use these ones, so this
+ * function waits for no lock.
  */
 Bitmapset *
 sno_definition_partitions(void)
@@ -209,8 +210,8 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * Until this transaction ends, no other transaction may choose a partition or nodes for a
- * definition, and this one can read definitions.
+ * Prevent other transactions from choosing a partition or nodes for a definition until
+ * this transaction ends, and let this transaction read definitions.
  */
 void
 sno_definition_choose_alone(SnoDefinitions *in)
@@ -321,7 +322,7 @@ sno_definition_drop(SnoDefinitions *in, const char *name)
 				 errmsg("generator \"%s\" does not exist", name)));
 }
 
-/* Restrict the use of a generator to members of a role, or remove the restriction if it is NULL. */
+/* Restrict the use of a generator to members of a role, or remove the restriction if `role` is NULL. */
 void
 sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 {
@@ -335,7 +336,7 @@ sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 		sno_definition_missing(in, name);
 }
 
-/* Let a generator whose nodes are chosen when it issues use only units after this one. */
+/* Restrict a generator whose nodes are chosen when it issues to units after `after`. */
 void
 sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after)
 {

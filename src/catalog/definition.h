@@ -17,20 +17,20 @@ typedef struct SnoDefinition
 {
 	SnoSubject	subject;
 	bool		made_here;		/* in this database, with this server's present identity? */
-	char		role[NAMEDATALEN];	/* members of it may use the generator; empty: all may */
-	Oid			role_oid;		/* of that role; InvalidOid if it didn't exist when it was named */
+	char		role[NAMEDATALEN];	/* role whose members may use the generator; empty if all users may */
+	Oid			role_oid;		/* of that role; InvalidOid if the role didn't exist when it was named */
 
 	/* In a partition: the metabyte of its ids, -1 if callers choose. */
 	int32		meta;
 
 	/* In a layout: */
 	char		layout[NAMEDATALEN];
-	char		key[NAMEDATALEN];	/* that seals its ids; empty if there is none */
+	char		key[NAMEDATALEN];	/* key that seals its ids; empty if there is none */
 	SnoNodes	nodes;			/* of size 0 if the layout isn't known */
 	uint64		after;			/* if nodes are chosen when it issues: only units after this */
 } SnoDefinition;
 
-/* Is it of a layout of another system? */
+/* Does the definition have a layout of another system? */
 static inline bool
 sno_is_flake(const SnoDefinition *d)
 {
@@ -42,8 +42,8 @@ typedef enum SnoDefinitionLook
 {
 	SNO_DEFINITION_FOUND,
 	SNO_DEFINITION_NONE,
-	SNO_DEFINITION_LOCKED,		/* another session has locked the table, */
-	SNO_DEFINITION_LAYOUT_LOCKED,	/* or the table of layouts */
+	SNO_DEFINITION_LOCKED,		/* another session has locked the table */
+	SNO_DEFINITION_LAYOUT_LOCKED,	/* another session has locked the table of layouts */
 	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or doesn't have its nodes */
 } SnoDefinitionLook;
 
@@ -67,13 +67,13 @@ enum
 typedef struct SnoDefinitions
 {
 	/*
-	 * Its version also changes whenever privileges of roles may have changed, see named/right.c.
-	 * The version of flake generators also changes with sno.partitions.
+	 * The table's version also changes whenever privileges of roles may have changed, see
+	 * named/right.c.  The version of flake generators also changes with sno.partitions.
 	 */
 	SnoTable	table;
 	char		kind;			/* of the subjects in its rows, a SnoKind */
-	const char *create;			/* names of the functions that add a row, */
-	const char *restrict_to;	/* and change the role */
+	const char *create;			/* name of the function that adds a row */
+	const char *restrict_to;	/* name of the function that changes the role */
 
 	/*
 	 * Convert the columns specific to the table to and from a definition.  The arrays begin
@@ -87,11 +87,11 @@ typedef struct SnoDefinitions
 	/* How nodes are chosen for its generators, see named/chosen.h; NULL if they never are. */
 	const struct SnoChooser *chooser;
 
-	/* See named/use.c, */
+	/* for named/use.c: */
 	uint64		looked;			/* the version at the last check of all states */
-	/* and named/right.c. */
+	/* for named/right.c: */
 	bool		restricted;		/* was a restricted generator used? */
-	struct SnoDefinitions *next;	/* the next table for which this is true */
+	struct SnoDefinitions *next;	/* the next table with `restricted` set */
 } SnoDefinitions;
 
 /* The table sno_generator. */

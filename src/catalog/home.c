@@ -19,9 +19,9 @@
 #include "shared/space.h"
 
 /*
- * The home of this database, as computed by its first session.  Concurrent sessions must have
- * the same one, otherwise each would take rows of the others for another holder's.  Call this
- * before visiting rows: at the first call, no page may be locked.
+ * Return the home of this database, as its first session computed it.  Concurrent sessions
+ * must have the same home, otherwise each would take the others' rows for another holder's.
+ * Call this before visiting rows: at the first call, no page may be locked.
  */
 int64
 sno_home(void)

@@ -2,7 +2,7 @@
  * layout.c
  *		The layouts of ids of other systems: the table sno_flake_layout.
  *
- * Rows are never changed or deleted: functions that read an id by its layout are
+ * Rows are never changed or deleted, because functions that read an id by its layout are
  * immutable.  No two rows have the same ids.  So leases identify a layout by its epoch, unit
  * and bits, and not by its name.
  */
@@ -47,8 +47,8 @@ msec_of(TimestampTz at)
 }
 
 /*
- * The problem with the bits of a layout, or NULL.  A generator must be able to issue its ids,
- * and a type to contain them.
+ * Return the problem with the bits of a layout, or NULL.  A generator must be able to issue
+ * ids of the layout, and a type to contain them.
  */
 static const char *
 bits_wrong(const SnoLayout *layout)
@@ -93,8 +93,8 @@ epoch_is_valid(TimestampTz epoch)
 }
 
 /*
- * Get the layout in a row of the table.  Returns the problem with it, or NULL.  The table has
- * constraints, but a superuser may have dropped them.
+ * Get the layout in a row of the table.  Returns the problem with the row, or NULL.  The
+ * table has constraints, but a superuser may have dropped them.
  */
 static const char *
 read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
@@ -180,15 +180,15 @@ add_layout(void *arg, Relation rel, HeapTuple tuple)
 }
 
 /*
- * Plans may contain constants computed from a layout.  If the transaction that added it is
- * rolled back, the plans must be made again.
+ * Plans may contain constants computed from a layout.  If the transaction that added the
+ * layout is rolled back, the plans must be made again.
  */
 SnoTable	sno_layouts = {
 	.extension = "sno_flakes",.name = SNO_LAYOUT_TABLE,.types = column_types,.columns = COLUMNS,
 	.begin = no_layouts,.add = add_layout,.changed = ResetPlanCache,.version = 1
 };
 
-/* Read the layouts.  False if the table is missing, altered or locked. */
+/* Read the layouts.  Returns false if the table is missing, altered or locked. */
 bool
 sno_layout_look(void)
 {
@@ -201,7 +201,7 @@ sno_layout_look(void)
 	return true;
 }
 
-/* The layout of a name at the last reading; NULL if there was none. */
+/* Return the layout that had a name at the last reading, or NULL. */
 const SnoNamedLayout *
 sno_layout_known(const char *name)
 {
@@ -214,8 +214,8 @@ sno_layout_known(const char *name)
 }
 
 /*
- * The layout of a name, or an error.  It is valid as long as sno_layouts.version doesn't
- * change.
+ * Return the layout of a name, or raise an error.  The result is valid as long as
+ * sno_layouts.version doesn't change.
  */
 const SnoNamedLayout *
 sno_layout_by_name(const text *name)
@@ -236,8 +236,8 @@ sno_layout_by_name(const text *name)
 }
 
 /*
- * The name of a layout.  NULL if it is not in the table, or if the table is missing, altered
- * or locked.
+ * Return the name of a layout, or NULL if the layout is not in the table, or if the table is
+ * missing, altered or locked.
  */
 const char *
 sno_layout_look_name(const SnoLayout *layout)

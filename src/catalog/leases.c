@@ -8,8 +8,8 @@
  *
  * The table is open in ROW SHARE mode during an operation.  This is the weakest mode that
  * locks out sno_reseed() and all commands that rewrite or drop the table, so it conflicts
- * with few locks.  This file doesn't wait for the lock, because a session that holds a
- * conflicting lock may wait for this one.
+ * with few locks.  Operations don't wait for the lock, because a session that holds a
+ * conflicting lock may wait for this session.
  *
  * The table has no index and no toast table, and its columns have fixed widths and no
  * nulls.  Its definition is checked before each use.
@@ -53,7 +53,7 @@ static SnoTable table = {
 static RelFileNumber file;
 static uint64 file_version;
 
-/* The present file of the table, InvalidOid if there is no table.  Takes no lock. */
+/* Return the present file of the table, InvalidOid if there is no table.  Takes no lock. */
 RelFileNumber
 sno_leases_file(void)
 {
@@ -98,7 +98,7 @@ changed_here(Relation rel)
 	return changed;
 }
 
-/* Has this transaction created the table?  Then a rollback removes all rows. */
+/* Has this transaction created the table?  If so, a rollback removes all rows. */
 bool
 sno_leases_are_new(Relation rel)
 {
@@ -119,7 +119,7 @@ check_definition(Relation rel)
 		desc->natts >= SNO_LEASES_COLUMNS &&
 		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
 
-	/* Columns added and dropped since are still in the descriptor. */
+	/* Columns that were added and dropped since then are still in the descriptor. */
 	for (int i = 0; same && i < desc->natts; i++)
 	{
 		Form_pg_attribute a = TupleDescAttr(desc, i);
@@ -143,7 +143,7 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* The implementation of sno_leases_open(), by OID */
+/* Open the table as sno_leases_open() does, by its OID. */
 static Relation
 open_table(Oid relid)
 {
@@ -155,8 +155,8 @@ open_table(Oid relid)
 }
 
 /*
- * Open the table to read and write leases.  NULL if another session holds a conflicting
- * lock.  Raises an error if the table is missing or altered.
+ * Open the table to read and write leases.  Returns NULL if another session holds a
+ * conflicting lock.  Raises an error if the table is missing or altered.
  */
 Relation
 sno_leases_open(void)
@@ -176,14 +176,14 @@ sno_leases_open_patiently(LOCKMODE mode)
 
 /*
  * Open the table that was looked up last, in a separate transaction at the end of a session.
- * The running transaction is aborted first, because an exit may come from anywhere.  NULL in
- * a parallel worker, whose leader does this, if there is no table, or if any lock can't be
- * had at once.
+ * The running transaction is aborted first, because an exit may come from anywhere.  Returns
+ * NULL in a parallel worker, whose leader opens the table, or if there is no table, or if
+ * any lock isn't available at once.
  */
 Relation
 sno_leases_open_at_exit(void)
 {
-	/* Catalogs that are read when a table is opened.  It must not wait for their locks. */
+	/* Catalogs that are read when a table is opened.  This function must not wait for their locks. */
 	static const Oid catalogs[] = {
 		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
@@ -213,7 +213,8 @@ sno_leases_close_at_exit(Relation rel)
 
 /*
  * Raise an error if this transaction created the table.  Only the transaction itself may
- * issue ids under such a row: ids that other sessions issue and commit would outlive the row.
+ * issue ids under a row of such a table: ids that other sessions issue and commit would
+ * outlive the row.
  */
 void
 sno_leases_check_shared(Relation rel)
@@ -226,7 +227,7 @@ sno_leases_check_shared(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Rows belong to no transaction, so the lock is not held until its end. */
+/* Close the table.  Rows belong to no transaction, so the lock is not held until the transaction ends. */
 void
 sno_leases_close(Relation rel)
 {

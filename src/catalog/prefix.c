@@ -23,7 +23,7 @@ enum
 
 static const Oid column_types[COLUMNS] = {INT4OID, TEXTOID};
 
-/* The remembered prefixes, by metabyte; NULL for a metabyte without a prefix */
+/* Create an empty memory of prefixes, by metabyte; NULL stands for a metabyte without a prefix. */
 static void *
 no_prefixes(void)
 {
@@ -48,7 +48,7 @@ static SnoTable table = {
 	.begin = no_prefixes,.add = add_prefix,.version = 1
 };
 
-/* The prefix of the metabyte of an id, or NULL */
+/* Return the prefix of an id's metabyte, or NULL. */
 static const char *
 prefix_of(const Sno *id)
 {
@@ -91,7 +91,7 @@ sno_prefixed(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result);
 }
 
-/* The last 16 characters are the id, which can't contain an underscore. */
+/* Read an id with its prefix.  The last 16 characters are the id, which can't contain an underscore. */
 PG_FUNCTION_INFO_V1(sno_from_prefixed);
 Datum
 sno_from_prefixed(PG_FUNCTION_ARGS)

@@ -12,8 +12,8 @@
  * is local, and waits for no standby.
  *
  * A renewal begins at half of the lease's life, by writing a row without waiting for its
- * flush.  When the clock reaches the ceiling, the row is flushed, if it isn't yet, and
- * published.
+ * flush.  When the clock reaches the ceiling, the row is flushed, unless it already is, and
+ * its ceiling is published.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@
 
 int			sno_lease_duration;
 
-/* Note for sno_check() that a row could not be written.  The error is raised again. */
+/* Note for sno_check() that a row could not be written.  The caller raises the error again. */
 static void
 note_failure(const SnoSubject *subject, MemoryContext context)
 {
@@ -41,8 +41,8 @@ note_failure(const SnoSubject *subject, MemoryContext context)
 }
 
 /*
- * Write the row of a lease up to `ceiling`, with the state of the generator.  False if
- * another holder has a lease of the same subject.
+ * Write the row of a lease up to `ceiling`, with the state of the generator.  Returns
+ * false if another holder has a lease of this subject.
  */
 bool
 sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g,
@@ -86,7 +86,8 @@ sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 
 /*
  * Renew a lease that still covers the clock's unit.  A failure must not disturb the caller, so
- * it is logged.  The lease belongs to the generator, or to the partition if that is NULL.
+ * it is logged.  The lease belongs to the generator, or to the partition if `generator` is
+ * NULL.
  */
 void
 sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int partition)

@@ -3,20 +3,20 @@
  *		The content of the rows of sno_lease, and the row of one lease.
  *
  * A row has a bound for each tick-tock side: tick_until for the bit 0, tock_until
- * for 1.  No ids of a side are after its bound.  A partition that sessions share changes
+ * for 1.  No id of a side is after the side's bound.  A partition that sessions share changes
  * sides without a new row, so both of its bounds are the ceiling.
  *
- * The holder of a row is a random number.  Beside it are the system identifier, WAL
- * timeline and database under which it was drawn, and the database's home.  If any of these
- * differs from the server's, the row belongs to another holder: it comes from a backup, from
- * the former primary of this server, from a template database, from a dump of another
+ * The holder of a row is a random number.  The row also has the system identifier, WAL
+ * timeline and database under which the number was drawn, and the database's home.  If any of
+ * these differs from the server's, the row belongs to another holder: it comes from a backup,
+ * from the former primary of this server, from a template database, from a dump of another
  * database, or from logical replication.  Partitions of other holders are chosen last, and a
  * partition that another holder leases, too, is given up.
  *
  * Sessions that find no row of our own at the same time may each draw a holder.  All of
  * these are the server's own, and the holder of the first row is used from then on.  A copy
- * of a server has the same identifiers.  sno_reseed() makes it another holder: it sets the
- * system identifier of the rows to 0, which no server has.
+ * of a server has the same identifiers.  sno_reseed() makes the copy another holder: it sets
+ * the system identifier of the rows to 0, which no server has.
  *
  * A row that SQL has inserted or changed is another holder's, regardless of its columns: it
  * may come from a dump that was restored into the same database, or from a subscription to a
@@ -25,24 +25,26 @@
  * but it isn't overwritten: a new row is written from memory.
  *
  * A named generator can't move to another partition.  So its row contains the state from
- * which it can go on: on the side of the lowest bit of drifts, or on the other one, each
- * after its bound.  If the bound of the former is wall_hi, the generator was closed, and
- * `sequence` is the next one of that unit.  Otherwise, the bound's whole unit counts as used.
+ * which it can go on: on the side of the lowest bit of drifts, or on the other side, each
+ * after its bound.  If the bound of the former side is wall_hi, the generator was closed, and
+ * `sequence` is the next sequence of that unit.  Otherwise, the bound's whole unit counts as
+ * used.
  *
- * This is true only of our own rows.  Another holder may have opened the generator, or
- * renewed its lease, in WAL that was never received here, or after the dump was taken.  So
- * its row is never exact.  When we first open the generator, we assume that the other holder
- * has it open, with a lease from now on, and enter the other side (sno_record_recall()).
- * That is right unless the lost WAL has another change of the side.
+ * Only our own rows can be exact.  Another holder may have opened the generator, or renewed
+ * its lease, in WAL that was never received here, or after the dump was taken.  When we first
+ * open the generator, we assume that the other holder has it open, with a lease from now on,
+ * and enter the other side (sno_record_recall()).  That is right unless the lost WAL has
+ * another change of the side.
  *
  * A database that is read as a feed has one more row, without a partition.  No watermark was
- * above its bounds.  They hold in each copy of the database, because readers go on there.
+ * above the bounds of this row.  They hold in each copy of the database, because readers go
+ * on with the copy.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
  * (shared/turn.c), a named generator's row only while it has the turn of its group, and the
  * feed's row only while it has the feed's turn.  So no two sessions write the same row.  This
- * applies while the table is open: sno_reseed() waits until no other session has it open,
- * before it closes anything.
+ * applies while the table is open: sno_reseed() waits until no other session has the table
+ * open, before it closes anything.
  */
 #include "postgres.h"
 
@@ -55,13 +57,13 @@
 #include "catalog/row.h"
 #include "type/fields.h"
 
-/* The system identifier of rows that were disowned: no server has it. */
+/* The system identifier of disowned rows, which no server has */
 #define DISOWNED		0
 
 /* Attempts to overwrite a row that is changed meanwhile */
 #define OVERWRITE_TRIES	10
 
-/* A new holder, drawn because no row of our own was found, until a row with it is written */
+/* A holder drawn because no row of our own was found, kept until a row with it is written */
 static uint64 drawn_holder;
 
 static bool
@@ -87,7 +89,10 @@ subject_of(const SnoRow *row)
 	};
 }
 
-/* Times outside the epoch, which only forged rows have, become the ends of the epoch. */
+/*
+ * Convert a time to a unit.  Times outside the epoch, which only forged rows have, become
+ * the ends of the epoch.
+ */
 static uint64
 unit_of(TimestampTz at)
 {
@@ -97,14 +102,14 @@ unit_of(TimestampTz at)
 	return unit;
 }
 
-/* The last unit that may have been used under the row's lease, on either side */
+/* Return the last unit that may have been used under the row's lease, on either side */
 static uint64
 ceiling_of(const SnoRow *row)
 {
 	return unit_of(Max(row->until[0], row->until[1]));
 }
 
-/* The holder of our own leases, not of the feed's row, which sno_reseed() doesn't change. */
+/* The holder of our own leases.  The feed's row doesn't count, because sno_reseed() doesn't change it. */
 typedef struct Holder
 {
 	bool		found;
@@ -120,7 +125,7 @@ note_holder(Holder *holder, const SnoRow *row, const SnoRowPlace *place)
 	holder->number = (uint64) row->holder;
 }
 
-/* The holder of our own rows, or a new one. */
+/* Return the holder of our own rows, or a new holder. */
 static uint64
 holder_number(const Holder *holder)
 {
@@ -152,8 +157,8 @@ visit_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Visit all rows.  Returns the holder of our own rows, or a new one.  The row's page is locked
- * while the visitor is called.
+ * Visit all rows.  Returns the holder of our own rows, or a new holder.  The row's page is
+ * locked while the visitor is called.
  */
 uint64
 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg)
@@ -171,7 +176,7 @@ typedef struct SurveyPass
 	uint64		now;
 } SurveyPass;
 
-/* Merge a row's ceiling, and whether it is our own, into *bound, the bound of its partition. */
+/* Merge a row's ceiling, and whether the row is our own, into *bound, the bound of its partition. */
 static void
 raise_bound(uint64 *bound, uint64 ceiling, bool own)
 {
@@ -190,11 +195,14 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	SnoSurvey  *survey = pass->survey;
 	uint64	  **block;
 
-	/* If the table's constraint was dropped, a row may have any number. */
+	/* If the table's constraint was dropped, a row may have any partition number. */
 	if (!sno_subject_has_partition(subject) ||
 		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
-	/* A lease up to the end of the epoch is a partition of sno_generate_at(), which is used up. */
+	/*
+	 * A lease up to the end of the epoch belongs to a partition of sno_generate_at(),
+	 * which counts as used up.
+	 */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
 	{
 		survey->others++;
@@ -206,7 +214,7 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	raise_bound(&(*block)[subject->partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
-/* Summarize the rows at the unit `now`; in the current memory context. */
+/* Summarize the rows at the unit `now`, in the current memory context. */
 void
 sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 {
@@ -227,14 +235,14 @@ typedef struct Recall
 	bool		others;			/* is there any row of another holder? */
 } Recall;
 
-/* The lowest sequence of the state words: for nodes of a layout, the shard has no sequences. */
+/* Return the lowest sequence of the state words: 0 for nodes of a layout, whose shard has no sequences. */
 static int32
 lowest_sequence(const SnoRow *row)
 {
 	return row->kind == SNO_OF_NODES ? 0 : (int32) row->shard_min;
 }
 
-/* A generator with all ids marked as used that may have been issued under a row */
+/* Return a generator in which all ids that may have been issued under a row are marked as used. */
 static SnoGenerator
 issued_under(const SnoRow *row, bool exact)
 {
@@ -278,15 +286,15 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 
 /*
  * Merge into a named generator the bounds of all rows that overlap its subject, except for
- * rows of our own that are known.  Its floor becomes the highest bound of another holder's
- * rows.
+ * our own rows of known subjects.  The generator's floor becomes the highest bound of other
+ * holders' rows.
  *
  * Another holder, of another server or database, may have issued ids beyond the bounds of its
  * rows, or under rows that were never received here.  So we assume that it changed to its
- * other side, and used that up to `unseen`, for example the end of a lease that begins now.
- * This is not necessary if there is a row of our own, or if this database has no past in
- * another one: no row is of another holder, and the generator was defined here (`made_here`).
- * A copy that called sno_reseed() has rows of another holder, its original.
+ * other side, and used that side up to `unseen`, for example the end of a lease that begins
+ * now.  This is not necessary if there is a row of our own, or if this database has no past
+ * in another one: no row is of another holder, and the generator was defined here
+ * (`made_here`).  A copy that called sno_reseed() has rows of another holder, its original.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -317,7 +325,7 @@ typedef struct Search
 	ItemPointerData tid;		/* our own row, which may be overwritten */
 } Search;
 
-/* Is the row, which must be clean, our own row of the subject? */
+/* Is the row our own row of the subject?  The caller checks that it is clean. */
 static bool
 is_row_of(const SnoRow *row, const SnoSubject *subject)
 {
@@ -342,7 +350,7 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		search->tid = place->tid;
 }
 
-/* Overwrite a row.  Bounds are never lowered, except of a named generator. */
+/* Overwrite a row.  Bounds are never lowered, except those of a named generator. */
 static bool
 overwrite(SnoRow *row, const void *arg)
 {
@@ -358,10 +366,10 @@ overwrite(SnoRow *row, const void *arg)
 }
 
 /*
- * Write the row of a generator that the caller owns, and that isn't shared at the moment, with
- * its future ceiling.  The caller must flush *lsn before it publishes the ceiling.  Returns
- * false, and writes nothing, if another holder's row has a lease of an overlapping subject
- * that reaches beyond our floor.
+ * Write the row of a generator with its future ceiling.  The caller must own the generator,
+ * which must not be shared at the moment.  The caller must flush *lsn before it publishes the
+ * ceiling.  Returns false, and writes nothing, if another holder's lease of an overlapping
+ * subject reaches beyond our floor.
  */
 bool
 sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
@@ -416,8 +424,8 @@ disown_row(SnoRow *row, const void *arg)
 
 /*
  * Become another holder: close all partitions, disown all rows of our own, and flush them.  No
- * other session may have the table open, so that none writes a row, or reserves a partition
- * after reading the rows, between these steps.
+ * other session may have the table open, so that no session writes a row, or reserves a
+ * partition after reading the rows, between these steps.
  */
 void
 sno_record_disown(Relation rel)
@@ -437,8 +445,8 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * The highest unit that watermarks of this database, or of its original, may have had before
- * the server started (W4)
+ * Return the highest unit that watermarks of this database, or of its original, may have had
+ * before the server started (W4).
  */
 uint64
 sno_record_promised(Relation rel)

@@ -17,8 +17,9 @@
  *
  * Locking: rows are read under their buffer's share lock and written under its
  * exclusive lock.  A reader without a lock on the page, such as COPY or pg_dump, may
- * see a row half old, half new.  That is harmless: fields are aligned, and each of
- * tick_until and tock_until is a valid bound independently of the other fields.
+ * see a row that is half old and half new.  That is harmless: fields are aligned, and
+ * each of tick_until and tock_until is a valid bound independently of the other
+ * fields.
  */
 #include "postgres.h"
 
@@ -55,7 +56,7 @@ holds_row(HeapTupleHeader tuple, Size length)
 		length >= tuple->t_hoff + SNO_ROW_SIZE;
 }
 
-/* A row with a null was not written here: NOT NULL was dropped, and set again. */
+/* Has the row a null?  This file writes none: NOT NULL was dropped, and set again. */
 static bool
 has_null(HeapTupleHeader tuple)
 {
@@ -66,8 +67,8 @@ has_null(HeapTupleHeader tuple)
 }
 
 /*
- * The tuple at `offset` of a page, visible or not; NULL if there is none.  Raises an
- * error if the tuple is damaged.
+ * Return the tuple at `offset` of a page, visible or not; NULL if there is none.
+ * Raises an error if the tuple is damaged.
  */
 static HeapTupleHeader
 tuple_at(Page page, OffsetNumber offset)
@@ -185,15 +186,15 @@ has_no_trace(Page page)
 }
 
 /*
- * The copy of a locked page, to be changed.
+ * Return a copy of a locked page, to be changed.
  *
  * SQL leaves traces on a page that are not in WAL, or not replayed: hint bits
  * and command ids of tuples, pd_prune_xid and flags of the page.  So a standby's
- * page may differ in them, which does no harm.  But wal_consistency_checking
- * ignores them only in heap records, and stops the standby for a difference in a
- * generic one.  While it is on, each record has an image of the page.  If the page
- * has such traces, replay must restore the image, and not only compare the page with
- * it, so that both pages are equal again.
+ * page may differ in these traces, which does no harm.  But wal_consistency_checking
+ * ignores them only in heap records; a difference in a generic record stops the
+ * standby.  While this setting is on, each record has an image of the page.  If the
+ * page has such traces, replay must restore the image, and not only compare the page
+ * with it, so that the pages of both servers are equal again.
  */
 static Page
 register_page(GenericXLogState *state, Buffer buffer)
@@ -209,10 +210,10 @@ register_page(GenericXLogState *state, Buffer buffer)
 /*
  * Make and log the change of the page in `state`, and release its buffer.
  *
- * The buffer is marked dirty first.  GenericXLogFinish() marks it as well, but in
- * versions 15.0 to 15.4 and 16.0 only after it inserted the WAL record.  If a
- * checkpoint comes between the two, recovery will begin after the record, but the page
- * isn't written, because it isn't dirty yet.  The record is flushed and the ceiling
+ * The buffer is marked dirty first.  GenericXLogFinish() marks the buffer, too, but in
+ * versions 15.0 to 15.4 and 16.0 only after inserting the WAL record.  If a checkpoint
+ * comes between the two, recovery will begin after the record, but the page isn't
+ * written, because it isn't dirty yet.  The record is flushed and the ceiling
  * published.  After a crash, recovery doesn't read the record, and the page on disk has
  * the old row: the lease is lost, and its ids are issued again.
  *
@@ -233,8 +234,8 @@ finish_page(GenericXLogState *state, Buffer buffer)
 }
 
 /*
- * Change the row at `tid`.  Returns false if it isn't there any more or SQL has changed
- * it.  *lsn is the end of the WAL record.
+ * Change the row at `tid`.  Returns false if the row is gone or SQL has changed it.
+ * *lsn is the end of the WAL record.
  */
 bool
 sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
@@ -259,7 +260,7 @@ sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
 
 /*
  * Change all rows of a page.  Returns the end of the WAL record, if there is one.  A page
- * without a changed row must get no LSN: a new page would be invalid with one.
+ * without a changed row must get no LSN: a new page with an LSN would be invalid.
  */
 static XLogRecPtr
 change_page(Relation rel, BlockNumber block, SnoRowChange change)
@@ -302,7 +303,7 @@ sno_row_change_all(Relation rel, SnoRowChange change)
 	return lsn;
 }
 
-/* A page with room for a row, at `block` or later, pinned and locked. */
+/* Return a page with room for a row, at `block` or later, pinned and locked. */
 static Buffer
 page_with_room(Relation rel, BlockNumber block)
 {

@@ -53,8 +53,8 @@ typedef struct SnoRowPlace
 typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void *arg);
 
 /*
- * Changes the copy of a row that will be logged.  False if the row is not changed, and
- * nothing is logged.
+ * Changes the copy of a row that will be logged.  Returns false if it changes nothing;
+ * then nothing is logged.
  */
 typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
 

@@ -4,16 +4,16 @@
  *
  * Tables are found by name in a separate schema.  The extension's script creates that
  * schema, and fails if it already exists.  Only its owner, a superuser, may create objects
- * in it.  So a table of the name is ours.
+ * in it.  So a table of that name in the schema is ours.
  *
  * A table's version changes whenever the table may have changed, which is when its row of
- * pg_class is invalidated.  Its trigger (sno_table_changed()) invalidates it for every change
- * of a row.  So rows remembered at a version are valid while it is the present one.
- * Changes that were rolled back are forgotten in this way, too.
+ * pg_class is invalidated.  Its trigger (sno_table_changed()) invalidates that row for every
+ * change of the table's rows.  So rows remembered at a version are valid while that is the
+ * present version.  Changes that were rolled back are forgotten in this way, too.
  *
  * Functions that change a table, or give access to protected data, are for the owner of the
- * database.  They check that (sno_owner_check()), because EXECUTE on them may come from
- * GRANT ... ON ALL FUNCTIONS.
+ * database.  They call sno_owner_check(), because EXECUTE on them may come from GRANT ... ON
+ * ALL FUNCTIONS.
  *
  * Library sno_seal contains this file, too, for its own table in the schema.
  */
@@ -41,7 +41,7 @@
 
 #include "catalog/table.h"
 
-/* The OID of one of our tables; InvalidOid if it doesn't exist. */
+/* Return the OID of one of our tables; InvalidOid if it doesn't exist. */
 Oid
 sno_table_find(const char *name)
 {
@@ -50,7 +50,7 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* The OID of one of our tables, or an error if it is missing */
+/* Return the OID of one of our tables, or raise an error if it is missing. */
 Oid
 sno_table_require(const SnoTable *t)
 {
@@ -86,9 +86,9 @@ relation_changed(Datum arg, Oid relid)
 }
 
 /*
- * Change the version from now on whenever the table may have changed.  All tables share one
- * callback: PostgreSQL allows ten in a session, for all extensions, and ends a session that
- * registers more.
+ * From now on, change the version whenever the table may have changed.  All tables share
+ * one callback: PostgreSQL allows ten in a session, for all extensions, and ends a session
+ * that registers more.
  */
 void
 sno_table_watch(SnoTable *t)
@@ -146,7 +146,7 @@ sno_table_lock(Oid relid, LOCKMODE mode)
 		return NULL;
 	rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
-		/* It was dropped before we had the lock. */
+		/* The relation was dropped before we had the lock. */
 		UnlockRelationOid(relid, mode);
 	return rel;
 }
@@ -157,7 +157,7 @@ sno_table_open(SnoTable *t, LOCKMODE mode)
 {
 	Relation	rel;
 
-	/* If it was dropped before we had the lock, look it up again. */
+	/* If the table was dropped before we had the lock, look it up again. */
 	while ((rel = try_relation_open(sno_table_have(t), mode)) == NULL)
 		AcceptInvalidationMessages();
 	check_table(t, rel);
@@ -228,11 +228,11 @@ sno_table_read(SnoTable *t, bool wait)
 }
 
 /*
- * Run a statement that changes a table, and return the number of changed rows.  It needs
- * privileges that callers don't have, so it runs as the table's owner.  As in maintenance
- * commands, the operation is security-restricted, the search path has only pg_catalog, and
- * all names are qualified.  So no planted function is called, and a trigger that a superuser
- * added can't leave anything behind that runs later.
+ * Run a statement that changes a table, and return the number of changed rows.  The
+ * statement needs privileges that callers don't have, so it runs as the table's owner.  As
+ * in maintenance commands, the operation is security-restricted, the search path has only
+ * pg_catalog, and all names are qualified.  So no planted function is called, and a trigger
+ * that a superuser added can't leave anything behind that runs later.
  */
 uint64
 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
@@ -267,7 +267,8 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 
 /*
  * Raise an error unless the current user has the privileges of the database's owner, as
- * superusers have.  In a SECURITY DEFINER function, the current user is its owner.
+ * superusers have.  In a SECURITY DEFINER function, the current user is the function's
+ * owner.
  */
 void
 sno_owner_check(FunctionCallInfo fcinfo)
@@ -283,7 +284,7 @@ sno_owner_check(FunctionCallInfo fcinfo)
 
 /*
  * Is a text free of control characters (C0, DEL, C1) and characters that XML doesn't allow?
- * Then a name is displayed in one line.  Raises an error if the text can't be converted to
+ * Such a name is displayed in one line.  Raises an error if the text can't be converted to
  * UTF-8.
  */
 bool
@@ -298,7 +299,7 @@ sno_text_is_printable(const char *text)
 	return true;
 }
 
-/* Raise an error if a row has a text with such a character. */
+/* Raise an error if a text of the row isn't printable. */
 static void
 check_texts(Relation rel, HeapTuple row)
 {
@@ -322,8 +323,8 @@ check_texts(Relation rel, HeapTuple row)
 }
 
 /*
- * If the statement sets the role, store its OID beside its name: a later role of the same name
- * is another role.  Dumps contain the name, and a restore looks up the OID.
+ * If the statement sets the role, store the role's OID beside its name: a later role of the
+ * same name is another role.  Dumps contain the name, and a restore looks up the OID.
  */
 static HeapTuple
 note_role(const TriggerData *trigger, HeapTuple row)
@@ -349,8 +350,8 @@ note_role(const TriggerData *trigger, HeapTuple row)
 
 /*
  * The trigger of tables that sessions remember.  Its arguments are the changes by SQL that it
- * refuses ("none", "updates" or "all") and the hint of the error.  It invalidates the rows that
- * sessions remember, rejects control characters, and notes roles.  Changes by logical
+ * refuses ("none", "updates" or "all") and the hint of the error.  The trigger invalidates the
+ * rows that sessions remember, rejects control characters, and notes roles.  Changes by logical
  * replication are dropped: each server has its own rows, and a conflict must not stop the
  * replication.
  */

@@ -42,8 +42,8 @@ typedef struct SnoTable
 } SnoTable;
 
 /*
- * An int8 in a row, or 0 if it is null.  On 32-bit machines it is passed by reference, so a
- * null must not be read.
+ * Return an int8 of a row, or 0 if it is null.  On 32-bit machines, an int8 is passed by
+ * reference, so a null must not be read.
  */
 static inline int64
 sno_table_int64(Datum value, bool null)

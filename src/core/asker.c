@@ -5,9 +5,9 @@
 #include "core/asker.h"
 
 /*
- * Prepare a request.  `holder` and `next` are random and not 0; they are used if the asker
- * has none.  Returns true if the asker changed: then it must be on disk before the request
- * is sent.
+ * Prepare a request.  `holder` and `next` are random and not 0; each is used if the asker
+ * has none.  Returns true if the asker changed; the asker must then be on disk before the
+ * request is sent.
  */
 bool
 sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
@@ -33,7 +33,7 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 		case SNO_ANSWER_FULL:
 			a->token = a->next;
 			a->next = 0;
-			/* A new holder that gets no blocks keeps the former holder's. */
+			/* A new holder that gets no blocks keeps the former holder's blocks. */
 			if (blocks->count > 0)
 			{
 				a->granted = *blocks;
@@ -51,7 +51,7 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 	}
 }
 
-/* Are the blocks valid: numbers up to `last`, units of the epoch, no overlaps? */
+/* Do the blocks have numbers up to `last`, units of the epoch, and no overlaps? */
 bool
 sno_grants_are_valid(const SnoGrants *blocks, int64_t last)
 {

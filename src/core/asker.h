@@ -7,23 +7,23 @@
  * each with an interval of the ids' time.  A grant belongs to a place, the folder in which
  * one server runs, and not to data.  So a copy of the data has no grants.
  *
- * The asker is the state that a database at a place keeps of this in a file: one asker for
- * partitions, and one for each layout.  This is its pure part: it decides the content of a
- * request and the meaning of an answer.
+ * An asker is the state of grants and requests that a database at a place keeps in a file:
+ * one asker for partitions, and one for each layout.  This file is its pure part, which
+ * decides the content of a request and the meaning of an answer.
  *
  * The registry knows the asker by a holder and a token, both random.  Each request
- * names the token of the last answer and the next token.  The registry replaces the
- * former by the latter, if the former is the one that it has:
+ * names the token of the last answer and the next token.  If the former is the token in the
+ * registry, the registry replaces it by the latter:
  *
  *	- If two askers go on from the same state, at most one gets grants.  The other one is
  *	  answered that it was superseded, and drops its grants.
  *	- The next token is on disk before it is sent, and is sent until it is answered.  So
  *	  a request that is repeated, because the answer was lost, gets the same answer.
- *	- A registry that forgot the holder, or may have lost some of its records of it, says
+ *	- A registry that forgot the holder, or may have lost some of the holder's records, says
  *	  so.  The asker then asks as a new holder.  The old blocks stay in force until the new
  *	  holder gets blocks: the registry doesn't grant them to another holder.
- *	- A request may ask only for the range that the registry may grant.  Then nothing
- *	  changes on either side.
+ *	- A request may ask only which range the registry may grant.  Such a request changes
+ *	  nothing on either side.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H
@@ -37,7 +37,7 @@
 #define SNO_GRANTS			64
 #endif
 
-/* In these partitions or nodes, ids may be issued of units above the floor, up to the ceiling. */
+/* The right to issue ids of units above the floor, up to the ceiling, in these partitions or nodes */
 typedef struct SnoGrant
 {
 	uint64_t	floor;			/* unit */
@@ -84,7 +84,7 @@ typedef enum SnoAnswer
 	SNO_ANSWER_RANGE			/* only the range that the registry may grant */
 } SnoAnswer;
 
-/* The grant that a partition or node is in, NULL if there is none. */
+/* Return the grant that contains a partition or node, or NULL. */
 static inline const SnoGrant *
 sno_grants_find(const SnoGrants *grants, int64_t number)
 {

@@ -42,12 +42,13 @@ raise_spare(SnoBackfill *b, uint32_t least)
 
 	while (spare < least &&
 		   !__atomic_compare_exchange_n(&b->spare, &spare, least, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		 /* spare has its present value */ ;
+		 /* the exchange loaded the present value into spare */ ;
 }
 
 /*
- * Issue the next id of a unit: a later one (B1), or a spare (B2).  A count is issued only after
- * the spare count was raised above it.  So a spare count was issued in no unit before.
+ * Issue the next id of a unit: of the state word's count or a later unit (B1), or of a spare
+ * count (B2).  A count is issued only after the spare count was raised above it.  So no unit
+ * has issued the spare count yet.
  */
 SnoStep
 sno_backfill_step(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *issued)

@@ -6,15 +6,15 @@
  * come in any order, and all its ids are on one tick-tock side, given by the generator's
  * drifts.  src/README.md has its invariants, B1 and B2.
  *
- * It counts sequences.  The sequence of an id is the count plus a start, modulo the number
- * of sequences, so distinct counts give distinct sequences.  Side and start are drawn at
- * random: a server that doesn't know of this partition may use it again for the same
- * times, and is then unlikely to issue the same ids.  The start is in the lower half of
- * the sequences, so the first 32,768 ids of a unit ascend.
+ * The machine counts sequences.  The sequence of an id is the count plus a start, modulo the
+ * number of sequences, so distinct counts give distinct sequences.  Side and start are drawn
+ * at random: a server that doesn't know of this partition may use it again for the same
+ * times, and is then unlikely to issue the same ids.  The start is in the lower half of the
+ * sequences, so the first 32,768 ids of a unit ascend.
  *
- * Any number of callers may step it without a lock.  A later unit, and the next count of the
- * state word's unit, are taken by compare-and-swap of the word.  An id of an earlier unit
- * takes the spare count by an atomic addition.
+ * Any number of callers may step the machine without a lock.  A later unit, and the next
+ * count of the state word's unit, are taken by compare-and-swap of the word.  An id of an
+ * earlier unit takes the spare count by an atomic addition.
  */
 #ifndef SNO_BACKFILL_H
 #define SNO_BACKFILL_H

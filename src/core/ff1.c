@@ -3,7 +3,7 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * Names are taken from the standard's algorithms 7 and 8.  The radix is a power of two, so
- * the bits of the numerals in a half are a number.
+ * the bits of a half's numerals, one after another, are the number of the half.
  */
 #include "core/ff1.h"
 
@@ -48,7 +48,7 @@ store(uint8_t *bytes, int size, uint64_t number)
 		bytes[i] = (uint8_t) number;
 }
 
-/* Steps 1 to 5, which don't depend on the id */
+/* Do steps 1 to 5, which don't depend on the id. */
 void
 sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 {
@@ -59,10 +59,10 @@ sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 }
 
 /*
- * Steps 6 i to vi, apart from the addition: the number that a round adds to a half.  Q is
- * zero bytes, the round and the other half, and R the encryption of P and Q in CBC mode.  S
- * is the first 12 bytes of R, of which only the last eight matter, because a half has at
- * most 61 bits.
+ * Do steps 6 i to vi, apart from the addition: return the number that a round adds to a
+ * half.  Q consists of zero bytes, the round and the other half.  R is the encryption of P
+ * and Q in CBC mode.  S is the first 12 bytes of R; only its last eight matter, because a
+ * half has at most 61 bits.
  */
 static uint64_t
 round_value(const SnoFf1 *f, SnoFf1Form form, int i, uint64_t half)
@@ -156,7 +156,10 @@ sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
 	store(uuid + 8, 8, UINT64_C(2) << 62 | (x.a & 1) << 61 | x.b);
 }
 
-/* False if this key didn't seal the uuid.  One foreign uuid in 2^42 passes by chance. */
+/*
+ * Get the id of a uuid.  Returns false if this key didn't seal the uuid, but one foreign
+ * uuid in 2^42 passes by chance.
+ */
 bool
 sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id)
 {

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Numbers as bytes, the highest byte first */
+/* Write a number as bytes, the highest byte first. */
 static void
 write_number(uint8_t *bytes, int size, uint64_t number)
 {
@@ -25,7 +25,7 @@ read_number(const uint8_t *bytes, int size)
 	return number;
 }
 
-/* Only equal layouts have the same bytes. */
+/* Write a layout as bytes.  Only equal layouts have equal bytes. */
 void
 sno_layout_write(const SnoLayout *layout, uint8_t *bytes)
 {
@@ -51,8 +51,8 @@ sno_layout_read(const uint8_t *bytes)
 }
 
 /*
- * The text by which a registry identifies a layout: epoch in ms since 1970, unit, bits of
- * time, node and sequence, and "last" if the node is last.  `text` has room for
+ * Print the text by which a registry identifies a layout: epoch in ms since 1970, unit,
+ * bits of time, node and sequence, and "last" if the node is last.  `text` has room for
  * SNO_LAYOUT_TEXT_SIZE bytes.
  */
 void
@@ -76,7 +76,7 @@ append(SnoFlake id, uint64_t value, unsigned bits)
 	return id;
 }
 
-/* Take the lowest `bits` off the id. */
+/* Remove the lowest `bits` from the id, and return them. */
 static uint64_t
 take(SnoFlake *id, unsigned bits)
 {
@@ -124,9 +124,9 @@ sno_flake_unpack(const SnoLayout *layout, SnoFlake id)
 }
 
 /*
- * The last time of ids that a generator may issue.  An id of 64 bits is an int8, whose
- * highest bit is the sign.  Negative ids would sort before all others, so they are not
- * issued, unless they are sealed and have no order anyway.
+ * Return the last time of ids that a generator may issue.  An id of 64 bits is an
+ * int8, whose highest bit is the sign.  Negative ids would sort before all others, so
+ * they are issued only if ids are sealed, and have no order anyway.
  */
 uint64_t
 sno_flake_last_time(const SnoLayout *layout, bool sealed)
@@ -135,8 +135,8 @@ sno_flake_last_time(const SnoLayout *layout, bool sealed)
 }
 
 /*
- * The number of ids of a generator with this many nodes in a unit of the layout, on one
- * side.  If a single node has more sequences than the state word can count, the others are
+ * Return how many ids a generator with this many nodes has in a unit of the layout, on one
+ * side.  If a single node has more sequences than the state word can count, the rest is
  * left out.  Returns 0 if the state word can't count the ids of so many nodes.
  */
 uint32_t
@@ -153,7 +153,7 @@ sno_flake_size(const SnoLayout *layout, uint64_t nodes)
 	return half < 22 && nodes <= most >> half ? (uint32_t) nodes << half : 0;
 }
 
-/* A generator's nodes.  sno_flake_size() of their number must not be 0. */
+/* Return a generator's nodes.  sno_flake_size() of their number must not be 0. */
 SnoNodes
 sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 {
@@ -175,8 +175,8 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 }
 
 /*
- * The state word of a generator that continues after an id: at a later time, or with the
- * next number of its node.  False if no state word stands for so high an id.
+ * Get the state word of a generator that continues after an id: at a later time, or with
+ * the next number of its node.  Returns false if no state word stands for so high an id.
  */
 bool
 sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)

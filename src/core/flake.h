@@ -6,16 +6,16 @@
  * counts the layout's units since its epoch.  A layout whose unit is 0 has no time: it
  * counts the ids.
  *
- * A generator of a layout has one or more nodes, which no other generator has.  It is a
- * generator as in generator.h.  Its state words have units of 4 ms, and a sequence c of
- * up to 22 bits, which is composed of:
+ * A generator of a layout has one or more nodes, which no other generator has.  It
+ * works as generator.h describes.  Its state words have units of 4 ms, and a sequence c
+ * of up to 22 bits, which is composed of:
  *
  *		the millisecond in the unit, if the layout's unit is 1 ms,
  *		the node,
  *		the sequence without its highest bit, which is the tick-tock bit.
  *
- * Word and id determine each other.  No word is issued twice, so no id is.
- * src/README.md has the argument, F1 to F4.
+ * Word and id determine each other.  Because no word is issued twice, no id is
+ * issued twice.  src/README.md has the argument, F1 to F4.
  */
 #ifndef SNO_FLAKE_H
 #define SNO_FLAKE_H
@@ -25,11 +25,11 @@
 /* 2010-01-01 in ms since 1970 */
 #define SNO_EPOCH_MSEC		(SNO_EPOCH_UNIX * 1000)
 
-/* The sequences of a state word are below this. */
+/* The exclusive upper bound of a state word's sequences */
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
 /*
- * The numbers in a unit of a generator that counts.  With 39 bits of units it counts up to
+ * How many numbers a counter has in a unit.  With 39 bits of units, a counter reaches
  * 2^56, and a crash skips at most three units.  Models have fewer.
  */
 #ifndef SNO_COUNTER_BLOCK
@@ -39,10 +39,10 @@
 typedef struct SnoLayout
 {
 	int64_t		epoch;			/* ms since 1970 */
-	uint32_t	unit;			/* ms: 1, or at least 4; 0 if it counts */
+	uint32_t	unit;			/* ms: 1, or at least 4; 0 for a counter */
 	uint8_t		time_bits;
 	uint8_t		node_bits;
-	uint8_t		sequence_bits;	/* 0 if it counts, otherwise at least 1 */
+	uint8_t		sequence_bits;	/* 0 for a counter, otherwise at least 1 */
 	bool		node_last;		/* order of the parts: time, sequence, node */
 } SnoLayout;
 
@@ -55,7 +55,7 @@ typedef struct SnoLayout
 /* Maximum size of a layout as text, with the terminating zero */
 #define SNO_LAYOUT_TEXT_SIZE	64
 
-/* Are all members equal, so that a state word stands for the same id? */
+/* Are all members equal, so that a state word stands for the same id in both layouts? */
 static inline bool
 sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
 {
@@ -89,12 +89,12 @@ typedef struct SnoNodes
 	uint64_t	last;			/* the last time, or number, of its ids */
 } SnoNodes;
 
-/* Where to issue an id: the unit of the state word, and the lowest c that it may have */
+/* Where to issue an id: the unit of the state word, and the lowest sequence c that the word may have */
 typedef struct SnoFlakeTime
 {
 	uint64_t	unit;
 	uint32_t	least;
-	uint64_t	clock;			/* the unit before rounding down (F4); 0 of a counter */
+	uint64_t	clock;			/* the unit before rounding down (F4); 0 for a counter */
 } SnoFlakeTime;
 
 extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
@@ -126,14 +126,14 @@ sno_layout_slots(const SnoLayout *layout)
 	return layout->unit == 1 ? SNO_UNIT_MSEC : 1;
 }
 
-/* The time of a layout, in ms since 2010. */
+/* Convert a time of a layout to ms since 2010. */
 static inline int64_t
 sno_layout_msec(const SnoLayout *layout, uint64_t time)
 {
 	return (int64_t) (time * layout->unit) + layout->epoch - SNO_EPOCH_MSEC;
 }
 
-/* The time of a layout at `msec` since 2010, which is not before its epoch. */
+/* Return a layout's time at `msec` since 2010, which must not be before the layout's epoch. */
 static inline uint64_t
 sno_layout_time(const SnoLayout *layout, int64_t msec)
 {
@@ -148,8 +148,8 @@ sno_nodes_sequence_max(const SnoNodes *nodes)
 }
 
 /*
- * Where to issue an id at `msec` since 2010: each ms has its own slot (F2).  A unit of the
- * layout that is longer is placed at its first ms (F4).
+ * Return where to issue an id at `msec` since 2010.  Each ms has its own slot (F2).  A
+ * longer unit of the layout is placed at its first ms (F4).
  */
 static inline SnoFlakeTime
 sno_flake_at(const SnoNodes *nodes, int64_t msec)
@@ -166,7 +166,10 @@ sno_flake_at(const SnoNodes *nodes, int64_t msec)
 	};
 }
 
-/* Where to issue the number after this state word: after its last sequence, in the next unit (F3) */
+/*
+ * Return where to issue the number after this state word: after the unit's last sequence,
+ * in the next unit (F3).
+ */
 static inline SnoFlakeTime
 sno_flake_count(uint64_t word)
 {
@@ -176,8 +179,8 @@ sno_flake_count(uint64_t word)
 }
 
 /*
- * The units that a counter skips when it goes on after another server: 2^32 numbers, or a
- * 256th of all numbers of the layout if these are fewer.
+ * Return how many units a counter skips when it goes on after another server: 2^32
+ * numbers, or a 256th of all numbers of the layout if that is less.
  */
 static inline uint64_t
 sno_count_unseen(const SnoLayout *layout)
@@ -187,7 +190,7 @@ sno_count_unseen(const SnoLayout *layout)
 	return ((UINT64_C(1) << bits) - 1) / SNO_COUNTER_BLOCK + 1;
 }
 
-/* The parts of the one id that a state word stands for (F1) */
+/* Return the parts of the one id that a state word stands for (F1). */
 static inline SnoFlakeParts
 sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 {

@@ -33,7 +33,7 @@ sno_generator_ready(const SnoGenerator *g, uint64_t now)
 	return now > SNO_WORD_UNIT(word) || now > __atomic_load_n(&g->wall_safe, __ATOMIC_RELAXED);
 }
 
-/* The step when the clock's unit isn't the state word's, or is exhausted */
+/* Do a step when the clock's unit isn't the state word's, or is exhausted. */
 SnoStep
 sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 {
@@ -50,7 +50,7 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 	}
 	else
 	{
-		/* A step back goes to the other side, if the unit is unused there. */
+		/* After a step back, change to the other side, if the unit is unused on that side. */
 		if (now <= g->wall_safe)
 			return SNO_BEHIND;
 		g->wall_safe = unit;
@@ -64,7 +64,8 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 
 /*
  * Prepare for a step back to `now`, which is before the state word's unit and
- * after wall_safe (I2).  This issues nothing: the step that follows is progress.
+ * after wall_safe (I2).  This issues nothing; for the next step, the clock has
+ * advanced.
  */
 void
 sno_generator_drift(SnoGenerator *g, uint64_t now)
@@ -75,11 +76,12 @@ sno_generator_drift(SnoGenerator *g, uint64_t now)
 }
 
 /*
- * Go to the other side of a shared generator after a step back to `now`, which was read after
- * `word` was loaded (S4).  This issues nothing.  Only one caller at a time may do it.  The
- * word is swapped, never closed, and wall_safe is set before: wherever the caller is stopped,
- * other sessions can go on, or find both sides used.  Returns false if there is no step back,
- * if the unit is used on the other side, or if the word was changed meanwhile.
+ * Change to the other side of a shared generator after a step back to `now`, which was read
+ * after `word` was loaded (S4).  This issues nothing.  Only one session at a time may call
+ * it.  It sets wall_safe, and then swaps the word, but never closes it.  So wherever the
+ * caller is stopped, other sessions can go on, or find both sides used.  Returns false if
+ * there is no step back, if the unit is used on the other side, or if the word was changed
+ * meanwhile.
  */
 bool
 sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now)
@@ -115,7 +117,7 @@ sno_generator_switch(SnoGenerator *g, uint64_t until)
 	sno_generator_set_word(g, SNO_WORD(used, g->drifts & 1, SNO_SEQUENCE_NONE));
 }
 
-/* How far a side is used: unit and next sequence, placed as in a state word. */
+/* Return how far a side is used: unit and next sequence, placed as in a state word. */
 static uint64_t
 used_up_to(const SnoGenerator *g, bool tick_tock)
 {
@@ -128,8 +130,8 @@ used_up_to(const SnoGenerator *g, bool tick_tock)
 
 /*
  * Merge two generators of a partition: mark as used all ids that either may have issued.
- * Neither may be shared at the moment.  Each side becomes used as far as it is in either
- * generator, so I1 and I2 hold for both.  The higher number of drifts is kept.
+ * Neither generator may be shared at the moment.  Each side is then used as far as in
+ * either generator, so I1 and I2 hold for both.  The higher number of drifts is kept.
  */
 void
 sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
@@ -150,8 +152,8 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 }
 
 /*
- * Mark both sides as used as far as either is, and go on with side 0.  This is for
- * generators whose ids don't contain the side.
+ * Mark both sides as used up to the end of the further one, and go on with side 0.
+ * This is for generators whose ids don't contain the side.
  */
 void
 sno_generator_join_sides(SnoGenerator *g)
@@ -165,8 +167,8 @@ sno_generator_join_sides(SnoGenerator *g)
 }
 
 /*
- * The shared step to another unit or a higher sequence, in an exhausted unit, or of a
- * closed generator (S2)
+ * Do the part of sno_generator_share() that isn't inline: enter another unit, raise
+ * the sequence, or return that the unit is exhausted or the generator closed (S2).
  */
 SnoStep
 sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,

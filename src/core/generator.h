@@ -6,8 +6,8 @@
  * It reads no clock, never waits and doesn't depend on PostgreSQL: a step takes the
  * state and a clock reading, and returns an id or the reason why there is none.
  *
- * The algorithm is taken from the Go package muyo/sno.  Its state is one 64-bit word,
- * and it is bounded by a lease:
+ * The algorithm is that of the Go package muyo/sno, bounded by a lease, and with its
+ * state in one 64-bit word:
  *
  *		state word = unit << 25 | tick-tock << 24 | next sequence
  *
@@ -16,8 +16,8 @@
  *
  * One owner at a time may step or change a generator.  Other processes may read the
  * state word meanwhile, so it is loaded and stored atomically.  Any number of
- * callers may sno_generator_share() a generator without a lock.  They change
- * nothing but the state word.  Of the other fields, they may assume only that the
+ * callers may call sno_generator_share() for a generator without a lock.  They
+ * change only the state word.  Of the other fields, they may assume only that the
  * ceiling is not older than the state word they loaded.
  */
 #ifndef SNO_GENERATOR_H
@@ -31,8 +31,9 @@
 #define SNO_WORD_TIME(word)			((word) >> 24)	/* unit and tick-tock */
 #define SNO_WORD_TICK_TOCK(word)	((bool) ((word) >> 24 & 1))
 /*
- * 24 bits: the next sequence may be above the last one, which has 16 bits in a sno, and
- * up to 22 bits in a state word that stands for an id of another system (flake.h).
+ * The next sequence has 24 bits, because it may be above the last one, which has 16
+ * bits in a sno, and up to 22 bits in a state word that stands for an id of another
+ * system (flake.h).
  */
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
 
@@ -42,8 +43,8 @@
 
 /*
  * The sequence of the state word after a step back, by the number of drifts.  It is at least
- * 5 * 2^20, different for 2048 successive drifts, and far enough from the next one that
- * late additions of 1023 callers don't reach it.
+ * 5 * 2^20, different for 2048 successive drifts, and so far from the next drift's sequence
+ * that late additions of 1023 callers don't reach that.
  */
 #define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
@@ -118,8 +119,9 @@ sno_generator_set_word(SnoGenerator *g, uint64_t word)
 }
 
 /*
- * Issue the next id of unit `now`.  *issued gets its state word, and is unchanged
- * if no id is issued.  The common case, one more id of the same unit, is inline.
+ * Issue the next id of unit `now`.  *issued becomes the id's state word, and is
+ * unchanged if no id is issued.  The common case, one more id of the state word's
+ * unit, is inline.
  */
 static inline SnoStep
 sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
@@ -135,7 +137,7 @@ sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
 	return sno_generator_enter_unit(g, now, issued);
 }
 
-/* The state word of a shared generator.  Load it before you read the clock. */
+/* Load the state word of a shared generator.  Call this before you read the clock. */
 static inline uint64_t
 sno_generator_load(const SnoGenerator *g)
 {
@@ -145,7 +147,7 @@ sno_generator_load(const SnoGenerator *g)
 /*
  * Issue an id of a shared generator (S1).  `word` must be loaded before `now` is read from
  * the clock (S4).  The id may be of a later unit than `now`, if another session has entered
- * that unit.  In the unit `now`, its sequence is at least `least`.
+ * that unit.  An id of unit `now` has at least the sequence `least`.
  */
 static inline SnoStep
 sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
@@ -164,7 +166,7 @@ sno_generator_share(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least
 	return SNO_ISSUED;
 }
 
-/* Close a shared generator: take its state word, and leave a closed one (S3). */
+/* Close a shared generator, and return its former state word (S3). */
 static inline uint64_t
 sno_generator_close(SnoGenerator *g)
 {
@@ -181,7 +183,7 @@ sno_generator_end(SnoGenerator *g)
 	(void) __atomic_fetch_or(&g->word, SNO_WORD_CLOSED, __ATOMIC_ACQ_REL);
 }
 
-/* Share a generator, from this state word on. */
+/* Let callers share a generator, from this state word on. */
 static inline void
 sno_generator_open(SnoGenerator *g, uint64_t word)
 {

@@ -4,7 +4,7 @@
  */
 #include "core/issuer.h"
 
-/* Raise a unit to `to`, unless it is higher already.  Returns its value then. */
+/* Raise *unit to at least `to`, and return its new value. */
 static uint64_t
 lift(SnoAtomic *unit, uint64_t to)
 {
@@ -18,9 +18,10 @@ lift(SnoAtomic *unit, uint64_t to)
 }
 
 /*
- * The unit in which to issue at `now`: the promised unit if it is later.  But a promise
- * that is too far ahead is broken: otherwise, a clock that was wrong once would keep ids in
- * the future.  It is marked as broken before the first id is issued.
+ * Return the unit in which to issue at `now`: `now`, or the promised unit if that is later.
+ * But a promise that is too far ahead is broken: otherwise, a clock that was wrong once
+ * would keep ids in the future.  The promise is marked as broken before the first id is
+ * issued.
  *
  * The caller may have been stopped since it read `now`, even for an hour.  So the clock is
  * read again before a promise is broken.
@@ -41,10 +42,11 @@ sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * The issuer's transaction begins to issue at `now`, or the clock fell behind the unit
- * from which it issues (W1).  Its ids must not be of units before the returned one.  The
- * store of its unit and the load of the promise are sequentially consistent, as the accesses
- * in sno_promise_make() are: see W2.  Parallel workers share their leader's issuer.
+ * Announce the unit `now` when the issuer's transaction begins to issue, or when the clock
+ * falls behind the announced unit (W1).  Returns the first unit of which the transaction may
+ * issue ids.  The store of the announced unit and the load of the promise are sequentially
+ * consistent, like the accesses in sno_promise_make(): see W2.  Parallel workers share their
+ * leader's issuer.
  */
 uint64_t
 sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -63,8 +65,9 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 }
 
 /*
- * The issuer's transaction ended.  It is remembered by its xid, unless that is 0 because it
- * inserted nothing.  Only the issuer's owner calls this, when no worker is left.
+ * End the announcement of the issuer's transaction, and remember its xid, unless that is 0
+ * because the transaction inserted nothing.  Only the issuer's owner calls this, when no
+ * parallel worker is left.
  */
 void
 sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
@@ -89,7 +92,7 @@ sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
 	__atomic_store_n(&issuer->since, 0, __ATOMIC_RELEASE);
 }
 
-/* The unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't issue. */
+/* Return the unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't issue. */
 uint64_t
 sno_issuer_since(const SnoIssuer *issuer)
 {
@@ -99,13 +102,13 @@ sno_issuer_since(const SnoIssuer *issuer)
 }
 
 /*
- * The lowest unit that may have been used by those transactions of the issuer which a
- * snapshot doesn't show; SNO_NO_UNIT if it shows all, 0 if that is forgotten (W5).  `shows`
- * returns whether the snapshot shows a transaction, and then all earlier ones of this
+ * Return the lowest unit that the issuer's transactions may have used, apart from those
+ * that a snapshot shows; SNO_NO_UNIT if it shows all, 0 if the unit was forgotten (W5).
+ * `shows` returns whether the snapshot shows a transaction, and so all earlier ones of this
  * issuer.  Call this after sno_promise_make().
  *
- * The running transaction is read first, because it is remembered before it is cleared
- * (W3).  The owner may overwrite the oldest memory meanwhile.
+ * The running transaction is read first, because its owner adds it to the memory before
+ * clearing it (W3).  Meanwhile, the owner may overwrite the oldest entry of the memory.
  */
 uint64_t
 sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *arg),
@@ -133,7 +136,7 @@ sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *ar
 
 /*
  * Promise that no transaction begins to issue before `now`.  Returns the promised unit:
- * `now`, or a later one.  Look at the issuers after this.
+ * `now`, or a later one.  Call this before looking at the issuers.
  */
 uint64_t
 sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -147,8 +150,8 @@ sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * A generator exhausted the promised unit, which is ahead of the clock.  Waiting for the
- * clock would take long, so promise the next unit.
+ * Promise the next unit, because a generator exhausted the promised one, which is ahead
+ * of the clock.  Waiting for the clock would take long.
  */
 void
 sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
@@ -164,7 +167,7 @@ sno_promise_is_broken(const SnoPromise *promise)
 	return __atomic_load_n(&promise->broken, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* Forget a promise, for all readers.  None of them may be at work. */
+/* Forget the promise to all readers.  No reader may be at work. */
 void
 sno_promise_forget(SnoPromise *promise)
 {

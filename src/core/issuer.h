@@ -3,17 +3,17 @@
  *		The protocol of watermarks: the units from which transactions issue, and the
  *		promise to readers.
  *
- * A watermark is a unit W, for a snapshot.  No row that the snapshot doesn't show will
- * appear with an id of a unit before W, if the transaction that inserts it made the id.
+ * A watermark is a unit W, for a snapshot.  A row that the snapshot doesn't show has no id of
+ * a unit before W, provided that the transaction that inserts the row made the id.
  *
- * Each process has an issuer.  Before a transaction issues, it stores the unit from which it
- * will issue in its issuer.  A reader first raises the promise, which all readers share: from
+ * Each process has an issuer.  Before a transaction issues, it stores in its issuer the unit
+ * from which it will issue.  A reader first raises the promise, which all readers share: from
  * then on, no transaction begins to issue before the promised unit.  Then the reader looks at
  * all issuers.  W is the lowest of the promised unit and of the units of the transactions that
  * run, or that ended and are not visible to the snapshot.
  *
- * Rules W1 to W5 are in src/README.md.  This is as pure as the generator, so
- * test/model/feed.c explores it in all orders of its steps.
+ * Rules W1 to W5 are in src/README.md.  The protocol is as pure as the generator, so
+ * test/model/feed.c explores all orders of its steps.
  */
 #ifndef SNO_ISSUER_H
 #define SNO_ISSUER_H
@@ -40,17 +40,17 @@
 typedef struct SnoPromise
 {
 	SnoAtomic	unit;			/* no transaction begins to issue before it */
-	SnoAtomic	broken;			/* 1 if one did, because the unit is too far ahead */
+	SnoAtomic	broken;			/* 1 if a transaction did, because the unit is too far ahead */
 } SnoPromise;
 
-/* Consecutive transactions of an issuer that ended */
+/* Consecutive ended transactions of an issuer */
 typedef struct SnoEnded
 {
 	SnoAtomic	xid;			/* of the last one */
 	SnoAtomic	since;			/* unit from which they issued */
 } SnoEnded;
 
-/* Tests define it to delay the protocol here, so that rare orders of events occur. */
+/* Tests define SNO_DELAY() to delay the protocol's steps, so that rare orders of events occur. */
 #ifndef SNO_DELAY
 #define SNO_DELAY()	((void) 0)
 #endif

@@ -8,8 +8,8 @@
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
  * The decisions made here depend only on the state, the clock and the file of the table;
- * catalog/publish.c acts on them.  shared/partition.h and named/state.h, which keep the
- * leases, describe their locks.
+ * catalog/publish.c acts on them.  The locks of leases are described in
+ * shared/partition.h and named/state.h, which keep the leases.
  */
 #ifndef SNO_LEASE_H
 #define SNO_LEASE_H
@@ -29,12 +29,12 @@ typedef struct SnoLease
 typedef enum SnoLeaseTask
 {
 	SNO_LEASE_ISSUE,			/* the lease covers the clock's unit */
-	SNO_LEASE_RENEW_EARLY,		/* the lease covers it, but half of its life is over */
+	SNO_LEASE_RENEW_EARLY,		/* the lease covers that unit, but half of its life is over */
 	SNO_LEASE_PUBLISH,			/* flush and publish the row that is written */
 	SNO_LEASE_WRITE				/* write a row first */
 } SnoLeaseTask;
 
-/* The last unit of a lease that begins now.  `half` is half of its length. */
+/* Return the last unit of a lease that begins now.  `half` is half of the lease's length. */
 static inline uint64_t
 sno_lease_end(uint64_t now, uint64_t half)
 {
@@ -48,7 +48,7 @@ sno_lease_clear(SnoLease *l)
 	*l = (SnoLease) {0};
 }
 
-/* A row with this ceiling was written to a file of the table. */
+/* Note that a row with this ceiling was written to a file of the table. */
 static inline void
 sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t file)
 {
@@ -57,7 +57,7 @@ sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t fil
 	l->pending_file = file;
 }
 
-/* The written row was flushed: the lease now reaches up to its ceiling. */
+/* Note that the written row was flushed: the lease now reaches up to the row's ceiling. */
 static inline void
 sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 {
@@ -70,14 +70,14 @@ sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 	l->attention = ceiling == SNO_UNIT_MAX ? ceiling + 1 : ceiling > half ? ceiling - half : 0;
 }
 
-/* An early renewal begins.  If it fails, try again after half of the remaining time. */
+/* Begin an early renewal.  If it fails, the next attempt is after half of the remaining time. */
 static inline void
 sno_lease_postpone(SnoLease *l, const SnoGenerator *g, uint64_t now)
 {
 	l->attention = now + (g->ceiling > now ? g->ceiling - now : 0) / 2 + 1;
 }
 
-/* The row of an early renewal was written.  It is flushed at the ceiling, at the latest. */
+/* Note that the row of an early renewal was written.  It is flushed at the ceiling, at the latest. */
 static inline void
 sno_lease_rest(SnoLease *l, const SnoGenerator *g)
 {
@@ -92,8 +92,8 @@ sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 }
 
 /*
- * The task that the lease requires before an id of `unit` is issued.  `file` is the table's present file, or 0 if
- * there is no table: then a lease lasts until its ceiling.
+ * Return the task that the lease requires before an id of `unit` is issued.  `file` is the
+ * table's present file, or 0 if there is no table: then a lease lasts until its ceiling.
  */
 static inline SnoLeaseTask
 sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t file)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * The issuer's transaction begins to draw numbers.  Parallel workers share their leader's
- * issuer: the first one stores the tick for all.
+ * Announce that the issuer's transaction begins to draw numbers.  Parallel workers share
+ * their leader's issuer: the first process that draws stores the tick for all.
  */
 void
 sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
@@ -24,9 +24,9 @@ sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 
 /*
  * Forget notes, which can only lower answers.  Notes before the last answer are needed only
- * by older snapshots, so the oldest of them goes first.  If there is none, a transaction has
- * been open for long: then every second note goes, but not the first one, which is the
- * answer, nor the last one.
+ * by older snapshots, so the oldest of these notes goes first.  If there is none, a
+ * transaction has been open for long.  Then every second note goes, except the first one,
+ * which is the answer, and the last one.
  */
 static void
 make_room(SnoNumbers *numbers)
@@ -45,8 +45,8 @@ make_room(SnoNumbers *numbers)
 }
 
 /*
- * Note the next number of a counter, which was read before.  Only one caller at a time may
- * access the counter's notes.
+ * Note the next number of a counter, which the caller has read.  Only one caller at a time
+ * may access the counter's notes.
  */
 void
 sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
@@ -62,9 +62,9 @@ sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
 }
 
 /*
- * A lower bound of the numbers drawn by transactions whose issuers have the tick `since`, or
- * a later one.  SNO_NO_UNIT stands for transactions that didn't draw yet.  Returns 0 if the
- * bound isn't known.
+ * Return a lower bound of the numbers drawn by transactions whose issuers have the tick
+ * `since`, or a later one.  SNO_NO_UNIT stands for transactions that didn't draw yet.
+ * Returns 0 if the bound isn't known.
  */
 uint64_t
 sno_numbers_lowest(SnoNumbers *numbers, uint64_t since)

@@ -2,16 +2,16 @@
  * numbers.h
  *		The protocol of watermarks of counters: W6 of src/README.md.
  *
- * Numbers have no time, and the wall clock can't stand in for it: it may be set back while a
- * counter goes on.  So there is a logical clock, whose first tick is 1.  Each reader, and now
- * and then a transaction, makes a note: it reads the next number of a counter, advances the
- * clock by a tick, and notes number and tick.  Before a transaction draws its first number,
- * it stores the next tick in its issuer.  So it draws no number below one that was noted at
- * an earlier tick.
+ * Numbers have no time, and the wall clock can't provide one: that clock may be set back
+ * while a counter goes on.  So there is a logical clock, whose first tick is 1.  Each reader,
+ * and now and then a transaction, makes a note: it reads the next number of a counter,
+ * advances the clock by a tick, and notes number and tick.  Before a transaction draws its
+ * first number, it stores the next tick in its issuer.  So the transaction draws no number
+ * below one that was noted at an earlier tick.
  *
  * The watermark is the number of the latest note whose tick is before the ticks of all
- * transactions that the snapshot doesn't show.  A transaction whose tick the reader didn't
- * find in an issuer draws its numbers after the reader read the next number.
+ * transactions that the snapshot doesn't show.  If the reader didn't find a transaction's
+ * tick in an issuer, the transaction draws its numbers after the reader read the next number.
  */
 #ifndef SNO_NUMBERS_H
 #define SNO_NUMBERS_H
@@ -23,7 +23,7 @@
 #define SNO_NUMBERS_NOTES	32
 #endif
 
-/* At this tick, no transaction had drawn this or a higher number. */
+/* At this tick, no transaction had drawn this number or a higher one. */
 typedef struct SnoNote
 {
 	uint64_t	tick;

@@ -81,7 +81,7 @@ sno_sparx_schedule(SnoSparx *s, const uint8_t key[SNO_SPARX_KEY_SIZE])
 	}
 }
 
-/* The four words of a block, whose lowest byte is the first one */
+/* Split a block into four words.  The lowest byte of the number is the block's first. */
 static void
 split(uint64_t block, uint16_t x[4])
 {

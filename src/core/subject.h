@@ -7,7 +7,7 @@
 
 #include "core/flake.h"
 
-/* Rows of sno_lease have these letters. */
+/* The kinds of subjects, by their letters in rows of sno_lease */
 typedef enum SnoKind
 {
 	SNO_OF_SESSION = 's',		/* a whole partition */
@@ -30,7 +30,7 @@ sno_subject_has_partition(const SnoSubject *s)
 	return s->kind == SNO_OF_SESSION || s->kind == SNO_OF_GENERATOR;
 }
 
-/* Does it belong to a named generator? */
+/* Does the subject belong to a named generator? */
 static inline bool
 sno_subject_is_named(const SnoSubject *s)
 {
@@ -38,8 +38,8 @@ sno_subject_is_named(const SnoSubject *s)
 }
 
 /*
- * Are the nodes of the generator chosen only when it issues?  Then its definition has the
- * shard from -n to -1, for n nodes.
+ * Are the nodes of the generator chosen only when it issues?  If so, its definition has
+ * the shard from -n to -1, for n nodes.
  */
 static inline bool
 sno_subject_floats(const SnoSubject *s)
@@ -47,7 +47,7 @@ sno_subject_floats(const SnoSubject *s)
 	return s->kind == SNO_OF_NODES && s->shard.min < 0;
 }
 
-/* Are both in one partition, or in one layout?  All feeds are in the same layout. */
+/* Are both subjects in one partition, or in one layout?  All feeds are in the same layout. */
 static inline bool
 sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)
 {
@@ -55,7 +55,7 @@ sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)
 		a->partition == b->partition && sno_layouts_equal(&a->layout, &b->layout);
 }
 
-/* Do they share ids? */
+/* Do the subjects share ids? */
 static inline bool
 sno_subjects_overlap(const SnoSubject *a, const SnoSubject *b)
 {

@@ -6,8 +6,8 @@
  * significant first, without padding, so that text sorts as bytes do.  Only
  * this form is accepted: no upper case, no white space, no look-alikes.
  *
- * A codec is an implementation of this for some kind of machine.  All have the
- * same contract, and give the portable codec's results for every input.
+ * A codec implements this conversion for some kind of machine.  All codecs have
+ * the same contract, and give the portable codec's results for every input.
  * Nothing here needs PostgreSQL.
  */
 #ifndef SNO_CODEC_H
@@ -24,7 +24,7 @@
  *
  * Decode reads exactly SNO_TEXT_SIZE characters and returns SNO_TEXT_SIZE if
  * all of them belong to the alphabet.  Otherwise, it returns the offset of the
- * first one that does not, and doesn't change the bytes of the id.
+ * first foreign character, and doesn't change the bytes of the id.
  *
  * No argument needs to be aligned; input and output must not overlap.
  */

@@ -3,9 +3,10 @@
  *		Common to the codecs: the functions in the table of dispatch.c, and the
  *		methods of the vector codecs.
  *
- * The file of a codec is empty for an architecture without its instructions.
- * If only some machines of an architecture have them, each function is compiled
- * for them by a target attribute, and only called on such machines.
+ * A codec's file is empty for an architecture without the codec's instructions.
+ * If only some machines of an architecture have these instructions, each
+ * function is compiled with a target attribute, and called only on such
+ * machines.
  */
 #ifndef SNO_KERNEL_H
 #define SNO_KERNEL_H
@@ -45,12 +46,13 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
 /*
  * How vector code decodes a character, without a branch or a table.
  *
- * Subtracting '2' from it gives 0 to 7 if it is a digit, and 8 or more, perhaps
- * wrapped round, if not; subtracting 'a' gives 0 to 23 if it is a letter, and 24
- * or more if not.  Add to each difference 128 minus the length of its run, by
- * additions that saturate at 255: then its top bit is set if the character is no
- * digit, or no letter.  The lower of the two sums has that bit if both have it,
- * which means that the character is foreign.
+ * Subtracting '2' from the character gives 0 to 7 if it is a digit, and 8 or
+ * more, perhaps wrapped round, if not; subtracting 'a' gives 0 to 23 if it is a
+ * letter, and 24 or more if not.  Add to each difference 128 minus the length of
+ * its run, by additions that saturate at 255.  The top bit of the first sum is
+ * then set if the character is no digit, and that of the second sum if it is no
+ * letter.  The lower of the two sums has its top bit set if both have, so if the
+ * character is foreign.
  *
  * The value of the character is also the lower of two numbers: the first
  * difference, and the second plus 8, again saturating at 255.  For a letter, the
@@ -81,7 +83,7 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  *
  * In pair k, the first character starts 2k bits below the top, and has to move
  * down by 11 - 2k.  The second has 6 - 2k bits below it and needs eight, so it
- * moves up by 2 + 2k.  A mask removes their neighbours.
+ * moves up by 2 + 2k.  A mask removes the bits of neighbouring characters.
  */
 #define PAIR_BYTES	1, 0, 2, 1, 3, 2, 4, 3, 6, 5, 7, 6, 8, 7, 9, 8
 #define PAIR_MASK	0x1f1f

@@ -58,8 +58,9 @@ sno_neon_encode(const uint8_t *id, char *text)
 }
 
 /*
- * The offset of the first byte whose top bit is set; there must be one.  Each
- * byte becomes all ones or all zeros, and is narrowed to four bits.
+ * Return the offset of the first byte whose top bit is set; there must be such
+ * a byte.  Each byte becomes all ones or all zeros, and is narrowed to four
+ * bits.
  */
 static int
 first_foreign(uint8x16_t foreign)
@@ -72,9 +73,9 @@ first_foreign(uint8x16_t foreign)
 }
 
 /*
- * Values are joined in three steps.  In each, the upper of two elements, which
- * is the second in text, is moved to the bottom, and the lower one inserted
- * above its bits.  The bits left further up (dots) do no harm: the next step
+ * Values are joined in three steps.  In each step, the upper of two elements,
+ * which is the second in text, is moved to the bottom, and the lower element is
+ * inserted above it.  The bits left further up (dots) do no harm: the next step
  * overwrites them, and the end takes only five bytes of eight.
  *
  * The only branch is for foreign characters, and is rarely taken.

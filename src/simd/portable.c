@@ -12,9 +12,9 @@
 #define LANES(byte)		(UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * The top bit of each lane is set if the lane is at least n: adding 128 - n
- * carries into that bit from n on.  All lanes must be below 128, and n above 0
- * and at most 128, so that no lane carries into its neighbour.
+ * Set the top bit of each lane that is at least n: adding 128 - n carries into
+ * the top bit from n on.  All lanes must be below 128, and n above 0 and at
+ * most 128, so that no lane carries into its neighbour.
  */
 #define LANES_AT_LEAST(lanes, n)	(((lanes) + LANES(128 - (n))) & LANES(0x80))
 
@@ -45,8 +45,8 @@ store64(void *to, uint64_t word)
 }
 
 /*
- * 40 bits to eight characters.  Each step halves the groups of bits and moves
- * the upper of two to the upper half of their lane:
+ * Convert 40 bits to eight characters.  Each step halves the groups of bits and
+ * moves the upper of two to the upper half of their lane:
  *
  *		40 bits in 64 -> 20 in 32 -> 10 in 16 -> 5 in 8
  */
@@ -67,7 +67,7 @@ encode_half(uint64_t half)
 	return v + LANES(DIGIT_FIRST) + letters * LETTER_GAP;
 }
 
-/* The top bit of each lane that is not a character of the alphabet. */
+/* Return the top bit of each lane that is not a character of the alphabet. */
 static inline uint64_t
 foreign(uint64_t text)
 {
@@ -96,7 +96,7 @@ decode_half(uint64_t text)
 	return v;
 }
 
-/* The offset of the first lane whose top bit is set; there must be one. */
+/* Return the offset of the first lane whose top bit is set; there must be such a lane. */
 static int
 first_lane(uint64_t lanes)
 {

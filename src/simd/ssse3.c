@@ -37,9 +37,9 @@
  *		ABCD	00000000 AAAAABBB BBCCCCCD DDDD0000		bytes 3 to 0
  *		EFGH	00000000 0000EEEE EFFFFFGG GGGHHHHH		bytes 7 to 4
  *
- * The five bytes of the half are bytes 2 and 1, the union of 0 and 6, and 5 and 4.
- * A shuffle of each number, which gives zero for a negative index, puts them in
- * place.
+ * The five bytes of the half are bytes 2 and 1, bytes 0 and 6 combined, and bytes
+ * 5 and 4.  A shuffle of each number, which gives zero for a negative index, puts
+ * them in place.
  */
 #define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* 2^5 and 1, a byte each */
 #define PAIR_FACTORS	1 << 14, 1 << 4, 1 << 10, 1, \

@@ -2,10 +2,10 @@
  * abbrev.h
  *		Abbreviated keys for sorting: an id of 80 bits in 64, in the same order.
  *
- * The first eight bytes are not enough: up to 65,536 ids of a partition and a unit have
- * the same ones, and a bulk load consists mostly of such ids.  But the ids of one sort
- * are similar, so the first id shows the bits that matter.  An id is a time (with
- * tick-tock, 40 bits) and a rest (meta, partition and sequence, 40 bits).
+ * The first eight bytes are not enough: up to 65,536 ids of a partition and a unit share
+ * them, and a bulk load consists mostly of such ids.  But the ids of one sort are
+ * similar, so the first id shows which bits matter.  An id is a time (with tick-tock, 40
+ * bits) and a rest (meta, partition and sequence, 40 bits).
  *
  *	- If the time is within 2.3 hours of the first id's, the key has all bits.
  *	- Otherwise, the key still has all bits if the metabyte is the first id's, and the
@@ -24,7 +24,7 @@
  *			 +---------'-------------> values
  *
  * Both curves only rise, wherever their near part lies.  So the order is right for any
- * first id.  An untypical one causes more ties.
+ * first id.  An untypical first id only causes more ties.
  */
 #ifndef SNO_ABBREV_H
 #define SNO_ABBREV_H
@@ -71,7 +71,7 @@ sno_abbrev_around(const Sno *id)
 	return near;
 }
 
-/* The key of a rest if the time is far: below 2^SNO_REST_KEY_BITS */
+/* Return the key of a rest whose time is far: below 2^SNO_REST_KEY_BITS */
 static inline uint64_t
 sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 {
@@ -84,7 +84,7 @@ sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 	return (rest >> SNO_LOST_REST_BITS) + width - (width >> SNO_LOST_REST_BITS);
 }
 
-/* The abbreviated key of an id: if a < b, a's key is not above b's key. */
+/* Return the abbreviated key of an id: if a < b, a's key is not above b's key. */
 static inline uint64_t
 sno_abbrev_key(const SnoAbbrev *near, const Sno *id)
 {

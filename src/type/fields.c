@@ -27,7 +27,7 @@ sno_timestamp(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(sno_unit_to_timestamptz(fields.unit));
 }
 
-/* A function that returns a field of an id as it is. */
+/* Define a function that returns a field of an id unchanged. */
 #define FIELD(function, field, PG_RETURN) \
 PG_FUNCTION_INFO_V1(function); \
 Datum \
@@ -80,7 +80,7 @@ sno_fields_check(const char *name, int32 value, int max)
 #define CHECK_PARTITION(value)	sno_fields_check("partition", value, SNO_PARTITION_MAX)
 #define CHECK_SEQUENCE(value)	sno_fields_check("sequence", value, SNO_SEQUENCE_MAX)
 
-/* The unit that holds an instant; raises 22008 if none does. */
+/* Return the unit that contains an instant.  Raises 22008 if no unit does. */
 uint64
 sno_fields_unit(TimestampTz at)
 {
@@ -118,7 +118,7 @@ sno_make(PG_FUNCTION_ARGS)
 	return pack(fields);
 }
 
-/* A function that returns a copy of an id, with another value in one field. */
+/* Define a function that returns a copy of an id, with another value in one field. */
 #define WITH_FIELD(function, field, value) \
 PG_FUNCTION_INFO_V1(function); \
 Datum \
@@ -153,7 +153,7 @@ sno_is_zero(PG_FUNCTION_ARGS)
 
 /* ---------------- casts ---------------- */
 
-/* The uuid of an id has the sixteen characters of its text as bytes. */
+/* Convert an id to a uuid whose bytes are the sixteen characters of the id's text. */
 PG_FUNCTION_INFO_V1(sno_to_uuid);
 Datum
 sno_to_uuid(PG_FUNCTION_ARGS)

@@ -27,7 +27,7 @@
 	  (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * INT64CONST(86400)) * \
 	 USECS_PER_SEC)
 
-/* The instant at which a unit, at most SNO_UNIT_MAX, starts. */
+/* Return the instant at which a unit starts.  The unit is at most SNO_UNIT_MAX. */
 static inline TimestampTz
 sno_unit_to_timestamptz(uint64 unit)
 {
@@ -35,8 +35,8 @@ sno_unit_to_timestamptz(uint64 unit)
 }
 
 /*
- * The unit that contains an instant.  Returns false if the instant is before the
- * epoch, past its end, or infinite: *unit is then the nearest end, 0 or
+ * Get the unit that contains an instant.  Returns false if the instant is before
+ * the epoch, past its end, or infinite: *unit is then the nearest end, 0 or
  * SNO_UNIT_MAX.
  */
 static inline bool

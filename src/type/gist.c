@@ -1,11 +1,11 @@
 /*
  * gist.c
- *		GiST for ids, which exclusion constraints and keys WITHOUT OVERLAPS use beside
- *		ranges.
+ *		GiST for ids, used by exclusion constraints and keys WITHOUT OVERLAPS that
+ *		also contain ranges.
  *
- * A key is a bytea: one id in 10 bytes, or the lowest and the highest of many in 20.
- * One id is the range from itself to itself.  So leaves and inner pages are treated
- * alike, and all answers are exact.
+ * A key is a bytea: one id in 10 bytes, or the lowest and the highest of many ids in
+ * 20.  One id counts as the range from itself to itself.  So leaves and inner pages
+ * are treated alike, and all answers are exact.
  */
 #include "postgres.h"
 
@@ -82,7 +82,7 @@ sno_gist_compress(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(entry_with(entry, PointerGetDatum(key_of(&span))));
 }
 
-/* The id of a leaf, for index-only scans */
+/* Return the id of a leaf, for index-only scans. */
 PG_FUNCTION_INFO_V1(sno_gist_fetch);
 Datum
 sno_gist_fetch(PG_FUNCTION_ARGS)
@@ -162,7 +162,7 @@ sno_gist_union(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(key);
 }
 
-/* The growth of the first key if it has to include the second */
+/* Return how much the first key grows if it has to include the second. */
 PG_FUNCTION_INFO_V1(sno_gist_penalty);
 Datum
 sno_gist_penalty(PG_FUNCTION_ARGS)

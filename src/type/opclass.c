@@ -49,8 +49,8 @@ abbreviate(Datum original, SortSupport ssup)
 }
 
 /*
- * Abbreviation is never given up: a key costs a few instructions, and two equal keys
- * cost one more comparison of integers than without it.
+ * Never give up abbreviation: a key costs a few instructions, and two equal keys
+ * cost only one additional comparison of integers.
  */
 static bool
 abort_abbreviation(int count, SortSupport ssup)
@@ -88,7 +88,7 @@ end_of_order(bool highest)
 	return id;
 }
 
-/* A new id, the next one above or below; *overflow is set if there is none. */
+/* Return the next id above or below, as a new value.  Sets *overflow if there is none. */
 static Datum
 neighbour(Datum existing, bool above, bool *overflow)
 {
@@ -136,10 +136,10 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /* ---------------- window frames ---------------- */
 
 /*
- * Does adding or subtracting an interval lead out of the epoch, from any id?  It does if
- * no part of the interval is negative and one is longer than a century.  Except for
- * intervals with parts of both signs, timestamptz can overflow only then.  The infinite
- * interval of PostgreSQL 17 is such an interval.
+ * Does adding or subtracting the interval lead out of the epoch, from any id?  It does
+ * if no part of the interval is negative and one part is longer than a century.
+ * Otherwise, timestamptz can overflow only if the interval has parts of both signs.  The
+ * infinite interval of PostgreSQL 17 leads out of the epoch, too.
  */
 static bool
 exceeds_epoch(const Interval *offset)
@@ -153,11 +153,11 @@ exceeds_epoch(const Interval *offset)
 }
 
 /*
- * Compares sno_timestamp(value) with sno_timestamp(base) + offset, by <= with `less`, by >=
- * without.  With `sub`, the offset is subtracted.
+ * Compare sno_timestamp(value) with sno_timestamp(base) + offset, by <= if `less`,
+ * otherwise by >=.  If `sub`, the offset is subtracted.
  *
  * PostgreSQL's in_range functions for times raise an error if the sum is out of range.
- * This one returns the right answer.
+ * This function returns the right answer.
  */
 PG_FUNCTION_INFO_V1(sno_in_range);
 Datum
@@ -190,7 +190,7 @@ sno_in_range(PG_FUNCTION_ARGS)
 
 /* ---------------- BRIN ---------------- */
 
-/* The distance from the first id to the second, which is not below it */
+/* Return the distance from the first id to the second, which is not below the first. */
 PG_FUNCTION_INFO_V1(sno_brin_distance);
 Datum
 sno_brin_distance(PG_FUNCTION_ARGS)
@@ -199,10 +199,10 @@ sno_brin_distance(PG_FUNCTION_ARGS)
 }
 
 /*
- * The server's minmax functions look for operators of the column's type in the family of the
- * class, and find none for a domain.  The server's own classes avoid that by a storage type,
- * which CREATE OPERATOR CLASS drops if it is the input type.  So these functions call the
- * server's ones with an index description in which the column has the type of the class.
+ * The server's minmax functions look in the operator family for operators of the column's
+ * type, and find none for a domain.  The server's own classes avoid this by a storage type,
+ * but CREATE OPERATOR CLASS drops a storage type that is the input type.  So our functions
+ * call the server's with an index description in which the column has the type of the class.
  */
 static Datum
 for_base_type(FunctionCallInfo fcinfo, PGFunction function)

@@ -32,7 +32,7 @@
 
 #define ANY_META	(-1)
 
-/* The lowest or the highest id of a unit, optionally with a given metabyte. */
+/* Return the lowest or the highest id of a unit, optionally with a given metabyte. */
 static Sno *
 unit_edge(uint64 unit, bool highest, int meta)
 {
@@ -53,8 +53,8 @@ unit_edge(uint64 unit, bool highest, int meta)
 }
 
 /*
- * The lowest or the highest such id of the unit that contains an instant.  Before
- * the epoch both are the lowest id, past its end both are the highest.
+ * Return unit_edge() of the unit that contains an instant.  Before the epoch,
+ * both edges are the lowest id; past its end, both are the highest id.
  */
 static Sno *
 instant_edge(TimestampTz at, bool highest, int meta)
@@ -66,7 +66,7 @@ instant_edge(TimestampTz at, bool highest, int meta)
 	return unit_edge(unit, highest, meta);
 }
 
-/* A function that returns an edge of an instant. */
+/* Define a function that returns an edge of an instant. */
 #define INSTANT_EDGE(function, highest, meta) \
 PG_FUNCTION_INFO_V1(function); \
 Datum \
@@ -82,14 +82,14 @@ INSTANT_EDGE(sno_max, true, ANY_META)
 
 /*
  * Tick-tock comes before meta.  So ids of other metabytes are between the lowest and
- * the highest of one metabyte, even within a unit.
+ * the highest id of one metabyte, even within a unit.
  */
 INSTANT_EDGE(sno_min_meta, false, META)
 INSTANT_EDGE(sno_max_meta, true, META)
 
 /* ---------------- time ranges ---------------- */
 
-/* The number of units that start before an instant, or also at it. */
+/* Return the number of units that start before an instant, or with `or_at`, before or at the instant. */
 static uint64
 units_before(TimestampTz at, bool or_at)
 {
@@ -101,7 +101,7 @@ units_before(TimestampTz at, bool or_at)
 	return last + 1;
 }
 
-/* The lowest id of a unit, or the highest id if the unit is past the end of the epoch. */
+/* Return the lowest id of a unit, or the highest id of all if the unit is past the end of the epoch. */
 static Sno *
 lower_bound(uint64 unit)
 {
@@ -110,9 +110,10 @@ lower_bound(uint64 unit)
 }
 
 /*
- * The lowest id whose time is at or after an instant, and the lowest id whose time is after
- * it.  Comparisons of an id with a time become comparisons with these.  Past the end of the
- * epoch both are the highest id, which counts as later than any time there.
+ * Return the lowest id whose time is at or after an instant; sno_min_after() returns the lowest id
+ * whose time is after the instant.  Comparisons of an id with a time become comparisons
+ * with these ids.  For an instant past the end of the epoch, both are the highest id, which
+ * counts as later than any such instant.
  */
 PG_FUNCTION_INFO_V1(sno_min_from);
 Datum
@@ -128,7 +129,7 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
-/* The negation of the two comparisons that id = time becomes. */
+/* Negate the two comparisons that replace id = time. */
 PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
 Datum
 sno_ne_timestamptz(PG_FUNCTION_ARGS)
@@ -141,7 +142,7 @@ sno_ne_timestamptz(PG_FUNCTION_ARGS)
 }
 
 /*
- * The units that start within a range: [*first, *end).  If there is none, then
+ * Get the units that start within a range: [*first, *end).  If there are none,
  * *first >= *end.
  */
 static void
@@ -165,8 +166,9 @@ range_units(FunctionCallInfo fcinfo, RangeType *range,
 }
 
 /*
- * The bounds of the ids whose time is in a range.  If there are none, the lower bound
- * is the highest id and the upper bound the lowest, so nothing is between them.
+ * Return a bound of the ids whose time is in a range.  If there are no such ids, the
+ * lower bound is the highest id and the upper bound the lowest, so nothing is between
+ * them.
  */
 PG_FUNCTION_INFO_V1(sno_range_min);
 Datum
@@ -192,8 +194,8 @@ sno_range_max(PG_FUNCTION_ARGS)
 }
 
 /*
- * Is it a range of ids, or of a domain over ids?  Raises error 42804 if it is neither that
- * nor a tstzrange.
+ * Is the type a range of ids, or of a domain over ids?  Raises error 42804 if the type is
+ * neither such a range nor a tstzrange.
  *
  * The containment operators are declared for anyrange, not tstzrange.  An operator of
  * type tstzrange would be preferred to the server's own range operators whenever the other
@@ -201,7 +203,7 @@ sno_range_max(PG_FUNCTION_ARGS)
  * would break.  So the type is checked here.
  *
  * For a range of ids, our operators are preferred to the server's operators of a range and
- * an element.  So they call the server's functions.
+ * an element.  So our operators call the server's functions.
  */
 static bool
 is_range_of_ids(Oid range_type, Oid id_type)
@@ -271,7 +273,7 @@ is_constant_subquery(Node *node)
 		!contain_vars_of_level((Node *) query, 1);
 }
 
-/* A function of this extension, which is in schema pg_catalog. */
+/* Find a function of this extension in schema pg_catalog. */
 static Oid
 own_function(const char *name, Oid argument)
 {
@@ -334,8 +336,8 @@ bound_clause(Node *id, StrategyNumber strategy, const char *bound, Node *range)
 
 /*
  * `id <@ range`, `range @> id` or `sno_during(id, range)` as two clauses that any index
- * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).  NIL if the
- * range is one of ids.
+ * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).  Returns
+ * NIL for a range of ids.
  */
 static List *
 bound_clauses(List *args)
@@ -357,10 +359,10 @@ bound_clauses(List *args)
 
 /*
  * Replace containment by comparisons, so that indexes, partition pruning and estimates
- * all work.  Not all uuids between the bounds are ids, so each one is checked.  The operands
- * are then evaluated more than once, so none may be volatile or have a subquery, except a
- * constant one.  Containment in a range of ids becomes the server's own operator, which has
- * index support and estimates.
+ * all work.  Not all uuids between the bounds are ids, so each uuid is also checked.  The
+ * operands are then evaluated more than once, so none may be volatile or have a subquery,
+ * except a constant one.  Containment in a range of ids becomes the server's own operator,
+ * which has index support and estimates.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
@@ -396,8 +398,8 @@ simplify(SupportRequestSimplify *request)
 }
 
 /*
- * A call that was not simplified can still be an index condition: a subquery that returns
- * the range has become a parameter by now.
+ * Make index conditions from a call that was not simplified: a subquery that returns the
+ * range has become a parameter by now.
  */
 static Node *
 index_condition(SupportRequestIndexCondition *request)

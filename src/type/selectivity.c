@@ -35,8 +35,8 @@
 /* ---------------- one comparison ---------------- */
 
 /*
- * The strategy of an operator that orders ids.  InvalidStrategy for other operators, which
- * users may define with our estimators.
+ * Return the strategy of an operator that orders ids.  Returns InvalidStrategy for another
+ * operator, which a user may have defined with our estimators.
  */
 static StrategyNumber
 order_strategy(Oid operator)
@@ -65,7 +65,7 @@ label(Node *operand)
 									COERCE_IMPLICIT_CAST);
 }
 
-/* The selectivity of a comparison, without regard to other conditions. */
+/* Estimate a comparison, without regard to other conditions. */
 static Selectivity
 estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 {
@@ -99,13 +99,13 @@ typedef struct
 {
 	List	   *args;			/* of the comparison to find */
 	List	   *clauses;		/* the list of clauses ANDed with it, or NIL if it is alone */
-	Node	   *element;		/* its element in the list */
+	Node	   *element;		/* the comparison's element in the list */
 } Place;
 
 /*
  * The planner estimates clauses in their order.  So at each depth, a search begins where the
- * last one ended, and goes around.  These are numbers of elements, not pointers, so it does
- * no harm if they come from another list.
+ * last search ended, and wraps around.  Hints are numbers of elements, not pointers, so a
+ * hint from another list does no harm.
  */
 #define HINT_DEPTH 8
 static int	hint[HINT_DEPTH];
@@ -118,7 +118,7 @@ bare(Node *element)
 }
 
 /*
- * Is it the clause with these operands?  The planner may commute it, but the operands stay
+ * Does the clause have these operands?  The planner may commute it, but the operands stay
  * the same nodes.  A comparison of rows is estimated by its first operands.
  */
 static bool
@@ -196,9 +196,9 @@ is_key_of(IndexOptInfo *index, Node *operand)
 
 /*
  * Find a comparison in the predicate of a partial index.  The planner adds the predicate to
- * the conditions of a scan of the index if they don't imply it, for example because a
- * condition was dropped that the predicate implies.  Then the comparison stands beside the
- * other conditions, but only if its operand is a key of the index.
+ * the conditions of an index scan if these don't imply it, for example because a condition
+ * that the predicate implies was dropped.  Then the comparison stands beside the other
+ * conditions, but only if its operand is a key of the index.
  */
 static bool
 find_in_predicate(RelOptInfo *rel, Place *place)
@@ -282,7 +282,7 @@ read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
 	return true;
 }
 
-/* The selectivity of a range, by the formula of clauselist_selectivity() */
+/* Return the selectivity of a range, by the formula of clauselist_selectivity(). */
 static Selectivity
 range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 				  Selectivity upper, int var_relid)
@@ -299,9 +299,9 @@ range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 }
 
 /*
- * Give each bound its share, and return the share of the comparison found.  The planner keeps
- * selectivities in RestrictInfos if var_relid is 0.  Then all shares are stored there, so
- * that the work for many bounds isn't repeated for each of them.
+ * Give each bound its share, and return the share of the comparison found.  If var_relid is
+ * 0, the planner keeps selectivities in RestrictInfos.  Then all shares are stored in these,
+ * so that the work for many bounds isn't repeated for each bound.
  */
 static Selectivity
 share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
@@ -329,8 +329,8 @@ share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
 }
 
 /*
- * The selectivity of the comparison found, among all bounds of the operand beside it.  False
- * for a join clause that is not part of a range: the planner multiplies these.
+ * Estimate the comparison found, among all bounds of the operand beside it.  Returns false
+ * for a join clause that is not part of a range: the planner multiplies such clauses.
  */
 static bool
 estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids others,
@@ -377,8 +377,8 @@ estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids oth
 /* ---------------- the estimators ---------------- */
 
 /*
- * Is it the upper bound of a range that became an index condition (see range.c)?  Such a
- * bound is in no list of clauses.
+ * Is the comparison the upper bound of a range that became an index condition (see
+ * range.c)?  Such a bound is in no list of clauses.
  */
 static bool
 is_range_max(Oid operator, List *args)

@@ -22,8 +22,8 @@
 /* ---------------- I/O ---------------- */
 
 /*
- * Does it look like a time?  The server's parser can't be used: it raises errors for unknown
- * time zones.
+ * Does the text look like a time?  The server's parser can't be used, because it raises
+ * errors for unknown time zones.
  */
 static bool
 is_time(const char *text)
@@ -37,7 +37,7 @@ is_time(const char *text)
 	return digits == 4 && (text[4] == '-' || text[4] == '/') && isdigit((unsigned char) text[5]);
 }
 
-/* Is it a uuid, in one of the input forms of type uuid? */
+/* Is the text a uuid, in one of the input forms of type uuid? */
 static bool
 is_uuid(const char *text)
 {
@@ -53,7 +53,7 @@ is_uuid(const char *text)
 	return digits == 32 && strcmp(text, braces ? "}" : "") == 0;
 }
 
-/* A hint for a text that is not an id, or NULL */
+/* Return a hint for a text that is not an id, or NULL. */
 static const char *
 advice(const char *text)
 {
@@ -83,8 +83,8 @@ advice(const char *text)
 
 /*
  * Raise the error for text that is not an id, with the reason: its length, or otherwise
- * the first foreign character.  All characters before that have one byte, so its offset
- * in bytes is its offset in characters.
+ * the first foreign character.  All characters before the foreign one have one byte, so
+ * its offset in bytes is its offset in characters.
  */
 static pg_noinline Datum
 reject_text(const char *text, struct Node *escontext)
@@ -231,7 +231,7 @@ sno_larger(PG_FUNCTION_ARGS)
 
 /* ---------------- hashing ---------------- */
 
-/* Frozen with 1.0: hash indexes and hash partitions depend on the values. */
+/* Hash values are frozen since 1.0, because hash indexes and hash partitions depend on them. */
 
 PG_FUNCTION_INFO_V1(sno_hash);
 Datum

@@ -16,7 +16,7 @@
 
 /*
  * RFC 9562 defines only the version and the variant of a version 8 uuid.  The
- * other bits are the id, which comes first, so that the order is kept, and zeros.
+ * other bits are the id, followed by zeros, so that the order of ids is kept.
  *
  *		 bytes 0-5      6, 7             8                       15
  *		+--------------+----+-----------+--+--------------------+--------------+
@@ -46,7 +46,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Get the id of a version 8 uuid, and return NULL.  If the uuid is not an id, return the reason. */
+/* Get the id of a version 8 uuid.  Returns NULL, or the reason why the uuid is not an id. */
 const char *
 sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
