@@ -8,16 +8,17 @@
  * promoted standby, gets other nodes by itself.
  *
  * With a registry, nodes are chosen among those that are granted (shared/grant.c).  Leases
- * end with the grant, and nothing is issued in units up to its floor (G1, G3).  Without one,
- * they are chosen in this server's share, as sno.partitions says.  sno_reseed() revokes them.
+ * end with the grant, and nothing is issued in units up to its floor (G1, G3).  Without a
+ * registry, nodes are chosen in this server's share, as sno.partitions says.  sno_reseed()
+ * revokes them.
  *
  * State and row belong to the nodes, not to the generator.  So it doesn't matter for the
  * guarantee which generator has which nodes, or if two had them one after the other (N1).
  *
  * Nodes are chosen like partitions (shared/reserve.c), in this order: nodes where we issued, if
- * the clock has passed that; unused ones; nodes that another database of this server used; nodes
- * whose lease isn't over; nodes that another server leased.  Nodes are also left if the clock is
- * behind both of their sides, as a session leaves a partition.
+ * the clock has passed their ids; unused ones; nodes that another database of this server used;
+ * nodes whose lease isn't over; nodes that another server leased.  Nodes are also left if the
+ * clock is behind both of their sides, as a session leaves a partition.
  *
  * Locking: all that is chosen changes in the turn of the group.
  */
@@ -83,7 +84,7 @@ add_defined(const char *name, const SnoDefinition *d, void *arg)
 
 /*
  * The nodes that definitions of a layout name, also in transactions in progress; in the current
- * memory context.  To avoid them is a courtesy, so it waits for no lock.
+ * memory context.  Avoiding these nodes is a courtesy, so the search waits for no lock.
  */
 List *
 sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
@@ -182,7 +183,7 @@ find_above(const Choice *c, int most)
 	return NULL;
 }
 
-/* Move the shard up to the first place, with its end at most at `last`, without nodes of a rank above `most`. */
+/* Move the shard up to the first place without nodes of a rank above `most`, with its end at most at `last`. */
 static bool
 search_from(Choice *c, int64 first, int64 last, int most)
 {
@@ -207,7 +208,7 @@ suffices(const Choice *c, const SnoGrant *g)
 	return g->last - g->first + 1 >= c->count && (c->usable.holder == 0 || sno_grant_covers(g, c->now));
 }
 
-/* Nodes of this database's own, exactly as many, that no other generator or server has or had. */
+/* Exactly as many nodes of this database's own, which no other generator or server has or had. */
 static const SnoGrant *
 find_own(Choice *c)
 {
@@ -276,8 +277,9 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 }
 
 /*
- * The registry granted no nodes that are usable now.  If `want`, ask it for a block, or for one
- * more if all nodes of usable blocks are taken.  More blocks that are too small are of no use.
+ * The obstacle if the registry granted no nodes that are usable now.  If `want`, ask it for a
+ * block, or for one more if all nodes of usable blocks are taken.  More blocks that are too
+ * small are of no use.
  */
 static SnoObstacle
 ask_registry(const Choice *c, SnoGranted *granted, bool want)
@@ -317,8 +319,8 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 
 /*
  * Find the state that sessions use for a generator that floats, in a group that is locked.  If there is none,
- * choose nodes, and make it.  `known` comes from sno_choose_find_defined().  If `state` is NULL, this only
- * finds the obstacle; there may be no group yet, and the registry isn't asked.
+ * choose nodes, and make a state.  `known` comes from sno_choose_find_defined().  If `state` is NULL, this
+ * only finds the obstacle; there may be no group yet, and the registry isn't asked.
  */
 SnoObstacle
 sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,

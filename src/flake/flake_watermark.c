@@ -3,10 +3,10 @@
  *		Feeds of ids of other systems: sno_flake_watermark(), sno_flake_watermark_uuid(),
  *		sno_flake_watermark_bytea(), sno_flake_watermark_guard().
  *
- * Ids of a layout with a time are issued in units as others are, so the watermark is the
- * lowest id of the time in which that unit begins.  A counter has its own, see
- * core/numbers.h, which shows how many numbers it issued.  So its caller needs the right to use
- * the generator.
+ * Ids of a layout with a time are issued in units as others are, so the watermark is the lowest
+ * id of the time in which that unit begins.  A counter has its own watermark (core/numbers.h),
+ * which shows how many numbers the counter issued.  So the caller needs the right to use the
+ * generator.
  */
 #include "postgres.h"
 
@@ -113,7 +113,7 @@ flake_watermark(FunctionCallInfo fcinfo, SnoFlakeType type)
 										  next_number, named);
 		parts.node = nodes->first;
 	}
-	/* All possible ids were issued: the last one of all is above them, or one of them. */
+	/* All possible ids were issued: take the last one, because none is above it. */
 	if (parts.time > nodes->last)
 		parts = (SnoFlakeParts) {nodes->last, PG_UINT64_MAX, PG_UINT64_MAX};
 	return sno_value_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));

@@ -4,9 +4,9 @@
  *		change it.
  *
  * Such a generator is a named one, with nodes of a layout.  If its definition has only their
- * number, choose.c chooses them.  Generators that count do so each by itself: two
- * with one node issue the same numbers.  So the shard of one has its name, too, in the bits
- * above the node.  If the generator is dropped and created again, it goes on where it was.
+ * number, choose.c chooses them.  Each counter counts by itself: two counters with the same
+ * node issue the same numbers.  So the shard of a counter has its name, too, in the bits
+ * above the node.  If a counter is dropped and created again, it goes on where it was.
  */
 #include "postgres.h"
 
@@ -242,7 +242,7 @@ sno_nodes_using_key(const char *key)
 	return name;
 }
 
-/* The ciphers of keys.  A generator outlives the extension of its key. */
+/* The ciphers of keys.  A generator may outlive the extension of its key. */
 const SnoCiphers *
 sno_nodes_ciphers(const char *key)
 {
@@ -277,7 +277,7 @@ refuse_share(const SnoNamedLayout *layout, SnoShard share)
 
 /*
  * The node of a generator that counts, if none is passed: the first one of this server's
- * share.  Others may have it, too.
+ * share.  Others may have the same node.
  */
 static int64
 choose_node(const SnoNamedLayout *layout)

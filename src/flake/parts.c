@@ -109,8 +109,8 @@ timed_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const cha
 }
 
 /*
- * A bound of the ids of a time.  It is refused if it would be a negative bigint, because
- * that comes before all others.
+ * A bound of the ids of a time.  It is refused if it would be a negative bigint, because a
+ * negative one sorts before all others.
  */
 static Datum
 make_bound(FunctionCallInfo fcinfo, SnoFlakeType type, const char *function, uint64 rest)
@@ -141,7 +141,7 @@ make_max(FunctionCallInfo fcinfo, SnoFlakeType type)
 SNO_FLAKE_MAKERS(sno_flake_min, make_min)
 SNO_FLAKE_MAKERS(sno_flake_max, make_max)
 
-/* A part that has so many bits; raises 22003 if the value has more. */
+/* Check the value of a part that has so many bits; raises 22003 if the value has more. */
 static uint64
 check_part(const SnoNamedLayout *layout, const char *part, int64 value, unsigned bits)
 {

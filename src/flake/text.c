@@ -66,7 +66,7 @@ form_of(FunctionCallInfo fcinfo, const SnoNamedLayout *layout)
 	}
 }
 
-/* Divide an id by a base of at most 32 bits; returns the rest. */
+/* Divide an id by a base of at most 32 bits; returns the remainder. */
 static unsigned
 divide(SnoFlake *id, unsigned base)
 {
@@ -79,7 +79,7 @@ divide(SnoFlake *id, unsigned base)
 	return left % base;
 }
 
-/* Multiply an id by a base and add a digit; false if that has more than 128 bits. */
+/* Multiply an id by a base and add a digit; false if the result has more than 128 bits. */
 static bool
 multiply(SnoFlake *id, unsigned base, unsigned digit)
 {

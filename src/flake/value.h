@@ -12,8 +12,8 @@
 #include "catalog/layout.h"
 
 /*
- * Three SQL functions that differ in the type of the ids.  They call
- * body(fcinfo, type).  Those that take an id have one name in SQL.
+ * Three SQL functions that differ in the type of the ids.  They call body(fcinfo, type).
+ * Those that take an id have the same name in SQL.
  */
 #define SNO_FLAKE_FUNCTION(function, body, type) \
 PG_FUNCTION_INFO_V1(function); \

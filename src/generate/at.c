@@ -2,11 +2,11 @@
  * at.c
  *		sno_generate_at(): ids of given times, in any order.
  *
- * These ids come from partitions that are leased for this purpose, and for no other
- * one afterwards.  So such a partition has no live ids, and no ids of given times of
- * another lease.  Within the partition core/backfill.c issues no id twice.  While times
- * ascend, one partition is enough.  When they don't, each partition has 65,536 ids for
- * times that come too late.
+ * These ids come from partitions that are leased for this purpose, and for no other one
+ * afterwards.  So such a partition has no live ids, and no ids of given times of another
+ * lease.  Within the partition core/backfill.c issues no id twice.  While times ascend, one
+ * partition is enough.  When they don't ascend, each partition has 65,536 ids for times
+ * that come too late.
  *
  * A partition is used for this purpose only once, because of its row: both bounds are
  * the last unit of the epoch, which no clock passes.
@@ -25,10 +25,9 @@
  * again for the same times.  Then it is unlikely to issue the same ids, because it
  * draws side and first sequence at random.
  *
- * DROP EXTENSION drops the rows, and memory remembers until the server ends.  Nobody
- * looks at the rows of other databases.  Databases use different partitions while there
- * are some that none of them uses.  After a restart, they do so as far as their holders
- * start in different places.
+ * DROP EXTENSION drops the rows, and memory remembers until the server ends.  No database
+ * looks at the rows of others.  Databases use different partitions while some are unused.
+ * After a restart, they do so as far as their holders start in different places.
  */
 #include "postgres.h"
 

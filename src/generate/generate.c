@@ -31,8 +31,8 @@ sno_generate(PG_FUNCTION_ARGS)
 }
 
 /*
- * A call of a function that issues is planned.  Parallel workers may run it, and the
- * session must have attached to the feed before that (shared/feed.c).
+ * Attach to the feed when a call of a function that issues is planned: parallel workers may
+ * run the call, and the session must have attached before (shared/feed.c).
  */
 PG_FUNCTION_INFO_V1(sno_generate_support);
 Datum

@@ -14,11 +14,11 @@
 #include "shared/feed.h"
 
 /*
- * One more id by the clock, of partition p, where this session issues in this unit.  False if more
- * than an addition is needed, as for a transaction's first id, or in a unit that it may not use.
- * The word is loaded before the clock is read, so the reading is never older than the state that it
- * is compared with.  If the id is of an earlier unit, because another session has changed the side,
- * it is left out (W1).
+ * Issue one more id by the clock in partition p, where this session issues in this unit.  False if
+ * more than an addition is needed, as for a transaction's first id, or in a unit that the
+ * transaction may not use.  The word is loaded before the clock is read, so the reading is never
+ * older than the state that it is compared with.  If the id is of an earlier unit, because another
+ * session has changed the side, the id is left out (W1).
  */
 static inline bool
 sno_generate_quickly(SnoPartition *p, uint64 *issued)

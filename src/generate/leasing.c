@@ -5,7 +5,7 @@
  * A lease is written, flushed and published by the session that has the turn of the partition
  * (P1).  A session whose id needs a lease waits while another session leases a partition, but
  * PATIENCE at most.  Then it leases one itself: another one, if the turn of the first one is
- * taken.  So a session that stands still anywhere here stops none (P3).
+ * taken.  So a session that stands still at any of these steps stops no other one (P3).
  *
  * An error in between releases the turn and leaves the partition as it was: closed, or with its
  * former ceiling.  A row that was already written is only a bound that is higher than necessary.
@@ -37,8 +37,9 @@
 #define LEASE_REGAIN_USEC	100000
 
 /*
- * By purpose, a partition that this transaction opened, because it created the table of leases.
- * If it rolls back, the row is gone.  So no other session may issue there.
+ * By purpose, a partition that this transaction opened after it created the table of leases.
+ * If the transaction rolls back, the row is gone.  So no other session may issue in the
+ * partition.
  */
 static SnoPartition *unlisted[SNO_PURPOSES];
 
@@ -172,7 +173,7 @@ renew_early(void *arg)
 		return;
 	if (may_write(rel, p) && sno_turn_try(&p->turn))
 	{
-		/* Another session may have renewed it by now. */
+		/* Another session may have renewed the lease by now. */
 		if (r->now >= p->lease.attention && sno_partition_is_open(p))
 		{
 			sno_lease_postpone(&p->lease, &p->generator, r->now);
@@ -333,8 +334,8 @@ needs_row(const SnoPartition *p, uint64 unit)
 }
 
 /*
- * Renew the lease of the first open partition that needs only that, unless another session does.
- * False if there is none.
+ * Renew the lease of the first open partition that needs only a row, unless another session
+ * does.  False if there is none.
  */
 static bool
 renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
@@ -353,8 +354,9 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 }
 
 /*
- * Begin to lease a partition that other sessions will use, too, at a monotonic time.  False if
- * another session has leased one for less than PATIENCE.  So after an error, others go on soon.
+ * Begin to lease a partition that other sessions will use, too; *begun gets the monotonic time.
+ * False if another session began less than PATIENCE ago and still leases one.  So after an
+ * error, others go on soon.
  */
 bool
 sno_leasing_begin(uint64 *begun)

@@ -34,7 +34,7 @@
 #include "shared/primary.h"
 #include "type/fields.h"
 
-/* A duration from now on in units; an error if it is no time to make ids in. */
+/* A duration from now on in units; raises 22023 if it is shorter than a unit. */
 static uint64
 units_of(Datum duration)
 {
@@ -49,7 +49,7 @@ units_of(Datum duration)
 	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
-/* A number of sequences; an error if no partition has so many. */
+/* A number of sequences; raises an error if no partition has so many. */
 static uint32
 sequences_of(int32 given)
 {
@@ -61,8 +61,8 @@ sequences_of(int32 given)
 }
 
 /*
- * Where the state word of a partition that is lent in slices begins to count them: beyond the bounds
- * of sequences, so that a late addition of a session that issued there before issues nothing.
+ * The first sequence in the state word of a partition that is lent in slices: beyond the bounds of
+ * sequences, so that a late addition of a session that issued there before issues nothing.
  */
 #define SLICES_BEGIN	SNO_SEQUENCE_NONE
 
@@ -118,10 +118,10 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 }
 
 /*
- * Take a slice of the partition that was lent for slices last.  Its word is the end of its loan,
- * and the first sequence that is in no slice.  It ascends, as long as it is open.  So if the swap
- * succeeds, nobody else has these sequences, and all fields were read from this loan.  The
- * partition may be reserved anew at the same time, but then above the end of the loan.
+ * Take a slice of the partition that was lent for slices last.  The partition's word is the end
+ * of its loan, and the first sequence that is in no slice.  The word ascends while open.  So if
+ * the swap succeeds, nobody else has these sequences, and all fields were read from this loan.
+ * The partition may be reserved anew at the same time, but then above the end of the loan.
  */
 static bool
 take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
@@ -137,7 +137,7 @@ take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 	{
 		word = sno_generator_load(&p->generator);
 		first = SNO_WORD_SEQUENCE(word) - SLICES_BEGIN;
-		/* The word is closed, or isn't one of slices, or has none left. */
+		/* The word is closed, or isn't one of slices, or has too few sequences left. */
 		if (first > SNO_SEQUENCE_MAX || sequences > SNO_SEQUENCE_MAX + 1 - first)
 			return false;
 		if (p->purpose != SNO_FOR_LOANS || p->life != sno_space->life || p->lease.file != sno_leases_file() ||
@@ -162,7 +162,7 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 		return SNO_NO_OBSTACLE;
 	if (!sno_leasing_begin(&begun))
 		return SNO_LEASING;
-	/* Another session may have lent one by now. */
+	/* Another session may have lent a partition by now. */
 	if (!take_slice(now, units, sequences, slice))
 	{
 		obstacle = lend_partition(rel, now, 2 * units, true, slice);
@@ -175,9 +175,9 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 
 /*
  * Lend a partition to an application, or a slice with fewer sequences, for a number of
- * units from now on.  The partition rests until the loan is over.  So
- * nobody else has it before, in this server or in one that goes on with its rows.
- * Waits sno.max_wait at most.
+ * units from now on.  The partition rests until the loan is over.  So nobody else has it
+ * before then, in this server or in one that goes on with its rows.  Waits sno.max_wait at
+ * most.
  */
 static Loan
 lend(uint64 units, uint32 sequences)
@@ -207,10 +207,10 @@ lend(uint64 units, uint32 sequences)
 }
 
 /*
- * Let the commit wait for synchronous standbys.  A transaction that has no id, or wrote
- * nothing, wouldn't.  This one wrote nothing if another session wrote the row of the
- * partition.  The position only shows that something was written.  The commit record, which
- * comes after that row, has a position of its own.
+ * Let the commit wait for synchronous standbys.  The commit of a transaction that has no
+ * id, or wrote nothing, doesn't wait.  This transaction wrote nothing if another session
+ * wrote the row of the partition.  The position only shows that something was written.  The
+ * commit record, which comes after that row, has a position of its own.
  */
 static void
 wait_at_commit(void)

@@ -74,9 +74,9 @@ begin_run(Run *run, int64 tick, int meta)
 }
 
 /*
- * One more id of the run.  False if the clock may have moved on, if the session has gone
- * on to another unit or partition, or if the sequence is exhausted.  An id of another unit,
- * which another session has entered, is left out.
+ * Make one more id of the run.  False if the clock may have moved on, if the session has
+ * gone on to another unit or partition, or if the sequence is exhausted.  An id of another
+ * unit, which another session has entered, is left out.
  */
 static inline bool
 go_on_run(Run *run, int64 tick)
@@ -113,7 +113,7 @@ sno_generate_many(PG_FUNCTION_ARGS)
 	SRF_RETURN_NEXT(call, SnoPGetDatum(&run->id));
 }
 
-/* How many rows a call returns, if that is known when it is planned. */
+/* The number of rows that a call returns, if known when the call is planned. */
 PG_FUNCTION_INFO_V1(sno_many_support);
 Datum
 sno_many_support(PG_FUNCTION_ARGS)

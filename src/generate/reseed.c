@@ -6,9 +6,9 @@
  * identifies the original.  After the function has returned, no call that begins in this
  * database issues an id in a partition that any row of sno_lease named until then.  The
  * original leased some of these before it was copied, and may still use them.  The copy
- * leased the others since, and the original would choose the same.  From now on the
- * original chooses partitions from another start than ours.  So the two are unlikely to
- * meet, but they may.  Named generators stay where they are defined.
+ * leased the others since then, and the original would choose the same ones.  From now on
+ * the original chooses partitions from another start than ours.  So the two are unlikely to
+ * choose the same partition, but they may.  Named generators stay where they are defined.
  *
  * As with all changes of the table, the effect comes at once, and ROLLBACK doesn't undo it.
  */

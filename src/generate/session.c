@@ -32,7 +32,7 @@
 
 SnoSessionPlace sno_session_place;
 
-/* Where a unit was exhausted last, and which unit and side: it is counted once. */
+/* The partition, unit and side that were exhausted last, in order to count each once. */
 static const SnoPartition *exhausted;
 static uint64 exhausted_time;
 
@@ -57,8 +57,8 @@ sno_session_begin(void)
 }
 
 /*
- * The same, for a session that wants partitions.  Raises an error if it
- * isn't known which ones it may use.
+ * Register a session that wants partitions.  Raises an error if it isn't known which ones
+ * it may use.
  */
 void
 sno_session_begin_own(void)
@@ -88,8 +88,8 @@ promised_before(void *arg)
 }
 
 /*
- * Before the first id or the first watermark since the server started, whichever comes
- * first: see sno_feed_recall().  A standby issues nothing.
+ * Recall the past before the first id or watermark since the server started: see
+ * sno_feed_recall().  A standby issues nothing.
  */
 void
 sno_session_know_past(void)
@@ -105,7 +105,8 @@ sno_session_know_past(void)
 
 /*
  * Go to the other side after a step back.  False if another session has the turn.  The side stays if
- * the partition is one of named generators by now: another session may be about to copy it.
+ * the partition is one of named generators by now: another session may be about to copy the
+ * partition.
  */
 static bool
 change_side(SnoPartition *p, uint64 word, uint64 now)
@@ -118,7 +119,7 @@ change_side(SnoPartition *p, uint64 word, uint64 now)
 	return true;
 }
 
-/* A unit is exhausted in a partition: count that, once. */
+/* Count, once, that a unit is exhausted in a partition. */
 static void
 count_exhausted(const SnoPartition *p, uint64 word)
 {

@@ -16,8 +16,8 @@
 #include "shared/worker.h"
 
 /*
- * Rounds without a wait that a call may make, however long they take: to lease, to publish
- * and to issue needs a few, and the disk may be slow.
+ * Rounds without a wait that a call may make, however long they take: leasing, publishing
+ * and issuing need a few, and the disk may be slow.
  */
 #define ROUNDS_MAX		100
 
@@ -31,7 +31,7 @@ sno_wait_give_up(const SnoWait *wait)
 	pg_unreachable();
 }
 
-/* One more round without a wait.  Even if each makes some progress, all of them must end. */
+/* Count one more round without a wait.  Even if each makes some progress, the rounds must end. */
 static void
 count_round(SnoWait *wait, int64 now)
 {
@@ -47,8 +47,8 @@ count_round(SnoWait *wait, int64 now)
 
 /*
  * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is one that takes
- * time.  A session that waits for a turn is woken when it is released, however long that takes.  Raises an
- * error if sno.max_wait has passed since the first wait, or at once if waiting cannot help.
+ * time.  A session that waits for a turn is woken when the turn is released, however long that takes.
+ * Raises an error if sno.max_wait has passed since the first wait, or at once if waiting cannot help.
  */
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)

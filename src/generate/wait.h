@@ -37,7 +37,7 @@ typedef struct SnoWait
 	void		(*refuse) (const struct SnoWait *wait);
 	const char *generator;		/* NULL for ids by the clock, or of given times */
 	const SnoDefinitions *in;	/* the table of its definition, */
-	const SnoDefinition *definition;	/* and that; NULL while it is looked up */
+	const SnoDefinition *definition;	/* and the definition; NULL while it is looked up */
 	int			least_msec;		/* the wait may take this long, even if sno.max_wait is less */
 	SnoCounters *counters;		/* count the wait, unless NULL */
 	int64		since;			/* monotonic µs of the first wait, or 0 */

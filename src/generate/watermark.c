@@ -4,10 +4,10 @@
  *
  * shared/feed.c knows the unit, or the number of a counter.  This file makes the answer for
  * a statement from it, and has the common part of the triggers of all kinds of ids.  Each
- * statement gets one answer.  If W rose while the statement reads rows, it could leave out
- * a row and return a later one.  Two statements may have equal snapshots and need different
- * answers, because time goes on.  So the statement's own copy of the snapshot keeps the
- * answer.
+ * statement gets one answer.  If W rose while the statement reads rows, the statement could
+ * leave out a row and return a later one.  Two statements may have equal snapshots and need
+ * different answers, because time goes on.  So the statement's own copy of the snapshot
+ * keeps the answer.
  */
 #include "postgres.h"
 
@@ -41,7 +41,7 @@ typedef struct Answer
 {
 	SnoSubject	counter;
 	uint64		number;
-	uint32		before;			/* the number of the same snapshot's answer before; 0: none */
+	uint32		before;			/* the number of the same snapshot's previous answer; 0: none */
 } Answer;
 
 /* Answers of the transaction answers_of, counted from 1, in its memory */
@@ -81,7 +81,7 @@ forget_row(void *arg)
 
 /*
  * Make the row of the feed cover the next watermark, see shared/feed.c.  The row need not cover
- * watermarks that the clock allows by the time it is written.
+ * watermarks that become possible while it is written.
  */
 static void
 cover_watermark(void)
@@ -292,7 +292,7 @@ typedef struct Guarded
 	const void *known;
 } Guarded;
 
-/* Check a new row of a table with such a trigger. */
+/* Check a new row of a table that a trigger guards. */
 Datum
 sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 {

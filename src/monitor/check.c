@@ -2,8 +2,8 @@
  * check.c
  *		sno_check(): dangers for generators, and their remedies.
  *
- * It returns one row for each item.  A fault that it reports never makes it fail: code that
- * may raise an error runs in a subtransaction.
+ * The function returns one row for each item.  No fault that it reports makes it fail: code
+ * that may raise an error runs in a subtransaction.
  */
 #include "postgres.h"
 
@@ -52,7 +52,10 @@ sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detai
 	tuplestore_putvalues(c->result->setResult, c->result->setDesc, values, nulls);
 }
 
-/* Add the row of a trial, which is ok if the trial raised no error.  Otherwise it has the words of the error. */
+/*
+ * Add the row of a trial, which is ok if the trial raised no error.  Otherwise the row has the
+ * words of the error.
+ */
 void
 sno_check_report_trial(const SnoCheck *c, const char *item, const char *good, const char *bad, const ErrorData *error)
 {
@@ -246,8 +249,8 @@ check_memory(const SnoCheck *c)
 }
 
 /*
- * Leases of other holders are no fault.  They came with the rows, so another server need not
- * exist any more.
+ * Leases of other holders are no fault.  They came with the rows, and the other server may
+ * be gone.
  */
 static void
 check_holders(const SnoCheck *c)

@@ -61,8 +61,8 @@ set_time(Row *row, int column, uint64 unit)
 }
 
 /*
- * The state of a generator.  If the next id will be of another unit than the last one,
- * the next sequence is the least of it, as in the Go package.
+ * The state of a generator.  If the next id will be of another unit than the last one, the
+ * next sequence is the lowest one of that unit, as in the Go package.
  */
 static void
 set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
@@ -91,8 +91,8 @@ set_times(Row *row, const SnoGenerator *g)
 }
 
 /*
- * Where a named generator issues: in a partition, or in nodes of a layout, which has that
- * name here, or none.
+ * Set the place where a named generator issues: a partition, or nodes of a layout with this
+ * name in this database; NULL if it has none.
  */
 static void
 set_place(Row *row, const SnoSubject *subject, const char *layout)
@@ -216,7 +216,7 @@ copy_state(List *copies, const SnoNamedState *s)
 	return lappend(copies, u);
 }
 
-/* Copies of those that are in use, of this database or of all. */
+/* Copies of the generators in use, of this database or of all. */
 static List *
 copy_used(bool all)
 {
@@ -281,10 +281,10 @@ key_of(const SnoSubject *subject, bool floats, const char *name)
 typedef struct Listing
 {
 	ReturnSetInfo *result;
-	HTAB	   *listed;			/* those in use here, by their keys */
+	HTAB	   *listed;			/* generators in use here, by their keys */
 } Listing;
 
-/* Show those that are in use, and note those that definitions of this database mean. */
+/* Show the generators in use, and note those that definitions of this database mean. */
 static void
 put_used(Listing *listing, bool all, uint64 now)
 {
@@ -312,7 +312,7 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 	Key			key = key_of(&d->subject, sno_subject_floats(&d->subject), name);
 	Row			row;
 
-	/* Without its layout, it isn't known whether it is in use. */
+	/* Without its layout, it isn't known whether a generator is in use. */
 	if ((sno_is_flake(d) && d->nodes.size == 0) ||
 		hash_search(listing->listed, &key, HASH_FIND, NULL) != NULL)
 		return;

@@ -2,11 +2,11 @@
  * overflow.c
  *		Notifications that callers have to wait for ids.
  *
- * A session that waits can't notify anybody before its transaction commits.  So it
- * marks its slot (shared/activity.c) and asks for a background worker, the notifier
+ * A session that waits can't notify anybody before its transaction commits.  So it marks
+ * its slot (shared/activity.c) and asks for a background worker, the notifier
  * (shared/worker.c).  The notifier notifies when it starts, then once a second while
- * sessions had to wait in the second before.  After the first second in which none had
- * to, it notifies a last time, with a count of zero.  When it has done so for all
+ * sessions had to wait in the second before.  After the first second in which no session
+ * had to wait, it notifies a last time, with a count of zero.  When it has done so for all
  * generators of all databases, it ends.  If the notifier is switched off, it sets the time
  * until which it is expected, and ends.  Otherwise a session that doesn't know the new
  * setting yet would ask for it again at once.
@@ -27,7 +27,7 @@
  *	  nothing.
  *	- Statistics are reported when the process ends.  MyDatabaseId isn't set then, not
  *	  even after an error.
- *	- Others see the database of our PGPROC, which has none.
+ *	- Other sessions see the database of our PGPROC, which has none.
  *
  * Names of generators are bytes in their database's encoding, and pass through
  * unchanged.  If the database was dropped meanwhile, nobody listens there.
@@ -79,7 +79,7 @@
 #define CHANNEL				"sno_overflow"
 #define INTERVAL_USEC		USECS_PER_SEC
 
-/* How soon a notifier is asked for again that found itself switched off. */
+/* How soon sessions ask again for a notifier that found itself switched off. */
 #define SWITCHED_OFF_USEC	(2 * USECS_PER_SEC)
 
 /* A generator that sessions have had to wait for. */
@@ -94,7 +94,7 @@ typedef struct Overflow
 
 PGDLLEXPORT void sno_overflow_main(Datum arg);
 
-/* The notifier may end in a commit. */
+/* End the notifier.  It may end in a commit. */
 static void
 end_notifier(int code, Datum arg)
 {

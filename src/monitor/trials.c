@@ -2,9 +2,9 @@
  * trials.c
  *		Items of sno_check() that report whether ids and watermarks can be had now.
  *
- * They ask the code that would issue for the obstacle, and for its error.  So an item has the words
- * of the error that callers get.  A trial issues and leases nothing, doesn't ask the registry, and
- * waits for nothing.
+ * They ask the code that issues ids for the present obstacle and its error.  So an item has the
+ * words of the error that callers get.  A trial issues and leases nothing, doesn't ask the
+ * registry, and waits for nothing.
  */
 #include "postgres.h"
 
@@ -117,7 +117,7 @@ typedef struct Trials
 static void
 try_table(SnoDefinitions *in, Trials *trials)
 {
-	/* No generator has the empty name.  This finds out whether the table can be read. */
+	/* No generator has the empty name.  Trying it shows whether the table can be read. */
 	List	   *names = list_make1("");
 	ListCell   *cell;
 
@@ -179,7 +179,7 @@ try_partition(void *arg)
 
 /*
  * If the rows can't be read, partitions of other holders count as free.  A lack of partitions for
- * given times is a fault only if some were used for these.
+ * given times is a fault only if some were used for them.
  */
 void
 sno_trials_partitions(const SnoCheck *c)

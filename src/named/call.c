@@ -1,6 +1,6 @@
 /*
  * call.c
- *		The memory of an expression that calls a named generator.
+ *		The cache of an expression that calls a named generator.
  */
 #include "postgres.h"
 
@@ -8,7 +8,7 @@
 
 #include "named/call.h"
 
-/* Remember the generator that an argument names, in a struct of that size that begins with a SnoCall. */
+/* Remember the generator that an argument names, in a struct of `size` bytes that begins with a SnoCall. */
 SnoCall *
 sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in)
 {

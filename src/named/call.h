@@ -1,6 +1,6 @@
 /*
  * call.h
- *		The memory of an expression that calls a named generator.
+ *		The cache of an expression that calls a named generator.
  */
 #ifndef SNO_CALL_H
 #define SNO_CALL_H
@@ -19,7 +19,7 @@ typedef struct SnoCall
 
 extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in);
 
-/* Does it know the generator that an argument names, with unchanged definitions? */
+/* Does the cache have the generator that an argument names, with unchanged definitions? */
 static inline bool
 sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 {

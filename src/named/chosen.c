@@ -2,8 +2,9 @@
  * chosen.c
  *		Nodes that were chosen for a generator: may it issue there, and up to when?
  *
- * With a registry, leases in nodes end with the grant of these (G3).  Without one, sno_reseed()
- * revokes nodes, and a session stays in nodes of its share.  flake/choose.c chooses them.
+ * With a registry, leases in nodes end with the grant of the nodes (G3).  Without one,
+ * sno_reseed() revokes nodes, and a session stays in nodes of its share.  flake/choose.c
+ * chooses them.
  */
 #include "postgres.h"
 

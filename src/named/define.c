@@ -19,8 +19,8 @@
 #include "type/fields.h"
 
 /*
- * Choose a partition of this server's share that no row and no definition of this database has; if there is
- * one, one that no other database of this server uses.  Waits for the tables.
+ * Choose a partition of this server's share that no row and no definition of this database has, preferably
+ * one that no other database of this server uses.  Waits for the tables.
  */
 static int
 choose_partition(void)

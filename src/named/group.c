@@ -3,20 +3,21 @@
  *		The named generators of a partition or a layout, found and locked together.
  *
  * The named generators that a partition or a layout has, or had, are a group.  It is in a
- * list of the database's space, found by its number or bits.  It stays there until the space
- * goes to another database.  A group keeps session generators out of its partition.
+ * list of the database's space, found by the partition's number or the layout's bits.  It
+ * stays in the list until the space goes to another database.  A group keeps session
+ * generators out of its partition.
  *
  * A definition (catalog/definition.c) gives a name to a state: to a shard of the partition
- * or layout.  Ids are recorded by state, not by name: here, from its first use until the
- * server stops, and in its row of sno_lease.  So neither a drop nor a rollback forgets
- * anything, and a generator that is defined again goes on where it was.
+ * or layout.  Ids are recorded by state, not by name: here, from the state's first use
+ * until the server stops, and in the state's row of sno_lease.  So neither a drop nor a
+ * rollback forgets anything, and a generator that is defined again goes on where it was.
  *
  * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
  *
  * Locking: the lists of groups, and the list of all states, only grow, by compare-and-swap of
- * their first element.  The rest of a group is changed by the session whose turn it is
- * (shared/turn.c), because that may write to disk meanwhile.  To lock a group is to take its
- * turn.
+ * their first element.  The rest of a group is changed by the session that has its turn
+ * (shared/turn.c), because the session may write to disk meanwhile.  To lock a group is to
+ * take its turn.
  */
 #include "postgres.h"
 
@@ -73,7 +74,7 @@ find_in_list(dsa_pointer first, const SnoDefinition *d)
 	return group;
 }
 
-/* The same, in its list of the space. */
+/* The group of the state that a definition means, in the space; NULL if there is none. */
 SnoGroup *
 sno_group_find(const SnoDefinition *d)
 {
@@ -83,7 +84,7 @@ sno_group_find(const SnoDefinition *d)
 	return find_in_list(first, d);
 }
 
-/* The same, which is made if there is none. */
+/* The group of the state that a definition means, made if there is none. */
 SnoGroup *
 sno_group_have(const SnoDefinition *d)
 {
@@ -137,7 +138,7 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 	return s;
 }
 
-/* A new state is put into the list of all of the space, where it stays. */
+/* Put a new state into the list of all states of the space, where it stays. */
 static void
 list_state(SnoNamedState *s, dsa_pointer place)
 {
@@ -167,8 +168,9 @@ highest_unit(const SnoNamedState *s)
 }
 
 /*
- * Is it closed, without a user, and may it be forgotten?  A counter is never: one bound holds
- * for all forgotten shards together, and one count would go on after the numbers of another.
+ * Is a state closed, without a user, and may it be forgotten?  A counter may not: one bound
+ * holds for all forgotten shards together, and a counter would go on after the numbers of
+ * another one.
  */
 static bool
 is_spare(const SnoNamedState *s)
@@ -194,8 +196,8 @@ find_lowest(SnoGroup *group, uint64 now)
 
 /*
  * Take a state out of the group's list, to be used for another definition, if more than `kept` are spare.
- * Its ids are before the present unit.  So, as long as the clock is even, generators that have to stay clear
- * of all that is forgotten don't have to wait.  InvalidDsaPointer if there is none.
+ * The state's ids are before the present unit.  So, as long as the clock is steady, generators that must
+ * stay clear of all forgotten ids don't have to wait.  InvalidDsaPointer if there is none.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)

@@ -27,7 +27,10 @@ begin_patiently(SnoGroup *group, const SnoDefinitions *in, const char *name, con
 	return rel;
 }
 
-/* The state that a definition means, in a group that is locked; `unknown` becomes it if there is none. */
+/*
+ * The state that a definition means, in a group that is locked; if there is none,
+ * initialize and return `unknown`.
+ */
 static SnoNamedState *
 find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)
 {
@@ -60,8 +63,9 @@ sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d
 }
 
 /*
- * The next number of a counter.  From now on, no lower one is drawn.  Only the state has it:
- * while that is open, the row is ahead of the numbers that were drawn.  So a state is made.
+ * The next number of a counter.  From now on, no lower one is drawn.  Only the state has
+ * that number: while the state is open, the row is ahead of the numbers that were drawn.  So
+ * a state is made if there is none.
  */
 uint64
 sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -88,7 +92,7 @@ sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition 
 	return sno_state_count_next(&d->nodes, word);
 }
 
-/* When a generator would issue next, if this is its state word.  Readers of feeds don't learn of it. */
+/* When a generator would issue next, by its state word.  Doesn't make the transaction an issuer. */
 static uint64
 unit_next(const SnoNodes *nodes, uint64 word)
 {

@@ -40,8 +40,8 @@ stride_of(const SnoDefinition *d)
 }
 
 /*
- * ms until the clock is in the next unit of a layout with long ones, otherwise 0.  If ids are
- * ahead of the clock, callers move the promise on meanwhile, by a unit of ours at a time.
+ * ms until the clock is in the next unit of a layout with long units, otherwise 0.  If ids
+ * are ahead of the clock, callers move the promise on meanwhile, by a unit of ours at a time.
  */
 static int
 msec_left(const SnoDefinition *d, SnoFlakeTime now)
@@ -53,7 +53,7 @@ msec_left(const SnoDefinition *d, SnoFlakeTime now)
 	return (int) (layout->unit - (sno_clock_msec() + SNO_EPOCH_MSEC - layout->epoch) % layout->unit);
 }
 
-/* Issue, if it is our turn; if it isn't, *msec is how long to wait. */
+/* Issue, if it is our turn; otherwise set *msec to the time to wait. */
 static SnoStep
 issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 {
@@ -104,7 +104,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	return step;
 }
 
-/* Issue, or do one thing that is needed for it.  *issued is set if *step is SNO_ISSUED. */
+/* Issue, or do one thing that is needed before.  *issued is set if *step is SNO_ISSUED. */
 static SnoObstacle
 issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 {
@@ -130,7 +130,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 	return obstacle;
 }
 
-/* The transaction draws numbers of a counter, beginning with this one. */
+/* Note that the transaction draws numbers of a counter, beginning with this one. */
 static void
 note_number(SnoUse *use, uint64 number)
 {
@@ -140,7 +140,7 @@ note_number(SnoUse *use, uint64 number)
 	use->first = number;
 }
 
-/* Issue, however long it takes.  It isn't inline: the caller's PG_TRY would warn of that. */
+/* Issue, however long it takes.  Not inline, because compilers would warn about PG_TRY in the caller. */
 pg_noinline static uint64
 next_patiently(SnoUse *use)
 {
@@ -190,7 +190,7 @@ sno_next_slowly(SnoUse *use)
 
 /*
  * The lowest number that this transaction may draw from a counter, or has drawn.  For a snapshot
- * that doesn't show the transaction, no watermark is above it from now on.
+ * that doesn't show the transaction, no watermark is above that number from now on.
  */
 uint64
 sno_next_first_number(SnoUse *use)

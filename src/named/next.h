@@ -14,7 +14,7 @@ extern uint64 sno_next_first_number(SnoUse *use);
 
 /*
  * The state word of the next id.  This is quick if the clock is in the unit of the last id,
- * this transaction may use it, and no session waits.
+ * this transaction may use that unit, and no session waits.
  */
 static inline uint64
 sno_next(SnoUse *use)

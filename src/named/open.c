@@ -7,7 +7,8 @@
  *
  * Locking: the table sno_lease is opened first, then the group is locked (group.c), then, for
  * a moment, the locks of partition.c.  Errors and interrupts release the group.  At each
- * moment a state has a word: if it is closed, the next session that needs it opens it.
+ * moment a state has a word: if the word is closed, the next session that needs the state
+ * opens it.
  */
 #include "postgres.h"
 
@@ -26,10 +27,10 @@
 #include "shared/clock.h"
 #include "shared/partition.h"
 
-/* Of a generator that counts: half of the units of a lease. */
+/* Half of the units of a counter's leases. */
 #define SNO_COUNTER_HALF	1
 
-/* Half of the units of its leases. */
+/* Half of the units of a state's leases. */
 static uint64
 half_of(const SnoNamedState *s)
 {
@@ -67,8 +68,8 @@ write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *l
 }
 
 /*
- * Another holder leases the same: recall the rows before the state is opened again.  Nodes
- * that were chosen are left.
+ * Close a state that another holder leases, too: the rows are recalled before it is opened
+ * again.  Sessions leave chosen nodes.
  */
 static SnoObstacle
 close_for_recall(SnoNamedState *s)
@@ -80,8 +81,8 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Is no session about to write a row of the partition?  Then it is closed to sessions for good, and
- * *was gets its use until now.  A layout has no partition.
+ * Is no session about to write a row of the partition?  If so, close the partition to sessions for
+ * good, and set *was to its use until now.  A layout has no partition.
  */
 static bool
 is_free(const SnoSubject *subject, SnoPartition *was)
@@ -122,7 +123,7 @@ sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 no
 }
 
 /*
- * Open a state, or open it again if its word is taken; on the other side if the clock
+ * Open a state, or reopen one whose word was taken away; on the other side if the clock
  * went back.  The group is locked.
  */
 static SnoObstacle
@@ -140,7 +141,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	used = s->open ? s->shared.ceiling : 0;
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
 
-	/* The ids that are known by now may be later than the clock was: see S4. */
+	/* The ids known by now may be later than `now`, so read the clock again: see S4. */
 	now = unit_now(s, g.word);
 	obstacle = sno_open_check_clock(&s->subject, &g, now);
 	if (obstacle != SNO_NO_OBSTACLE)
@@ -154,8 +155,8 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);
 	/*
-	 * A session that loaded this word and the old ceiling may still swap the word
-	 * after we open it again.  So, unless the word changed, the ceiling never falls.
+	 * A session with this word and the old ceiling may still swap the word after we reopen
+	 * the state.  So, unless the word changed, the ceiling never falls.
 	 */
 	if (!write_open(rel, s, row, now, drifted ? 0 : s->shared.ceiling))
 		return close_for_recall(s);
@@ -169,7 +170,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	return SNO_NO_OBSTACLE;
 }
 
-/* Write the next lease of an open state, unless a row is written that covers `now`. */
+/* Write the next lease of an open state, unless an unpublished row covers `now`. */
 static SnoObstacle
 write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 {
@@ -195,7 +196,7 @@ check_nodes(const SnoSubject *subject, bool ask)
 		SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
-/* Nobody may choose a partition or nodes that the registry grants.  It grants none of layouts that count. */
+/* Nobody may choose a partition or nodes that the registry grants.  It grants no nodes of counters. */
 SnoObstacle
 sno_open_check_registry(const SnoNamedState *s, bool ask)
 {
@@ -259,7 +260,7 @@ sno_open_or_renew(SnoNamedState *s, const char *name)
 	obstacle = sno_chosen_find_limit(s, now);
 	if (obstacle != SNO_NO_OBSTACLE)
 	{
-		/* It isn't used, or its lease is over. */
+		/* The state isn't used, or its lease is over. */
 	}
 	else if (sno_word_is_closed(word))
 		obstacle = open_state(rel, group, s, name, now);
@@ -387,7 +388,7 @@ set_after(const SnoDefinition *d, const SnoGenerator *issued)
 		return obstacle;
 	s = sno_group_have_state(group, d);
 	sno_state_close(s);
-	/* The second time, the rows are recalled. */
+	/* At the second try, the rows are recalled. */
 	for (int i = 0; i < 2 && !written; i++)
 	{
 		g = sno_past_known(rel, group, s, false, now);

@@ -30,7 +30,7 @@ in_memory(const void *arg, const SnoSubject *subject)
 /*
  * The ids that rows and other states say were issued in a state that isn't open.  A row of our
  * own is a worse bound than memory, and isn't used if memory has one.  After a crash there are
- * only rows, as there are for a successor, of another holder (N4).
+ * only rows; a successor has only another holder's (N4).
  */
 SnoGenerator
 sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows_sessions, uint64 now)
@@ -57,7 +57,7 @@ sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows
 	return g;
 }
 
-/* A generator that issued all up to a unit, on both sides */
+/* A generator that issued all ids up to a unit, on both sides */
 static SnoGenerator
 all_up_to(uint64 unit)
 {

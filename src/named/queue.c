@@ -4,11 +4,11 @@
  *
  * Sessions that wait for a unit stand in a queue.  Each draws a ticket, and may issue as soon as
  * fewer tickets are before its own than ids are left.  `tickets_done` counts the sessions that
- * have left the queue, with an id or without, so it always empties.  While it isn't empty, new
+ * have left the queue, with an id or without, so the queue always empties.  Until then, new
  * sessions draw tickets, too.  So all get their share.  A session leaves the queue before it does
- * something that may send a message to the client, as interrupts do: that lasts until the client
- * reads it.
- * Without a wait there is no queue, only two loads from the state word's cache line.
+ * something that may send a message to the client, as interrupts do: sending lasts until the
+ * client reads the message.  Without a wait there is no queue, only two loads from the state
+ * word's cache line.
  */
 #include "postgres.h"
 
@@ -37,7 +37,7 @@ sno_queue_leave(void)
 	queue = NULL;
 }
 
-/* How many ids must others get before it is our turn?  Not positive if it is. */
+/* How many ids must others get before it is our turn?  Zero or less if it is our turn now. */
 int32
 sno_queue_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
 {

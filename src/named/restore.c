@@ -92,8 +92,8 @@ partition_in(Jsonb *snapshot)
 
 /*
  * Read the generator's place from a snapshot, and all ids that it may have issued, as a
- * generator.  Up to the time of the snapshot these are on its side.  From then until now the
- * generator may have gone on, on either side.
+ * generator.  Up to the time of the snapshot, the ids are on its side.  From then until now
+ * the generator may have gone on, on either side.
  */
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)

@@ -2,9 +2,9 @@
  * right.c
  *		The right to use a named generator that is restricted to the members of a role.
  *
- * A use remembers the user that was found to have the right (use.h).  It is checked again if
- * the current user is another one, as in a function with SECURITY DEFINER.  Any change of the
- * rights of roles counts as a change of definitions, so all is looked up again.
+ * A use remembers the user that was found to have the right (use.h).  The right is checked
+ * again if the current user is another one, as in a function with SECURITY DEFINER.  Any
+ * change of the rights of roles counts as a change of definitions, so all is looked up again.
  */
 #include "postgres.h"
 
@@ -44,8 +44,8 @@ watch_rights(SnoDefinitions *in)
 }
 
 /*
- * Raise an error unless the current user may use the generator.  A role that is gone has
- * no members, so only the database's owner and superusers may then.  The same is true if
+ * Raise an error unless the current user may use the generator.  A role that is gone has no
+ * members, so only the database's owner and superusers may use its generator, even if
  * another role has that name now.
  */
 void

@@ -4,7 +4,7 @@
  *
  * Locking: users, and tickets (queue.c), are counted atomically.  The rest of a state
  * changes in the turn of its group, except the state word while it is open.  The fields that
- * decide whether chosen nodes may be used are read without it.
+ * decide whether chosen nodes may be used are read without the turn.
  *
  * Memory ordering: the ceiling, and the fields that a change of side changes, are
  * stored before the state word is (release), and loaded after it (acquire).  A
@@ -61,12 +61,12 @@ sno_state_now(const SnoNodes *nodes, uint64 word)
 	unit = sno_feed_unit();
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = unit,.clock = unit};
-	/* Not in Max(), which would read the clock twice: it may be set back between. */
+	/* Not in Max(), which would read the clock twice: the clock may be set back in between. */
 	msec = sno_clock_msec();
 	return sno_state_time_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
 }
 
-/* The unit of the clock for those nodes, or the nearest one of their layout. */
+/* The unit of the clock for nodes, or the nearest one of their layout. */
 uint64
 sno_state_unit(const SnoNodes *nodes)
 {
@@ -96,7 +96,7 @@ sno_state_out_of_time(const SnoNodes *nodes)
 			 errhint("Set the system clock right, or move to another layout. See doc/operations.md#trouble.")));
 }
 
-/* Make a state of which nothing is known. */
+/* Initialize a state of which nothing is known. */
 void
 sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 {
@@ -172,7 +172,7 @@ sno_state_leave(SnoNamedState *s)
 	pg_atomic_fetch_sub_u32(&s->users, 1);
 }
 
-/* Issue.  If that begins another unit, add the ids of the last one to the counters. */
+/* Issue an id.  If it begins another unit, add the ids of the last one to the counters. */
 SnoStep
 sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 {

@@ -28,10 +28,10 @@ typedef struct SnoNamedState
 
 	uint64		word;			/* the exact state word, while it isn't shared */
 	dsa_pointer next;			/* in the group */
-	uint32		life pg_attribute_aligned(8);	/* of the space, in which the rest holds */
+	uint32		life pg_attribute_aligned(8);	/* of the space, in which the rest is valid */
 	pg_atomic_uint32 users;		/* sessions that may issue */
 	bool		made_here;		/* as its definition says */
-	bool		known;			/* has all been merged that rows say? */
+	bool		known;			/* have the rows been merged? */
 	bool		open;			/* see N1; its word may be closed for a moment */
 	SnoLease	lease pg_attribute_aligned(8);
 
@@ -47,10 +47,10 @@ typedef struct SnoNamedState
 
 	/* Nodes that were chosen; see chosen.c. */
 	bool		floats;			/* were they? */
-	bool		passed;			/* may they not be used any more? */
-	dsa_pointer granted;		/* the SnoGranted that has them, invalid without a registry */
+	bool		passed;			/* must the nodes not be used any more? */
+	dsa_pointer granted;		/* the SnoGranted of the nodes, invalid without a registry */
 	uint64		authority;		/* the value of sno_chosen_authority() then */
-	uint64		floor;			/* unit: of the grant, or sno_flake_advance() said it */
+	uint64		floor;			/* unit: of the grant, or given to sno_flake_advance() */
 	uint64		limit;			/* the last unit of any lease */
 } SnoNamedState;
 
@@ -76,7 +76,7 @@ sno_state_is_queued(SnoNamedState *s)
 	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
 }
 
-/* Does it count, instead of using the time? */
+/* Does a generator count, instead of using the time? */
 static inline bool
 sno_state_is_counter(const SnoNamedState *s)
 {

@@ -34,7 +34,7 @@ StaticAssertDecl(offsetof(SnoUse, kind) == offsetof(UseKey, kind), "a use does n
 
 static HTAB *uses;
 
-/* At the end of a session: see N5. */
+/* Leave all states at the end of a session: see N5. */
 static void
 end_uses(int code, Datum arg)
 {
@@ -60,7 +60,7 @@ end_uses(int code, Datum arg)
 	sno_leases_close_at_exit(rel);
 }
 
-/* At the first use of a session. */
+/* Prepare this session for its first use of a generator. */
 void
 sno_use_begin(void)
 {
@@ -132,7 +132,7 @@ leave_state(SnoUse *use)
 	sno_queue_leave();
 	rel = sno_leases_open();
 
-	/* An error before this changes nothing, and one after it leaves a closed state. */
+	/* An error before this point changes nothing; a later one leaves a closed state. */
 	use->state = NULL;
 	use->version = 0;
 	sno_state_leave(s);
@@ -192,7 +192,7 @@ may_stay(const SnoUse *use, const SnoDefinition *d)
 		(!sno_subject_floats(&d->subject) || sno_chosen_may_stay(use->state, d));
 }
 
-/* Its ids are of the nodes that were chosen, as long as these may be used. */
+/* Note that ids are of the chosen nodes, as long as these may be used. */
 static void
 note_nodes(SnoUse *use)
 {
@@ -250,7 +250,7 @@ sno_use_refresh(SnoUse *use)
 
 /*
  * The use of that name, if this session has one and no definition may have changed since
- * its own was looked up.
+ * that use was refreshed.
  */
 static SnoUse *
 known_use(const UseKey *key)

@@ -22,11 +22,11 @@ typedef struct SnoUse
 	uint64		version;		/* of the definitions, when it was looked up */
 	SnoDefinition definition;
 	SnoNamedState *state;		/* NULL if it isn't joined yet */
-	pg_atomic_uint64 *authority;	/* of its nodes: while it is this number, they */
-	uint64		granted;		/* may be used */
+	pg_atomic_uint64 *authority;	/* of its nodes, which may be used */
+	uint64		granted;		/* while the authority is this number */
 	Oid			user;			/* known to have the right; InvalidOid if everybody has it */
 
-	/* Of a counter: a transaction, and a number.  It draws none below that. */
+	/* Of a counter: a transaction, and the lowest number that it may draw. */
 	uint64		transaction;
 	uint64		first;
 } SnoUse;

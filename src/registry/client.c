@@ -283,7 +283,7 @@ list_tasks(void)
 	return list;
 }
 
-/* The registry answered in our unit `now`. */
+/* Note that the registry answered in our unit `now`. */
 static void
 note_answer(int64 registry_now, uint64 now)
 {

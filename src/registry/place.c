@@ -29,7 +29,7 @@
 /* The folder of the server is the process's current one. */
 #define DATA_FILE			"PG_VERSION"
 
-/* False if there is no such file. */
+/* Get the identity of a file.  False if there is no such file. */
 bool
 sno_file_identity(const char *name, SnoFileIdentity *identity)
 {

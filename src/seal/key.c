@@ -183,7 +183,7 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The name of a generator that uses a key, or NULL.  Library sno looks for it. */
+/* The name of a generator that uses a key, or NULL.  Library sno looks for the generator. */
 static char *
 generator_using(const char *key)
 {

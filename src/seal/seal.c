@@ -82,7 +82,7 @@ seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 	sno_key_secret(text_to_cstring(name), secret);
 	prepare(seal, secret);
 	explicit_bzero(secret, sizeof(secret));
-	/* There is a key of this name, so it fits. */
+	/* There is a key of this name, so the name fits. */
 	memcpy(seal->name, VARDATA_ANY(name), size);
 	seal->name_size = size;
 	seal->keys_version = version;

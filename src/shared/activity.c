@@ -2,18 +2,17 @@
  * activity.c
  *		The activity of the server's generators, for functions that show it.
  *
- * The journal, and a slot for each process that the server can have, are in shared
- * memory beside the spaces.  Only the session writes its slot.  It holds the journal's
- * lock while it writes the generator that it waits for.  Others read slots without any lock, or hold the
- * journal's lock.  A session takes that lock only when something rare happens: when it
- * begins, when it begins to wait for another generator, or when it notes something in the
- * journal.
+ * The journal, and a slot for each process that the server can have, are in shared memory beside the
+ * spaces.  Only its session writes a slot.  The session holds the journal's lock while it writes the
+ * generator that it waits for.  Others read slots without any lock, or hold the journal's lock.  A
+ * session takes that lock only when something rare happens: when it begins, when it begins to wait for
+ * another generator, or when it notes something in the journal.
  *
- * Ids aren't counted one by one.  The state word of a generator counts them within a
- * unit.  `base` is changed at the first id of the next unit, so that the ids issued so
- * far are always base + the word's next sequence.  If somebody reads one of the two before
- * that change, and the other one after it, the sum is wrong by the ids of a unit.  It is
- * right again at the next look.
+ * Ids aren't counted one by one.  The state word of a generator counts them within a unit.
+ * `base` is changed at the first id of the next unit, so that the ids issued so far are
+ * always base + the word's next sequence.  A reader of one of the two before that change,
+ * and of the other one after it, gets a sum that is wrong by the ids of a unit.  The next
+ * sum is right again.
  *
  * Sessions share the counters of a generator, so they change them by atomic
  * additions.  A reset writes the present values beside the counters, under the journal's
@@ -84,7 +83,7 @@ sno_activity_slots(int *count)
 	return slots;
 }
 
-/* This session begins to generate, if it hasn't yet. */
+/* Note that this session generates, unless that was noted before. */
 void
 sno_activity_begin(void)
 {
@@ -108,8 +107,8 @@ sno_activity_end(void)
 }
 
 /*
- * This session waits for a named generator, or for its own partitions (NULL, -1).
- * `partition` is -1 also if it is unknown, or if the generator has none.
+ * Note that this session waits for a named generator, or for its own partitions (NULL, -1).
+ * `partition` is -1 also if the partition is unknown, or if the generator has none.
  */
 void
 sno_activity_wait(const char *generator, int partition)
@@ -137,7 +136,7 @@ sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *part
 {
 	bool		waited;
 
-	/* Until this is released, no other session takes the slot. */
+	/* Until the lock is released, no other session takes the slot. */
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
 	waited = pg_atomic_exchange_u32(&a->waited, 0) != 0;
 	*database = a->database;
@@ -147,7 +146,7 @@ sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *part
 	return waited;
 }
 
-/* Begin to count, with a state word that has this next sequence. */
+/* Initialize counters, for a state word that has this next sequence. */
 void
 sno_counters_init(SnoCounters *c, uint32 sequence)
 {
@@ -156,8 +155,8 @@ sno_counters_init(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * The next sequence of the state word changes from `from` to `to`, in another unit or
- * partition: keep the sum.
+ * Keep the sum when the next sequence of the state word changes from `from` to `to`, in
+ * another unit or partition.
  */
 void
 sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to)
@@ -178,7 +177,7 @@ sno_counters_wait(SnoCounters *c)
 	pg_atomic_fetch_add_u64(&c->waits, 1);
 }
 
-/* A call has waited `usec` by now. */
+/* Note that a call has waited `usec` by now. */
 void
 sno_counters_waited(SnoCounters *c, int64 usec)
 {
@@ -189,7 +188,7 @@ sno_counters_waited(SnoCounters *c, int64 usec)
 		 /* longest is the present value */ ;
 }
 
-/* The counts since the reset.  `sequence` is the state word's. */
+/* The counts since the reset.  `sequence` is the state word's next one. */
 SnoCounts
 sno_counters_read(const SnoCounters *counters, uint32 sequence)
 {
@@ -204,7 +203,7 @@ sno_counters_read(const SnoCounters *counters, uint32 sequence)
 	};
 }
 
-/* Begin to count anew; the journal's lock is held. */
+/* Reset counters; the journal's lock is held. */
 void
 sno_counters_reset(SnoCounters *c, uint32 sequence)
 {
@@ -217,8 +216,8 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Is it time to log again a condition that was logged at *logged_at?  If so, note that.  It is time
- * if the clock was set back.  The journal's lock is held.
+ * Is it time to log a condition again that was logged at *logged_at?  If so, set *logged_at to now.
+ * It is also time if the clock was set back.  The journal's lock is held.
  */
 bool
 sno_journal_is_due(TimestampTz *logged_at)
@@ -231,7 +230,7 @@ sno_journal_is_due(TimestampTz *logged_at)
 	return true;
 }
 
-/* The wall clock was stepped by `usec`. */
+/* Note that the wall clock was stepped by `usec`. */
 void
 sno_journal_clock_step(int64 usec)
 {
@@ -243,8 +242,8 @@ sno_journal_clock_step(int64 usec)
 }
 
 /*
- * Note the message of an error, as much as there is room for.  It is shown in databases
- * of any encoding, so it becomes printable ASCII.
+ * Note as much of an error's message as there is room for.  The message is shown in
+ * databases of any encoding, so it becomes printable ASCII.
  */
 static void
 note_message(char *place, size_t size, const char *message)
@@ -257,7 +256,7 @@ note_message(char *place, size_t size, const char *message)
 	place[length] = '\0';
 }
 
-/* A partition's lease could not be renewed early. */
+/* Note that a lease could not be renewed early; `of` is its subject. */
 void
 sno_journal_failure(const char *of, const char *message)
 {
@@ -273,7 +272,7 @@ sno_journal_failure(const char *of, const char *message)
 
 /*
  * Note a failure of a request to the registry, or of the registry.  Returns whether to log
- * it: when it is new, and then once in a while as long as it lasts.
+ * the failure: when it is new, and then once in a while as long as it lasts.
  */
 bool
 sno_journal_registry_failure(const char *message)

@@ -31,7 +31,7 @@ typedef struct SnoCounters
 	SnoCounts	reset;			/* the counts when they were reset */
 } SnoCounters;
 
-/* The activity of a session.  It alone writes this, except for fields that say otherwise. */
+/* The activity of a session.  Only the session writes this, except for fields that say otherwise. */
 typedef struct SnoActivity
 {
 	pg_atomic_uint32 has_feed;	/* the pid of a process that has attached to its
@@ -40,7 +40,7 @@ typedef struct SnoActivity
 	int32		pid;			/* 0 if nobody generates here */
 	Oid			database;
 
-	/* The generator that it waited for last; the journal's lock protects all but `waited`. */
+	/* The generator that the session waited for last; the journal's lock protects all but `waited`. */
 	pg_atomic_uint32 waited;	/* set; cleared by monitor/overflow.c */
 	int32		wait_partition; /* of a named generator, or -1 */
 	char		generator[NAMEDATALEN]; /* its name, or empty */
@@ -67,8 +67,8 @@ typedef enum SnoWaitEvent
 typedef struct SnoWorker
 {
 	int32		pid;			/* 0 unless it runs */
-	int64		expected_until; /* nobody asks for it before; monotonic µs */
-	int32		resident;		/* number of the process that stays for it, plus 1; 0 if none does */
+	int64		expected_until; /* no session asks for the worker before; monotonic µs */
+	int32		resident;		/* number of the process reserved for it, plus 1; 0 if none */
 	int64		refusals;		/* to start it */
 	TimestampTz refused_at;
 	TimestampTz logged_at;		/* when a refusal was logged last */

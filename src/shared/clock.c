@@ -46,9 +46,8 @@ sno_clock_monotonic(void)
 }
 
 /*
- * Log the wall clock's step, if it made one since a session looked last.  Both clocks
- * are read again if something came between the readings, because that would look
- * like a step.
+ * Log a step of the wall clock since a session last looked.  If something came between the
+ * readings of the two clocks, read both again, because the delay would look like a step.
  */
 void
 sno_clock_watch(void)

@@ -49,9 +49,9 @@ sno_clock_msec(void)
 }
 
 /*
- * A number that changes when the wall clock does, but only every few milliseconds: at
- * each tick of the kernel, or when somebody sets the clock.  It costs less than the
- * current unit.  Where there is no such clock, it is never the same twice.
+ * A number that changes when the wall clock does, but only every few milliseconds: at each
+ * tick of the kernel, or when somebody sets the clock.  It costs less than the current
+ * unit.  Where there is no such clock, the number is never the same twice.
  */
 static inline int64
 sno_clock_tick(void)

@@ -7,7 +7,7 @@
  * (core/numbers.h).  Readers promise a unit, and look at the issuers of all processes.
  *
  * A parallel worker issues for its leader's transaction, so it uses the leader's issuers.  The
- * leader ends them with the transaction, even if it issued nothing itself.
+ * leader ends them with the transaction, even if the leader issued nothing itself.
  *
  * A prepared transaction issues no more, but snapshots don't show its rows yet.  It enters the
  * list before it leaves its issuers, and stays there until all snapshots show it (prepared.c).
@@ -18,10 +18,11 @@
  *
  * Locking: issuers, promise and ticks are atomic.  The lock of the feed protects the list, the
  * notes of counters, and whether the past is known.  A transaction that reports a tick doesn't
- * wait for it.  Readers hold it while they look at issuers and list, shared unless they make a
- * note.  So they see a transaction that moves from its issuers to the list, and no promise is
- * forgotten meanwhile.  Nothing under the lock takes long: PostgreSQL reads files before it is
- * taken, or after it is released.  The row is written by the session that has the turn (turn.c).
+ * wait for the lock.  Readers hold it while they look at issuers and list, in shared mode unless
+ * they make a note.  So they see a transaction that moves from its issuers to the list, and no
+ * promise is forgotten meanwhile.  Nothing under the lock takes long: PostgreSQL reads files
+ * before the lock is taken, or after it is released.  The row is written by the session that has
+ * the turn (turn.c).
  */
 #include "postgres.h"
 
@@ -39,7 +40,7 @@
 #include "shared/feed_memory.h"
 #include "type/fields.h"
 
-/* How far ahead of the clock the row is written: for a second. */
+/* How far ahead of the clock the row covers units: a second */
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
 #define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
 #endif
@@ -50,7 +51,7 @@ uint64		sno_feed_transaction = 1;
 /* The unit from which the transaction issues, as this process reported it */
 static uint64 told = SNO_NO_UNIT;
 
-/* The transaction in which it reported a tick last */
+/* The transaction in which this process last reported a tick */
 static uint64 ticked_in;
 
 /*
@@ -110,8 +111,8 @@ note_number(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * The transaction is about to draw numbers of counters, first of this one, whose next number
- * is `next`; NULL if that isn't known.
+ * Report a tick, before the transaction draws numbers of counters: first of this one, whose
+ * next number is `next`; NULL if its next number isn't known.
  */
 void
 sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
@@ -131,9 +132,10 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * A generator exhausted the unit that sno_feed_unit() returned, or a reader wants to read
- * its ids.  True if that is ahead of the clock, and ids go on in the next one.  This
- * happens once in the time of a unit, so that ids don't get further ahead of the clock.
+ * Move the promise on, because a generator exhausted the unit that sno_feed_unit()
+ * returned, or a reader wants to read the ids of that unit.  True if the unit is ahead of
+ * the clock, and ids go on in the next one.  This happens once in the time of a unit, so
+ * that ids don't get further ahead of the clock.
  */
 bool
 sno_feed_move_on(uint64 exhausted)
@@ -156,15 +158,16 @@ sno_feed_knows_past(void)
 
 	sno_feed_attach();
 	known = pg_atomic_read_u32(&sno_feed->past_known) != 0;
-	/* The promise is read after this. */
+	/* The caller reads the promise after this. */
 	pg_read_barrier();
 	return known;
 }
 
 /*
- * Before the server started, no watermark was above the unit that `read` finds in the row
- * on disk.  So ids go on there, if the clock was set back since.  Any number of sessions may
- * read the row.  A unit that was read before a reset is not promised after it: then the past is known.
+ * Promise the unit that `read` finds in the row on disk.  Before the server started, no watermark was
+ * above it.  If the clock was set back since, ids go on in that unit.  Any number of sessions may read
+ * the row.  A unit that was read before a reset is not promised after the reset, because the past is
+ * known then.
  */
 void
 sno_feed_recall(uint64 (*read) (void *arg), void *arg)
@@ -200,8 +203,8 @@ sno_feed_is_covered(uint64 unit, RelFileNumber file)
 }
 
 /*
- * Let `write` write such a row and flush it, unless another session has done so
- * meanwhile.  It covers the next second, so that this is rare.
+ * Let `write` write and flush a row that covers the unit, unless another session has done
+ * so meanwhile.  The row covers the next second, so this is rare.
  */
 void
 sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
@@ -229,7 +232,7 @@ unit_of(const SnoFeedIssuers *i, SnoTold what, uint64 since)
 	return what == SNO_TOLD_UNIT ? since : __atomic_load_n(&i->tick_unit, __ATOMIC_RELAXED);
 }
 
-/* This transaction is about to be prepared. */
+/* List this transaction, which is about to be prepared. */
 static void
 note_prepared(SnoTold what)
 {
@@ -246,7 +249,7 @@ note_prepared(SnoTold what)
 	sno_prepared_lock(xid, what, unit);
 }
 
-/* Attach, and know the transactions that were prepared before the server started. */
+/* Attach, and list the transactions that were prepared before the server started. */
 static void
 attach_to_read(void)
 {
@@ -269,8 +272,8 @@ refuse_broken(void)
 }
 
 /*
- * Raise the error that a watermark would raise now, because an earlier one didn't hold, or
- * doesn't as soon as an id is issued.  The row on disk has the unit `promised`.
+ * Raise the error that a watermark would raise now, because an earlier watermark didn't
+ * hold, or won't hold as soon as an id is issued.  The row on disk has the unit `promised`.
  */
 void
 sno_feed_check(uint64 promised)
@@ -311,8 +314,8 @@ lowest_told(SnoTold what, SnoView *view)
  * if an earlier watermark didn't hold.
  *
  * The caller has seen that the row covers the present unit (W4).  If TRUNCATE or a rewrite has
- * replaced the file since then, that is as if it came after the watermark: it removes the row in
- * any case, and until the server stops, the promise in memory holds without the row.
+ * replaced the file since then, it might as well have come after the watermark: the row is gone
+ * in any case, and until the server stops, the promise in memory holds without the row.
  */
 uint64
 sno_feed_lowest(Snapshot snapshot)
@@ -343,7 +346,7 @@ sno_feed_lowest(Snapshot snapshot)
 /*
  * The watermark of a counter, whose next number is `next` or a higher one by now: no row that
  * the snapshot doesn't show will appear with a lower number, if the transaction that inserts
- * it drew that.  0 if nothing is known.
+ * the row drew the number.  0 if nothing is known.
  */
 uint64
 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
@@ -362,7 +365,7 @@ sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next
 	return lowest;
 }
 
-/* Add a transaction, or join its unit and tick if it is there. */
+/* Add a transaction, or join its unit and tick if it is listed. */
 static void
 add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 {
@@ -422,8 +425,8 @@ sno_feed_blockers(int *count)
 }
 
 /*
- * Watermarks begin anew from the clock.  Earlier ones don't hold any more.  `forget` does
- * the same to the row.
+ * Let watermarks begin anew from the clock.  Earlier ones don't hold any more.  `forget`
+ * resets the row.
  */
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)

@@ -14,8 +14,8 @@
 #include "core/subject.h"
 
 /*
- * The lowest unit that this transaction may use; SNO_NO_UNIT before sno_feed_unit()
- * was called in it.
+ * The lowest unit that this transaction may use; SNO_NO_UNIT before its first call of
+ * sno_feed_unit().
  */
 extern uint64 sno_feed_bound;
 

@@ -24,7 +24,7 @@
 SnoFeed    *sno_feed;
 SnoFeedIssuers *sno_feed_issuers;
 
-/* Forget the notes of all counters.  Returns how many there were. */
+/* Forget the notes of all counters.  Returns the number of counters. */
 static int
 clear_counters(SnoFeed *f)
 {
@@ -40,7 +40,7 @@ clear_counters(SnoFeed *f)
 	return count;
 }
 
-/* Forget all of a database that is gone. */
+/* Clear the feed of a database that is gone. */
 static void
 clear_feed(SnoFeed *f)
 {
@@ -166,7 +166,7 @@ sno_feed_find_counter(const SnoSubject *counter)
 	return NULL;
 }
 
-/* The same, made if there is none, within the database's memory limit.  The lock is held. */
+/* The counter, made if there is none, within the database's memory limit.  The lock is held. */
 SnoFeedCounter *
 sno_feed_have_counter(const SnoSubject *counter)
 {

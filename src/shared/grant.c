@@ -8,9 +8,10 @@
  * made, they also start it when it is time to renew.
  *
  * A grant ends in two ways.  When the clock passes the grant's ceiling, no more ids are
- * issued, because no lease goes beyond that.  And when another holder comes into force, or
- * none, all grants of the database are revoked.  A partition remembers the holder that it
- * was reserved under.  If that isn't the present one, the partition isn't used any more.
+ * issued, because no lease goes beyond the ceiling.  When another holder, or none, comes
+ * into force, all grants of the database are revoked.  A partition remembers the holder
+ * that it was reserved under.  If that holder isn't the present one, the partition isn't
+ * used any more.
  *
  * The registry grants nodes of layouts in the same way.  Generators without fixed nodes choose
  * among them (flake/choose.c).  For partitions, and for each layout that a database has asked
@@ -46,7 +47,7 @@ char	   *sno_server;
 /* Was the present setting of the registry checked? */
 static bool setting_is_checked;
 
-/* The setting was assigned; `refused` if the value that was given isn't in force. */
+/* Note that the setting was assigned; `refused` if the value that was given isn't in force. */
 void
 sno_grant_setting_changed(bool refused)
 {
@@ -55,8 +56,9 @@ sno_grant_setting_changed(bool refused)
 }
 
 /*
- * Without a registry, all partitions may be used.  But if there is a file of grants, other
- * servers may have been granted partitions, too.  Then this raises an error.
+ * Raise an error if the setting was refused, or if there is a file of grants but no
+ * registry.  Without a registry, all partitions may be used, but other servers may have
+ * been granted some of them.
  */
 void
 sno_grant_check_setting(void)
@@ -82,7 +84,10 @@ sno_grant_check_setting(void)
 	setting_is_checked = true;
 }
 
-/* The same, at each new lease: the server may have been granted something since then. */
+/*
+ * Check the setting again, at each new lease: the server may have been granted something since the
+ * last check.
+ */
 void
 sno_grant_check_setting_again(void)
 {
@@ -128,7 +133,7 @@ check_count(void)
 				 errhint("Drop generators of some layouts, and restart the server. See doc/operations.md#trouble.")));
 }
 
-/* Nothing is granted, nor asked for yet. */
+/* Initialize an SnoGranted: nothing is granted or asked for yet. */
 void
 sno_granted_init(SnoGranted *granted)
 {
@@ -346,9 +351,9 @@ release_granted(const SnoGrantTask *task)
 }
 
 /*
- * Bring grants into force in a database, whose file is on disk, with the range of a layout.  They
- * are to be renewed from a monotonic µs on.  `answered` is the unit of the registry's answer, 0 if
- * the grants come from the file.  The registry client alone does this.
+ * Bring grants, which are in the file on disk, into force in a database, with the range of a
+ * layout.  Sessions renew them from a monotonic µs on.  `answered` is the unit of the registry's
+ * answer, 0 if the grants come from the file.  Only the registry client calls this.
  */
 void
 sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoNodeRange *range,
@@ -366,7 +371,7 @@ sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoN
 	release_granted(task);
 }
 
-/* A request to the registry is over.  Sessions that still need grants ask again. */
+/* Note that a request to the registry is over.  Sessions that still need grants ask again. */
 void
 sno_grants_answered(const SnoGrantTask *task)
 {
@@ -396,7 +401,7 @@ sno_grants_revoke_all(void)
 	}
 }
 
-/* The file has all that is in force. */
+/* Note that the file has all grants in force. */
 void
 sno_grants_are_kept(void)
 {
@@ -430,8 +435,8 @@ sno_grants_know_range(void)
 }
 
 /*
- * May the registry grant this partition to any server?  Then no named generator may choose it.
- * False as long as it isn't known.
+ * May the registry grant this partition to any server?  If so, no named generator may choose
+ * the partition.  False as long as the registry's range isn't known.
  */
 bool
 sno_grant_is_for_anybody(int partition)

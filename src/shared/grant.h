@@ -16,7 +16,7 @@
 #define SNO_GRANTS_FILE		"sno.grants"
 
 /* Settings */
-extern char *sno_registry;		/* how to connect to it; empty if there is none */
+extern char *sno_registry;		/* how to connect to the registry; empty if there is none */
 extern bool sno_registry_refused;	/* a value was given, but not taken */
 extern int	sno_grant_duration; /* seconds */
 extern char *sno_server;		/* its name in the registry */

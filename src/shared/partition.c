@@ -8,21 +8,23 @@
  * of a partition, and the steps between them.
  *
  * A partition is open if its state word is: then any session may issue there, by the atomic
- * steps of core/generator.h and core/backfill.h.  The space lists the open ones.  Nobody owns
- * one, so nothing has to be given back.  Three rules of src/README.md make that safe:
+ * steps of core/generator.h and core/backfill.h.  The space lists the open partitions.  No
+ * session owns one, so none has to be given back.  Three rules of src/README.md make that
+ * safe:
  *
  *	- P1: Only the session that has the turn of a partition changes its lease, ceiling and
  *	  wall_safe.
- *	- P2: The end of its use closes the word, by one atomic step.  So a session that issues needs
- *	  no other check.  Only a session that reserves a closed partition opens it again.
+ *	- P2: The end of a partition's use closes its word, by one atomic step.  So a session that
+ *	  issues needs no other check.  Only a session that reserves a closed partition opens it
+ *	  again.
  *	- P3: Nobody waits for a turn.
  *
- * Locking: the turn is only ever tried (shared/turn.c).  A partition enters the list, and
- * leaves it, in its turn, by atomic stores.  Any session may close the word, without the
- * turn.  A session that finds a closed partition in the list removes it.  A session that makes a
- * partition one of named generators marks it first, then sees that nobody has the turn, and then
- * closes it.  A session that opens one, or changes its side, takes the turn, and looks for the mark
- * after that.  So one of them sees the other.
+ * Locking: the turn is only ever tried (shared/turn.c).  A partition enters the list, and leaves
+ * it, in its turn, by atomic stores.  Any session may close the word, without the turn.  A session
+ * that finds a closed partition in the list removes it.  A session that makes a partition one of
+ * named generators marks it first, then sees that nobody has the turn, and then closes it.  A
+ * session that opens a partition, or changes its side, takes the turn first, and then looks for the
+ * mark.  So one of the two sessions sees the other.
  */
 #include "postgres.h"
 
@@ -103,7 +105,7 @@ sno_partition_at(int number)
 	return unlikely(block == NULL) ? without_block(sno_space, number) : &block[number % SNO_BLOCK];
 }
 
-/* The same of any space, while spaces are held. */
+/* A partition of any space, for reading, while spaces are held. */
 const SnoPartition *
 sno_partition_in(const SnoSpace *space, int number)
 {
@@ -131,7 +133,10 @@ make_block(int index)
 		sno_space_free(place, SNO_BLOCK * sizeof(SnoPartition));
 		return;
 	}
-	/* One that becomes named meanwhile is marked here, or by the session that names or reserves it. */
+	/*
+	 * A partition that becomes named meanwhile is marked here, or by the session that names or
+	 * reserves it.
+	 */
 	for (int i = 0; i < SNO_BLOCK; i++)
 		if (is_named(sno_space, block[i].number))
 			block[i].named = true;
@@ -152,7 +157,7 @@ const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1}
 };
 
-/* May this session use it?  Partitions of named generators are excluded. */
+/* May this session use a partition?  Partitions of named generators are excluded. */
 bool
 sno_partition_is_usable(const SnoPartition *p)
 {
@@ -163,7 +168,7 @@ sno_partition_is_usable(const SnoPartition *p)
 		!p->named && sno_grant_is_in_force(p->holder);
 }
 
-/* Must it be closed, because nobody may issue there any more? */
+/* Must a partition be closed, because nobody may issue there any more? */
 bool
 sno_partition_is_void(const SnoPartition *p)
 {
@@ -171,8 +176,9 @@ sno_partition_is_void(const SnoPartition *p)
 }
 
 /*
- * Take the turn of a partition, to reserve it.  NULL if another session has that, or if it is
- * one of named generators.  It may have changed since it was chosen.
+ * Take the turn of a partition, to reserve it.  NULL if another session has the turn, or if
+ * the partition is one of named generators.  The partition may have changed since it was
+ * chosen.
  */
 SnoPartition *
 sno_partition_claim(int number)
@@ -188,7 +194,7 @@ sno_partition_claim(int number)
 	return NULL;
 }
 
-/* A row was written for a partition, which this session has reserved. */
+/* Note that a row was written for a partition, which this session has reserved. */
 void
 sno_partition_note_use(SnoPartition *p)
 {
@@ -197,8 +203,8 @@ sno_partition_note_use(SnoPartition *p)
 }
 
 /*
- * The number of used places of the list.  One that is added at the same time may be missing
- * until the next one is added.
+ * The number of used places of the list.  A place that is added at the same time may be
+ * missing until the next one is added.
  */
 static int
 places(void)
@@ -206,7 +212,7 @@ places(void)
 	return (int) pg_atomic_read_u32(&sno_space->partitions.places);
 }
 
-/* The partition whose number + 1 is stored there; NULL if none is. */
+/* The partition whose number + 1 is stored in a place; NULL if none is. */
 static SnoPartition *
 stored_in(pg_atomic_uint32 *place)
 {
@@ -230,7 +236,7 @@ remove_closed(int place, SnoPartition *p)
 
 	if (!sno_turn_try(&p->turn))
 		return;
-	/* Another session may list another partition there meanwhile. */
+	/* Another session may list another partition in this place meanwhile. */
 	if (!sno_partition_is_open(p))
 		pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &listed, 0);
 	sno_turn_release(&p->turn);
@@ -261,7 +267,7 @@ choose_place(uint64 now)
 	return place;
 }
 
-/* Put a partition into a place that has `old`, or is empty (NULL).  False if that has changed. */
+/* Put a partition into a place that has `old`, or is empty (NULL).  False if the place has changed. */
 static bool
 put_in(int place, const SnoPartition *p, SnoPartition *old)
 {
@@ -271,7 +277,7 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 		sno_generator_end(&old->generator);
 	if (!pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &before, p->number + 1))
 		return false;
-	/* It isn't listed any more.  It may have been opened anew meanwhile. */
+	/* The old partition isn't listed any more, but may have been opened anew meanwhile. */
 	if (old != NULL)
 		sno_generator_end(&old->generator);
 	sno_counters_init(&sno_space->partitions.counters[place], SNO_SEQUENCE_MAX + 1);
@@ -281,8 +287,8 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 }
 
 /*
- * List a partition whose turn this session has.  It may still be listed, from before it was
- * closed.
+ * List a partition whose turn this session has.  The partition may still be listed, from
+ * before it was closed.
  */
 static void
 list_open(const SnoPartition *p, uint64 now)
@@ -313,7 +319,7 @@ sno_partition_open(SnoPartition *p, uint64 now, bool listed)
 
 /*
  * The open partition with the next number after p, the lowest one after NULL; NULL if there is
- * none.  Those that this session may not use are left out.
+ * none.  Partitions that this session may not use are left out.
  */
 SnoPartition *
 sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
@@ -354,7 +360,7 @@ sno_partition_counters(const SnoPartition *p)
 	return NULL;
 }
 
-/* Is the unit of a given time granted in a partition?  Its lease doesn't show that. */
+/* Is the unit of a given time granted in a partition?  The partition's lease doesn't show that. */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 {
@@ -371,10 +377,10 @@ sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 }
 
 /*
- * Between which units this session may lease a partition (G3).  False if nothing is
- * granted there to the holder under which it was reserved, or if it was granted anew
- * since then: another holder had the units before that, and the generator doesn't
- * know it.
+ * Find the units between which this session may lease a partition (G3).  False if nothing
+ * is granted there to the holder under which the partition was reserved, or if it was
+ * granted anew since then: another holder had the earlier units, which the generator
+ * doesn't know.
  */
 bool
 sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
@@ -387,8 +393,8 @@ sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
 }
 
 /*
- * Close all partitions of this database, and revoke all nodes that were chosen.  Nobody opens one
- * meanwhile.  A session that has begun to make an id may still make it.
+ * Close all partitions of this database, and revoke all nodes that were chosen.  No session opens
+ * a partition meanwhile.  A session that has begun to make an id may still make it.
  */
 void
 sno_partition_close_all(void)
@@ -399,7 +405,7 @@ sno_partition_close_all(void)
 			sno_generator_end(&partition_to_change(i)->generator);
 }
 
-/* Make a partition one of named generators.  A session that claims it from now on finds that out. */
+/* Make a partition one of named generators.  A session that claims it from now on sees the mark. */
 void
 sno_partition_set_named(int number)
 {
@@ -425,7 +431,7 @@ sno_partition_copy(int number)
 	bool		held = sno_partition_is_held(p);
 	SnoPartition copy;
 
-	/* The stores of the last turn come before that. */
+	/* The stores of the last turn come before its release. */
 	pg_memory_barrier();
 	if (named && !held && sno_partition_is_open(p))
 		sno_generator_end(&partition_to_change(number)->generator);

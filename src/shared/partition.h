@@ -45,7 +45,7 @@ typedef struct SnoPurposeRules
 {
 	const char *function;		/* SQL function that uses them */
 	bool		by_clock;		/* it issues in the clock's unit, and its leases end */
-	int			share;			/* at most one in so many partitions is for it; 1: all */
+	int			share;			/* at most one in so many partitions has this purpose; 1: all */
 } SnoPurposeRules;
 
 extern const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES];
@@ -84,7 +84,7 @@ sno_partition_state(const SnoPartition *p)
 {
 	if (p->named)
 		return SNO_NAMED;
-	/* The word of one that is lent in slices is open to loans only. */
+	/* The word of a partition that is lent in slices is open to loans only. */
 	if (sno_partition_is_open(p) && p->purpose != SNO_FOR_LOANS)
 		return SNO_OPEN;
 	if (sno_partition_is_held(p))

@@ -2,13 +2,13 @@
  * prepared.c
  *		Prepared transactions that issued ids, for readers of feeds.
  *
- * A transaction enters a list before it is prepared, and stays there until all snapshots
- * show it.  After a crash or a promotion, a lock shows it.  PREPARE writes that lock to
- * disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for it.  It is
- * an advisory lock of the database, whose tag has the xid and the unit.  The last field of
- * the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.
- * A transaction that reported a tick (core/numbers.h) has another entry and another lock for
- * that.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
+ * A transaction enters a list before it is prepared, and stays there until all snapshots show
+ * it.  After a crash or a promotion, a lock shows the transaction.  PREPARE writes that lock
+ * to disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for the lock.
+ * It is an advisory lock of the database, whose tag has the xid and the unit.  The last field
+ * of the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.  A
+ * transaction that reported a tick (core/numbers.h) has another entry and another lock for the
+ * tick.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
  *
  * Locking: the caller holds the feed's lock, in exclusive mode to change the list.  Nothing
  * under the lock reads pg_xact or pg_subtrans, which may be on disk.
@@ -37,7 +37,7 @@ set_tag(LOCKTAG *tag, TransactionId xid, SnoTold what, uint64 unit)
 						 (uint16) (TAG_MARK | what << TAG_TOLD | unit >> 32));
 }
 
-/* Is it a tag of this database? */
+/* Read the tag of a lock; false if it isn't one of ours, of this database. */
 static bool
 read_tag(const LOCKTAG *tag, TransactionId *xid, SnoTold *what, uint64 *unit)
 {
@@ -138,7 +138,7 @@ sno_prepared_clear(SnoPreparedList *list)
 	list->known = 0;
 }
 
-/* The xid in 64 bits, of a transaction that is prepared. */
+/* The xid of a prepared transaction, in 64 bits. */
 static uint64
 full_xid(TransactionId xid)
 {
@@ -148,8 +148,8 @@ full_xid(TransactionId xid)
 }
 
 /*
- * List the transactions that were prepared before the server started, unless that is
- * done.  Those that have ended are unknown.
+ * List the transactions that were prepared before the server started, unless they are
+ * listed.  Transactions that have ended are unknown.
  */
 void
 sno_prepared_recall(SnoPreparedList *list)
@@ -227,15 +227,15 @@ sno_view_shows(uint64 xid, void *view)
 {
 	const SnoView *v = view;
 
-	/* It is too old to be compared. */
+	/* The xid is too old to be compared. */
 	if (xid + PG_INT32_MAX < v->next)
 		return true;
 	return !is_hidden((TransactionId) xid, v->snapshot);
 }
 
 /*
- * Was a transaction running when the snapshot was taken that may have been prepared
- * before the server started, and ended before the list was made?
+ * May a transaction that was running when the snapshot was taken have been prepared before
+ * the server started, and have ended before the list was made?
  */
 static bool
 may_miss(const SnoPreparedList *list, SnoTold what, const SnoView *view)

@@ -24,7 +24,7 @@ sno_require_primary(const char *function)
 				 errhint("This server is a standby. Connect to the primary. See doc/operations.md#standby-and-failover.")));
 }
 
-/* The same, and in a read-only transaction or a parallel worker. */
+/* Raise it in a read-only transaction or parallel worker, too. */
 static inline void
 sno_require_writable(const char *function)
 {

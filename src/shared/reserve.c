@@ -4,10 +4,10 @@
  *
  * A session may use the partitions of sno.partitions, with a registry only those that were
  * granted.  Memory, the rows of all leases and the definitions of named generators show
- * which of these are free, and which one is the best choice.  A session chooses without a
- * lock, then takes the turn of the partition, and then sees whether it would still
- * choose it.  So a session that stands still at any of these steps keeps no other one from
- * reserving: it has at most that one partition.
+ * which of these are free, and which one is the best choice.  A session chooses a partition
+ * without a lock, then takes its turn, and then checks that the choice still holds.  So a
+ * session that stands still at any of these steps keeps no other one from reserving: it has
+ * at most that one partition.
  */
 #include "postgres.h"
 
@@ -85,8 +85,8 @@ known_floor(int number, const SnoBounds *bounds)
 }
 
 /*
- * Was a partition given to a purpose for good?  Until other sessions see its row, that
- * is known in memory only.
+ * Was a partition given to a purpose for good?  Until other sessions see the partition's
+ * row, only memory knows that.
  */
 static bool
 is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
@@ -139,7 +139,7 @@ enum
 {
 	OWN,						/* its rows are ours, and have lapsed */
 	NEVER_LEASED,				/* as far as memory and rows know */
-	OWN_USED_ELSEWHERE,			/* the same, but another database uses it */
+	OWN_USED_ELSEWHERE,			/* as OWN, but another database uses it, too */
 	NEVER_LEASED_USED_ELSEWHERE,
 	LAPSED,						/* another holder leased it */
 	NO_CHOICE
@@ -194,9 +194,9 @@ choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 ho
 }
 
 /*
- * Choose a partition to lease anew, in the order of the ranks.  Of several of a rank it
- * is the first one from a start that the holder gives; of those that lapsed, the one
- * that lapsed first.
+ * Choose a partition to lease anew, in the order of the ranks.  Of several partitions of a
+ * rank, choose the first one from a start that the holder determines; of lapsed ones, the
+ * one that lapsed first.
  */
 static Choice
 choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 holder,
@@ -210,7 +210,7 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 	return best;
 }
 
-/* May so many more partitions go to such a purpose?  The others are for the clock. */
+/* May so many more partitions go to a purpose?  The others are for the clock. */
 static bool
 has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds *bounds)
 {
@@ -227,7 +227,7 @@ has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds
 	return share == 1 || gone <= count / share;
 }
 
-/* Choose as choose(), if one more may go to the purpose. */
+/* Choose as choose() does, if one more partition may go to the purpose. */
 static Choice
 choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBounds *bounds,
 		   uint64 holder)
@@ -239,8 +239,8 @@ choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBo
 
 /*
  * Is a partition, now in this session's turn, as good as when it was chosen?  Another session
- * may have used it since.  Of two that claim the last partition that may go to a purpose, each
- * may see the other, and none gets it.
+ * may have used it since.  If two sessions claim the last partition that may go to a purpose,
+ * each may see the other, and neither gets it.
  */
 static bool
 is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, const SnoBounds *bounds,
@@ -258,7 +258,7 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 
 /*
  * Begin to use a partition for its purpose.  Its word stays closed, but late additions may
- * change it at any time.  One for given times was never used, so it has no floor.
+ * change it at any time.  A partition for given times was never used, so it has no floor.
  */
 static void
 start(SnoPartition *p, uint64 floor)
@@ -280,9 +280,9 @@ start(SnoPartition *p, uint64 floor)
 }
 
 /*
- * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` comes from the rows of
- * all partitions.  The session has its turn then, and writes a lease before any id is issued.  NULL,
- * and no change, if none is free.
+ * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` comes from the rows of all
+ * partitions.  The session then has the partition's turn, and writes a lease before any id is
+ * issued.  NULL, and no change, if none is free.
  */
 SnoPartition *
 sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
@@ -320,7 +320,7 @@ sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, S
 
 /*
  * The never leased partition that a session would choose first, as for backfill; -1 if
- * there is none.  It stays free.
+ * there is none.  The partition stays free.
  */
 int
 sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)

@@ -5,13 +5,13 @@
  * A small header holds the handle of a pinned area of dynamic shared memory.  All other memory is
  * in that area: the slots of activity.c, and a space for each database whose sessions generate
  * (space.c).  So the extension needs no preload, and any process of the server, parallel workers
- * included, reaches all of it in the same way.  A restart of the server makes it anew.
+ * included, reaches all of it in the same way.  A restart of the server makes all memory anew.
  *
  * If the library is preloaded, the header is reserved in the main shared memory segment.
  * Otherwise the first session that needs it makes a named segment of dynamic shared memory.
  * Before PostgreSQL 17 there are no such segments, and the header takes memory that the main
- * segment has left.  Others take that, too, and never give it back: the lock table, above all.
- * If none is left, there is an error until the server is restarted.
+ * segment has left.  Others, above all the lock table, take from that memory, too, and never
+ * give any back.  If none is left, there is an error until the server is restarted.
  *
  * Databases share nothing more, so no owner of a database can stop or slow others.
  * There is one exception: a map of the partitions that any database used since the server
@@ -34,7 +34,7 @@
 
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
 /*
- * Raise this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
+ * Increase this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
  * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
  */
 #define SNO_SHMEM_VERSION	17
@@ -44,7 +44,7 @@
 
 /*
  * The header's size stays the same in all versions, because PostgreSQL raises an internal
- * error if it doesn't.  We compare the layout ourselves.  This size is the least that
+ * error if it differs.  We compare the layout ourselves.  This size is the least that
  * PostgreSQL allocates, so it fits where anything does.
  */
 #define SNO_HEADER_SIZE		PG_CACHE_LINE_SIZE
@@ -212,16 +212,16 @@ differs(int64 a, int64 b, int64 tolerance)
 }
 
 /*
- * Remember the wall clock's offset from the monotonic one.  True, for one
- * session only, if it differs from the one known *before by more than
- * `tolerance`; all in microseconds.
+ * Remember the wall clock's offset from the monotonic one.  True, for one session only, if
+ * it differs from the former offset, *before, by more than `tolerance`; all in
+ * microseconds.
  */
 bool
 sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before)
 {
 	bool		stepped;
 
-	/* Mostly there is nothing to note.  If there is, the lock settles it. */
+	/* Mostly there is nothing to note.  Otherwise, compare again under the lock. */
 	if (sno_header->clock_known && !differs(offset, sno_header->clock_offset, tolerance))
 		return false;
 

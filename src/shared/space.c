@@ -5,8 +5,8 @@
  * A space has all that the sessions of a database share.  It is found by the OID of the database.
  * But if a database is dropped and made again with the same OID, it is another database.  So a
  * space also remembers the incarnation of its database: the transaction that wrote the row of
- * pg_database.  ALTER DATABASE changes that, too.  But a database that has a session can't be
- * dropped.  So:
+ * pg_database.  ALTER DATABASE changes the incarnation, too.  But a database that has a session
+ * can't be dropped.  So:
  *
  *	- While a space has users, it belongs to their database, even if the incarnation changes.
  *	- A session that enters a space without users, and finds another incarnation, begins a new
@@ -103,8 +103,8 @@ clear_open(SnoSpace *space)
 }
 
 /*
- * Free all of a list whose elements have the pointer to the next one at an offset.  Each
- * is taken out of the list first, so an error leaves nothing behind that was freed.
+ * Free all elements of a list, which have the pointer to the next one at an offset.  Each
+ * is taken out of the list first, so an error leaves no freed element in the list.
  */
 static void
 free_list(dsa_pointer_atomic *first, size_t link)
@@ -209,8 +209,8 @@ leave_space(int code, Datum arg)
 }
 
 /*
- * Enter the space of this session's database, until the session ends.  Callbacks
- * that use it at the end of the session are to be registered after this.
+ * Enter the space of this session's database, until the session ends.  Callbacks that use
+ * the space at the end of the session must be registered after this call.
  */
 void
 sno_space_enter(void)
@@ -249,7 +249,7 @@ sno_space_enter(void)
 	sno_space = space;
 }
 
-/* Until sno_spaces_release(), no space changes hands, and nothing of one is freed. */
+/* Until sno_spaces_release(), no space changes hands, and no memory of a space is freed. */
 void
 sno_spaces_hold(void)
 {
@@ -280,7 +280,7 @@ sno_space_has_room(size_t size)
 	return pg_atomic_read_u64(&sno_space->allocated) + size <= SNO_SPACE_MEMORY;
 }
 
-/* Raise an error if it may not. */
+/* Raise an error if this session's database may not have so much more memory. */
 void
 sno_space_require_room(size_t size)
 {

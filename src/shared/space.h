@@ -19,7 +19,7 @@
 #define SNO_BLOCK			64
 #define SNO_BLOCKS			(SNO_PARTITIONS / SNO_BLOCK)
 
-/* Lists that groups of named generators are in, by the partition's number. */
+/* Number of lists of groups of named generators; the partition's number selects one. */
 #define SNO_GROUP_LISTS		64
 
 /*
@@ -31,7 +31,7 @@
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 
-/* Where the state of a named generator has the pointer to the next one of its space. */
+/* Offset, in the state of a named generator, of the pointer to the next state of its space. */
 #define SNO_STATE_LINK		PG_CACHE_LINE_SIZE
 
 /* The purposes of partitions; partition.c has the rules of each. */
@@ -81,9 +81,9 @@ typedef struct SnoGranted
 typedef struct SnoPartitions
 {
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* once there are any */
-	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each one of named generators */
+	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of named generators */
 	pg_atomic_uint64 leasing;	/* since when a session leases one, monotonic µs, or 0 */
-	pg_atomic_uint32 places;	/* of the next list, that were used */
+	pg_atomic_uint32 places;	/* number of places of `open` that were used */
 	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open one; 0: empty */
 	SnoCounters counters[SNO_PLACES];	/* of the open ones */
 	pg_atomic_uint32 lent;		/* number + 1 of the one that is lent in slices, or 0 */

@@ -3,17 +3,17 @@
  *		Turns: the right of one session to write data that sessions have in common.
  *
  * A session that writes a row reads pages, may wait until another one has extended the table, and
- * flushes WAL.  On a slow disk all that takes long.  It isn't done under an LWLock, because neither
- * the owner of one nor a session that waits for it can be interrupted.  It is done in a turn.
- * Other sessions sleep until the turn is released, and can be interrupted.
+ * flushes WAL.  On a slow disk all that takes long.  The work isn't done under an LWLock, because
+ * neither the owner of an LWLock nor a session that waits for one can be interrupted.  It is done
+ * in a turn.  Other sessions sleep until the turn is released, and can be interrupted.
  *
  * A session has at most one turn, and no function returns to the executor with it.  After an
- * error, the end of the transaction or subtransaction releases the turn; at the end of a
- * session, leaving the space does (space.c).  This can't fail.  If a session is killed, the server
+ * error, the end of the transaction or subtransaction releases the turn; at the end of a session,
+ * leaving the space does (space.c).  The release can't fail.  If a session is killed, the server
  * starts again, with new memory.
  *
- * A leader of parallel workers isn't interrupted while it has a turn.  It would pass on
- * messages of its workers, and that lasts until the client reads them.
+ * A leader of parallel workers isn't interrupted while it has a turn.  An interrupt would
+ * make it pass on messages of its workers, which lasts until the client reads them.
  *
  * Memory ordering: both changes of the owner are full barriers.  On some machines, a
  * compare-and-swap alone doesn't order later loads.  A session enters the list of waiters before it
@@ -37,7 +37,7 @@
 static SnoTurn *held;
 static bool quiet;
 
-/* The turn that it had last, and the one that it last found taken */
+/* The turn that this session had last, and the one that it last found taken */
 static SnoTurn *had;
 static SnoTurn *awaited;
 
@@ -107,7 +107,7 @@ sno_turn_release(SnoTurn *turn)
 {
 	held = NULL;
 	(void) pg_atomic_exchange_u32(&turn->owner, 0);
-	/* Wake all, because one that is woken may be interrupted. */
+	/* Wake all waiters, because a single one might be interrupted. */
 	ConditionVariableBroadcast(&turn->waiters);
 	if (quiet)
 		RESUME_INTERRUPTS();

@@ -2,15 +2,14 @@
  * worker.c
  *		Asking for the extension's background workers.
  *
- * There is at most one of each kind, and only while there is something to do for it.
- * The journal has whether a worker runs.  A session that asks for one notes in the journal, under
- * its lock, until when the worker is expected.  Until then no other session
- * asks.  If the worker doesn't come, because it could not be started or died before it was
- * ready, the next session asks again.
+ * There is at most one worker of each kind, and only while there is work for it.  The journal
+ * shows whether a worker runs.  A session that asks for one notes in the journal, under its lock,
+ * until when the worker is expected.  Until then no other session asks.  If the worker doesn't
+ * come, because it could not be started or died before it was ready, the next session asks again.
  *
- * All sessions of the server, with any rights, may take the processes that it has for
- * workers, by parallel queries.  So a process may be reserved for a kind of worker while the
- * server starts.  It stays, and sessions wake it instead of starting one.
+ * All sessions of the server, with any rights, may take all processes for workers, by
+ * parallel queries.  So a process may be reserved for a kind of worker while the server
+ * starts.  That process stays, and sessions wake it instead of starting one.
  */
 #include "postgres.h"
 
@@ -73,7 +72,7 @@ may_ask(SnoWorker *w, int64 now)
 	return may;
 }
 
-/* A worker could not be started.  Shall that be logged? */
+/* Note that a worker could not be started.  Shall that be logged? */
 static bool
 note_refusal(SnoWorkerKind kind)
 {
@@ -109,8 +108,8 @@ describe(SnoWorkerKind kind)
 }
 
 /*
- * While the server starts: reserve a process for a kind of worker, which calls
- * sno_worker_stay().  It is started again whenever it ends.
+ * While the server starts, reserve a process for a kind of worker.  The process calls
+ * sno_worker_stay(), and is started again whenever it ends.
  */
 void
 sno_worker_reserve(SnoWorkerKind kind)
@@ -169,8 +168,8 @@ is_wanted(const SnoWorker *w)
 }
 
 /*
- * This process stays, and calls `work` whenever a session asks for the worker.  `work` is the
- * function of a worker that is started for that.
+ * Stay in this process, and call `work` whenever a session asks for the worker.  A worker
+ * that isn't reserved calls `work` once.
  */
 void
 sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
@@ -213,8 +212,8 @@ sno_worker_begin(SnoWorkerKind kind)
 }
 
 /*
- * This worker ends, if it had begun.  Nobody asks for another one of its kind before the pause
- * (µs) is over.
+ * Note the end of this worker, if it had begun.  No session asks for another one of its kind
+ * before the pause (µs) is over.
  */
 void
 sno_worker_end(SnoWorkerKind kind, int64 pause)
