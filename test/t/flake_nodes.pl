@@ -173,7 +173,7 @@ SELECT count(*) >= 2, count(*) FILTER (WHERE last - first <> 7) FROM sno_grants(
 		't|0', 'more blocks are granted');
 	$a->safe_psql('postgres', q{SELECT sno_flake_create_generator('wide', 'snowflake', nodes => 9)});
 	like( refusal($a, q{SELECT sno_flake_generate('wide')}),
-		qr/^ERROR:  53400: .*^DETAIL:  The registry grants no nodes of this layout, or too few in a block/ms,
+		qr/^ERROR:  53400: .*^DETAIL:  The registry grants no nodes of this layout or too few in a block/ms,
 		'no generator has more nodes than a block');
 };
 
