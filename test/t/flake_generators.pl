@@ -189,6 +189,21 @@ sub gap
 	return ($after->{$name}[0] - $before->{$name}[-1]) / $step - 1;
 }
 
+# A successor goes on at once on the other side, and leaves out enough numbers of counters.
+sub goes_on_as_successor
+{
+	my ($before, $after) = @_;
+	is(strays($after, 1, $noon),
+		'', "$scenario: at once, on the other side, times of the clock");
+	foreach (@counters)
+	{
+		my $gap = gap($_, $before, $after);
+		cmp_ok(abs($gap - $unseen),
+			'<=', 2 * $lost, "$scenario: $_ leaves out $gap numbers");
+	}
+	return;
+}
+
 # The layouts that refuse to issue an id because the clock is behind.
 sub refusing
 {
@@ -380,15 +395,7 @@ subtest 'a standby is promoted, and its primary goes on' => sub {
 	$standby->promote;
 	$reader = session($dbname, $standby);
 	my $after = generate($reader, $count, @all);
-	is(strays($after, 1, $noon),
-		'', "$scenario: at once, on the other side, times of the clock");
-
-	foreach (@counters)
-	{
-		my $gap = gap($_, $before, $after);
-		cmp_ok(abs($gap - $unseen),
-			'<=', 2 * $lost, "$scenario: $_ leaves out $gap numbers");
-	}
+	goes_on_as_successor($before, $after);
 	my $more = generate($session, $count, @all);
 	is(strays($more, 0, $noon),
 		'', "$scenario: the primary goes on, on the same side");
@@ -418,15 +425,7 @@ subtest 'a dump is restored, and the original goes on' => sub {
 	restore_dump($node, $dump, 'the dump is restored');
 	my $copy  = session($restored);
 	my $after = generate($copy, $count, @all);
-	is(strays($after, 1, $noon),
-		'', "$scenario: at once, on the other side, times of the clock");
-
-	foreach (@counters)
-	{
-		my $gap = gap($_, $before, $after);
-		cmp_ok(abs($gap - $unseen),
-			'<=', 2 * $lost, "$scenario: $_ leaves out $gap numbers");
-	}
+	goes_on_as_successor($before, $after);
 	$after = generate($session, $count / 2, @all);
 	is(strays($after, 0, $noon), '', "$scenario: the original goes on");
 	close_session($_) foreach ($session, $copy);
