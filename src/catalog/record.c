@@ -350,7 +350,7 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		search->tid = place->tid;
 }
 
-/* Overwrite a row.  Bounds are never lowered, except those of a named generator. */
+/* Overwrite a row.  Only the bounds of a named generator are ever lowered. */
 static bool
 overwrite(SnoRow *row, const void *arg)
 {

@@ -6,8 +6,8 @@
  * It reads no clock, never waits and doesn't depend on PostgreSQL: a step takes the
  * state and a clock reading, and returns an id or the reason why there is none.
  *
- * The algorithm is that of the Go package muyo/sno, bounded by a lease, and with its
- * state in one 64-bit word:
+ * The algorithm comes from the Go package muyo/sno.  Here, a lease bounds it, and its
+ * state is one 64-bit word:
  *
  *		state word = unit << 25 | tick-tock << 24 | next sequence
  *

@@ -18,7 +18,7 @@ check_meta(const SnoUse *use, int32 meta)
 	if (unlikely(use->definition.meta >= 0 && meta != use->definition.meta))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("metabyte %d is not that of generator \"%s\"", meta, use->name),
+				 errmsg("metabyte %d does not belong to generator \"%s\"", meta, use->name),
 				 errdetail("All its ids have metabyte %d.", use->definition.meta),
 				 errhint("Pass that metabyte, or null.")));
 	return meta;

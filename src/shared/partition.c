@@ -243,8 +243,8 @@ remove_closed(int place, SnoPartition *p)
 }
 
 /*
- * The place to clear if all are used: that of a partition whose lease is over, or of the partition
- * that is furthest ahead of the clock.
+ * If all places are used, choose one to clear: the place of a partition whose lease is over, or
+ * of the partition that is furthest ahead of the clock.
  */
 static int
 choose_place(uint64 now)

@@ -50,9 +50,9 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  * more, perhaps wrapped round, if not; subtracting 'a' gives 0 to 23 if it is a
  * letter, and 24 or more if not.  Add to each difference 128 minus the length of
  * its run, by additions that saturate at 255.  The top bit of the first sum is
- * then set if the character is no digit, and that of the second sum if it is no
- * letter.  The lower of the two sums has its top bit set if both have, so if the
- * character is foreign.
+ * then set if the character is not a digit, and the top bit of the second sum if it
+ * is not a letter.  The lower of the two sums has its top bit set if both have it,
+ * that is, if the character is neither.
  *
  * The value of the character is also the lower of two numbers: the first
  * difference, and the second plus 8, again saturating at 255.  For a letter, the

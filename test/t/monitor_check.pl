@@ -228,7 +228,7 @@ my %passes = map { $_ => 1 } (
 	'could not stat file \"%s\": %m',
 	'permission denied for generator \"%s\"',
 	'permission denied for function %s',
-	'metabyte %d is not that of generator \"%s\"',
+	'metabyte %d does not belong to generator \"%s\"',
 	'generator \"%s\" does not exist',
 	'generator \"%s\" has no watermark',
 	'generator \"%s\" cannot be advanced',
