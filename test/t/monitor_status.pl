@@ -141,7 +141,7 @@ wait_until('all partitions are lent',
 	sub { ($node->psql('postgres', 'SET sno.max_wait = 0; SELECT sno_borrow_partition()'))[0] != 0 });
 like(
 	check_of('partitions'),
-	qr/^f\|Of partitions 200 to 203, 0 are open; 4 rest .* 0 are free/,
+	qr/^f\|Of partitions 200 to 203, 0 are open; 4 cannot be used until .* 0 are free/,
 	'sno_check() tells that no partition is free');
 
 #
