@@ -9,14 +9,14 @@
 #ifndef SNO_COMPAT_H
 #define SNO_COMPAT_H
 
-/* Uses of PostgreSQL's private interfaces were checked for these versions. */
+/* The uses of PostgreSQL's private interfaces were checked only for versions 15 to 19. */
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 200000
 #error "PostgreSQL must be of version 15 to 19: see \"What we use that is private\" in src/README.md"
 #endif
 
 /*
- * 16 added soft errors, which input functions return to the caller.  Before 16,
- * errors are always raised.
+ * 16 added soft errors, which an input function returns to its caller.  Before
+ * 16, an input function always raises its errors.
  */
 #if PG_VERSION_NUM < 160000
 #define ereturn(context, dummy_value, ...) \
@@ -27,7 +27,7 @@
 	} while (0)
 #endif
 
-/* 16 moved the access to values of variable length out of postgres.h. */
+/* 16 moved the macros for values of variable length from postgres.h to varatt.h. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -38,15 +38,18 @@ typedef Oid RelFileNumber;
 #define rd_firstRelfilelocatorSubid rd_firstRelfilenodeSubid
 #endif
 
-/* 16 uses guc_free() to free the data that a setting's check hook passes to its assign hook. */
+/*
+ * From 16 on, PostgreSQL calls guc_free() to free the data that a setting's check hook passes to
+ * its assign hook.  Before 16, it calls free().
+ */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc(elevel, size) malloc(size)
 #endif
 
 /*
- * 16 exports find_option(), and sorts the array of settings for each caller.  Before 16, this
- * function searches the array.  It ignores case, because a setting given before its definition
- * keeps the case of its letters.
+ * 16 exports find_option().  Before 16, this function searches the array of settings, which 16
+ * would make and sort at each call.  The search ignores case, because a setting that was given
+ * before it was defined keeps the user's spelling of its name.
  */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
@@ -62,9 +65,10 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 #endif
 
 /*
- * 17 has custom wait events; before 17, the event is "Extension".  The event is "Extension",
- * too, if shared memory has no room for its name: that error leaves nothing behind but a
- * held lock.  The caller must hold no LWLock, and must not hold off interrupts.
+ * Return a wait event with that name.  17 has custom wait events; before 17, the event is
+ * "Extension".  If shared memory has no room for the name, the event is "Extension", too:
+ * WaitEventExtensionNew() then raises an error, which leaves nothing behind but a held
+ * LWLock.  The caller must hold no LWLock, and must not hold off interrupts.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/lwlock.h"
@@ -99,7 +103,7 @@ sno_new_wait_event(const char *name)
 
 /*
  * 17 has named segments of dynamic shared memory.  Before 17, a library that isn't
- * preloaded uses the rest of the main shared memory segment.
+ * preloaded uses free memory of the main shared memory segment.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -133,7 +137,7 @@ GetNamedDSMSegment(const char *name, size_t size, void (*initialize) (void *segm
 #define GetNumberFromPGProc(proc) ((proc)->pgprocno)
 #endif
 
-/* 18 has skip scans in btrees; before 18, their support function is never called. */
+/* 18 has skip scans in btrees.  Before 18, the support function for skip scans is never called. */
 #if PG_VERSION_NUM >= 180000
 #include "utils/skipsupport.h"
 #else
@@ -148,22 +152,28 @@ typedef struct SkipSupportData
 }		   *SkipSupport;
 #endif
 
-/* 18 added an argument, because the function can return deferrable keys, too. */
+/* 18 added the argument deferrable_ok, which allows the function to return a deferrable key. */
 #if PG_VERSION_NUM < 180000
 #define RelationGetPrimaryKeyIndex(rel, deferrable_ok) RelationGetPrimaryKeyIndex(rel)
 #endif
 
-/* 18 renamed pg_attribute_noreturn(), and put it before the declaration. */
+/* 18 renamed pg_attribute_noreturn(), and moved it to the beginning of a declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
-/* 19 has a type for the argument of an invalidation callback that identifies the system cache. */
+/*
+ * 19 has a separate type for the identifier of a system cache, an argument of invalidation
+ * callbacks.
+ */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
 #endif
 
-/* 19 names a tranche of locks when it is created; before 19, each process registers the name. */
+/*
+ * 19 names a tranche of locks when it creates the tranche.  Before 19, each process registers
+ * the name.
+ */
 #if PG_VERSION_NUM >= 190000
 #define sno_new_tranche(name) LWLockNewTrancheId(name)
 #define sno_register_tranche(id, name) ((void) (id))

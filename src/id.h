@@ -3,17 +3,17 @@
  *		The sno id: its size, the layout of its 80 bits, and pure inline
  *		functions that pack and unpack it.
  *
- * Nothing here needs PostgreSQL, so that the codec and the generator core can
- * be tested, fuzzed and measured on their own.
+ * This file doesn't depend on PostgreSQL, so the codec and the generator core
+ * can be tested, fuzzed and measured without it.
  *
  *	 byte 0        1        2        3        4        5        6   7    8   9
  *		+--------+--------+--------+--------+-------+-+--------+---------+---------+
  *		|         timestamp, 39 bits                |t|  meta  |partition| sequence|
  *		+--------+--------+--------+--------+-------+-+--------+---------+---------+
  *
- * All fields are big-endian, so that bytes, texts and ids have the same order.
- * The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC; t is the
- * tick-tock bit, toggled when the wall clock steps back.
+ * All fields are big-endian, so ids, their bytes and their texts have the same
+ * order.  The timestamp counts units of 4 ms since 2010-01-01 00:00:00 UTC.  t
+ * is the tick-tock bit, which is toggled when the wall clock steps back.
  */
 #ifndef SNO_ID_H
 #define SNO_ID_H
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define SNO_SIZE			10	/* bytes of an id */
-#define SNO_TEXT_SIZE		16	/* characters of its text form */
+#define SNO_TEXT_SIZE		16	/* characters of an id as text */
 
 #define SNO_UNIT_MSEC		4	/* milliseconds in a unit */
 #define SNO_UNITS_PER_SEC	250
@@ -34,12 +34,15 @@
 
 /*
  * A 64-bit number that sessions load and change at the same time.  It must not cross cache
- * lines, so it is aligned to 8 bytes even on 32-bit machines, where structs align 64-bit
- * numbers to 4.
+ * lines.  So it is aligned to 8 bytes even on 32-bit machines, where structs align 64-bit
+ * numbers to 4 bytes.
  */
 typedef uint64_t SnoAtomic __attribute__((aligned(8)));
 
-/* Operations that aren't lock-free would use locks of libatomic, which processes don't share. */
+/*
+ * Atomic operations that aren't lock-free would use locks of libatomic, which processes don't
+ * share.
+ */
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "sno needs a machine with atomic operations of 64 bits"
 #endif
@@ -66,8 +69,8 @@ sno_set_sequence(Sno *id, uint16_t sequence)
 }
 
 /*
- * Put an id together.  `time` is the unit, at most SNO_UNIT_MAX, followed by the
- * tick-tock bit, as in the first five bytes.
+ * Assemble an id.  `time` is the unit followed by the tick-tock bit, as in the
+ * first five bytes of an id.  The unit must be at most SNO_UNIT_MAX.
  */
 static inline void
 sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
@@ -75,7 +78,7 @@ sno_assemble(Sno *id, uint64_t time, uint8_t meta, uint16_t partition,
 {
 	uint64_t	head = time << 24 | (uint64_t) meta << 16 | partition;
 
-	/* Compilers merge these into one byte-swapped store. */
+	/* Compilers merge these assignments into one byte-swapped store. */
 	id->byte[0] = (uint8_t) (head >> 56);
 	id->byte[1] = (uint8_t) (head >> 48);
 	id->byte[2] = (uint8_t) (head >> 40);
@@ -93,20 +96,20 @@ sno_pack(Sno *id, SnoFields f)
 	sno_assemble(id, f.unit << 1 | f.tick_tock, f.meta, f.partition, f.sequence);
 }
 
-/* Return the first eight bytes as a number: time, tick-tock, meta and partition. */
+/* Return the first eight bytes of an id as a number: time, tick-tock, meta and partition. */
 static inline uint64_t
 sno_head(const Sno *id)
 {
 	const uint8_t *b = id->byte;
 
-	/* Compilers merge these into one byte-swapped load. */
+	/* Compilers merge these expressions into one byte-swapped load. */
 	return (uint64_t) b[0] << 56 | (uint64_t) b[1] << 48 |
 		(uint64_t) b[2] << 40 | (uint64_t) b[3] << 32 |
 		(uint64_t) b[4] << 24 | (uint64_t) b[5] << 16 |
 		(uint64_t) b[6] << 8 | b[7];
 }
 
-/* Return the last two bytes as a number: the sequence. */
+/* Return the last two bytes of an id as a number: the sequence. */
 static inline uint16_t
 sno_tail(const Sno *id)
 {
@@ -129,8 +132,7 @@ sno_unpack(const Sno *id)
 
 /*
  * Compare ids as memcmp() compares their ten bytes.  Returns a negative number,
- * zero or a positive one.  Ids of one unit and partition differ only in the
- * tail.
+ * zero or a positive number.
  */
 static inline int
 sno_compare(const Sno *a, const Sno *b)
@@ -143,7 +145,7 @@ sno_compare(const Sno *a, const Sno *b)
 	return (int) sno_tail(a) - (int) sno_tail(b);
 }
 
-/* Return the distance from `a` to `b`, which must not be below `a`. */
+/* Return the distance from `a` to `b`.  `b` must not be below `a`. */
 static inline double
 sno_distance(const Sno *a, const Sno *b)
 {

@@ -39,15 +39,15 @@ static struct config_enum_entry *codec_options;
 /*
  * Settings that restrict the ids a server may issue, and the danger of their defaults
  *
- * Before this library is loaded, any user may set these settings to any value for a session,
- * by connection options.  When they are defined, PostgreSQL replaces a value that is
- * invalid, or that the user may not set, by the default.  PostgreSQL also uses the defaults
- * if the library is loaded within a parallel operation, such as the build of an index.  But
- * a default is the least restrictive value, and it also replaces the value of the
- * configuration file.  So nothing is issued under such a default, until the session ends or
- * another value is assigned.
+ * Before this library is loaded, any user can set sno.partitions and sno.registry to any value
+ * for a session, by connection options.  When the library defines these settings, PostgreSQL
+ * replaces a value by the default if the value is invalid, or if the user may not set it.
+ * PostgreSQL also uses the defaults if the library is loaded during a parallel operation, such
+ * as the build of an index.  But a default is the least restrictive value, and it also replaces
+ * the value in the configuration file.  So a session whose given value was replaced issues
+ * nothing under the default, until another value is assigned.
  *
- * A parallel worker then assigns its leader's value, which may be the default.  The worker
+ * A parallel worker also assigns its leader's value, which may be the default.  The worker
  * doesn't know which value was refused for the leader.  So a worker that was itself given
  * any value issues nothing under the default.
  */
@@ -70,7 +70,7 @@ has_lasting_value(const char *name)
 	return option != NULL && option->reset_source > PGC_S_DEFAULT;
 }
 
-/* Note the value given to a setting.  Call this before the setting is defined. */
+/* Remember the value that was given to a setting.  Call this before the setting is defined. */
 static void
 guard(Guarded *setting)
 {
@@ -87,7 +87,7 @@ guarded(Guarded *setting)
 		setting->given = NULL;
 }
 
-/* Return the given value if the default is in force instead, otherwise NULL. */
+/* Return the given value if the default is in force in its place; otherwise NULL. */
 static const char *
 refused(const Guarded *setting)
 {
@@ -140,7 +140,10 @@ assign_partitions(const char *newval, void *extra)
 	partitions.by_default = value->is_default;
 	sno_partition_refused = refused(&partitions);
 
-	/* Issue no id outside of the new range, not even in the session's present unit. */
+	/*
+	 * Forget the partition and the nodes that the session uses, so that it issues no id outside
+	 * of the new range, not even in the present unit.
+	 */
 	sno_session_place.p = NULL;
 	sno_flake_definitions.table.version++;
 }
@@ -198,7 +201,7 @@ assign_codec(int newval, void *extra)
 static void
 init(void)
 {
-	/* Allow no cancellation: a session couldn't load a half-initialized library again. */
+	/* Hold off cancellation: a session couldn't load a half-initialized library again. */
 	HOLD_INTERRUPTS();
 
 	sno_shmem_init();
@@ -292,7 +295,10 @@ init(void)
 
 	MarkGUCPrefixReserved("sno");
 
-	/* PostgreSQL ignored the given values.  Let it read the configuration files again at the next command. */
+	/*
+	 * During a parallel operation, PostgreSQL ignored the given values.  Let it read the
+	 * configuration files again at the next command.
+	 */
 	if (IsInParallelMode())
 		ConfigReloadPending = true;
 
@@ -320,7 +326,7 @@ _PG_init(void)
 				 errmsg("could not load library \"%s\"", "sno")));
 	}
 	PG_END_TRY();
-	/* A server that starts without a registry needs no process for it. */
+	/* If the server starts with a registry, reserve a process for the registry client. */
 	if (process_shared_preload_libraries_in_progress && sno_is_registered())
 		sno_worker_reserve(SNO_REGISTRY_CLIENT);
 }

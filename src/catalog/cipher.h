@@ -2,49 +2,55 @@
  * cipher.h
  *		The interface between the libraries sno and sno_seal.
  *
- * Keys belong to extension sno_seal, which may be missing, as may its library.  So library
- * sno isn't linked to it, but loads it when a generator has a key, and calls it by pointers.
+ * Keys belong to extension sno_seal.  The extension, or its library sno_seal, may be missing.
+ * So library sno isn't linked to library sno_seal.  It loads that library when a generator has
+ * a key, and calls the library's functions through pointers.
  */
 #ifndef SNO_CIPHER_H
 #define SNO_CIPHER_H
 
 #include "postgres.h"
 
-/* The libraries, and the extension that has the keys. */
+/* The names of the libraries, and of the extension that has the keys */
 #define SNO_LIBRARY			"sno"
 #define SNO_SEAL_LIBRARY	"sno_seal"
 #define SNO_SEAL_EXTENSION	"sno_seal"
 
 /*
- * The function of library sno_seal that returns SnoCiphers.  The number in its name changes
- * with the structs below: if the libraries' versions differ, the function isn't found.
+ * The name of the function of library sno_seal that returns SnoCiphers.  The number in the name
+ * is increased when a struct below changes.  So if the libraries have different structs, the
+ * function isn't found, and isn't called.
  */
 #define SNO_CIPHERS_FUNCTION	"sno_seal_ciphers_1"
 
-/* The function of library sno that returns the name of a generator that uses a key, or NULL. */
+/*
+ * The name of a function of library sno.  The function returns the name of a generator that uses
+ * the key, or NULL if there is none.
+ */
 #define SNO_USING_KEY_FUNCTION	"sno_nodes_using_key"
 typedef char *(*SnoUsingKeyFunction) (const char *key);
 
-/* Encryption and decryption of ids of 64 bits with a key */
+/* Functions that encrypt and decrypt 64-bit ids with one key */
 typedef struct SnoCipher
 {
 	uint64		(*encrypt) (const struct SnoCipher *c, uint64 id);
 	uint64		(*decrypt) (const struct SnoCipher *c, uint64 id);
-	uint64		version;		/* of the table of keys, when this was made */
+	uint64		version;		/* of the table of keys, when the cipher was made */
 } SnoCipher;
 
-/* The functions raise an error if there is no such key. */
+/* Functions for keys.  They raise an error if the key doesn't exist. */
 typedef struct SnoCiphers
 {
-	/* The present version of the table of keys, which changes whenever the table may have changed. */
+	/* The version of the table of keys.  It changes whenever the table may have changed. */
 	const uint64 *version;
 
-	/* Keep a key from being dropped until the end of the transaction. */
+	/* Prevent the key from being dropped until the transaction ends. */
 	void		(*hold) (const char *key);
 
 	/*
-	 * The cipher of a key.  It overwrites `former`, a cipher in the same memory context, unless
-	 * that is NULL.  The key material is wiped when the context is reset.
+	 * Return the cipher of the key.  If `former` isn't NULL, `former` is overwritten and returned;
+	 * it must be a cipher in the same memory context.  The key material is wiped when the
+	 * context is reset.
 	 */
 	SnoCipher  *(*make) (const char *key, MemoryContext context, SnoCipher *former);
 } SnoCiphers;

@@ -2,20 +2,21 @@
  * definition.c
  *		The definitions of named generators: tables sno_generator and sno_flake_generator.
  *
- * A definition is an ordinary row: transactional, dumped, and invisible to other
- * transactions until its creator commits.  An exclusion constraint prevents definitions with
- * common ids.  A generator's state is kept elsewhere (named/group.c), so changes of
- * definitions don't endanger it.  The table of extension sno is described here, the table of
- * sno_flakes in flake/nodes.c.
+ * A definition is an ordinary row: other transactions see it when its transaction commits, and
+ * dumps contain it.  An exclusion constraint prevents two definitions that could issue the same
+ * ids.  The state of a generator is kept elsewhere (named/group.c), and isn't lost when the
+ * definition is changed or dropped.  This file describes the table of extension sno;
+ * flake/nodes.c describes the table of extension sno_flakes.
  *
- * Definitions are read like catalogs, with a new snapshot each time and without a check
- * of privileges: users need EXECUTE on the functions, and membership in the role to which a
- * generator may be restricted (named/use.c).  Readers don't wait for the table's lock; their
- * callers try again.
+ * Definitions are read like catalogs: with a new snapshot each time, and without a check of
+ * privileges on the table.  Users need EXECUTE on the functions instead and, if a generator is
+ * restricted to a role, membership in the role (named/right.c).  A function that reads
+ * definitions doesn't wait for the table's lock.  If the table is locked, the caller tries
+ * again later.
  *
- * Sessions remember the definitions that they use.  Changes by logical replication are
- * dropped (sno_table_changed()): a definition without its state would let two servers issue
- * the same ids.
+ * Sessions remember the definitions that they use.  The trigger of the table discards changes
+ * by logical replication (sno_table_changed()).  Otherwise a subscriber would have a
+ * definition without the state of its generator, and would issue the publisher's ids again.
  */
 #include "postgres.h"
 
@@ -39,7 +40,7 @@
 #include "catalog/table.h"
 #include "type/fields.h"
 
-/* The columns that only sno_generator has */
+/* The columns that only sno_generator has, counted from 0 */
 enum
 {
 	PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, META
@@ -83,7 +84,7 @@ SnoDefinitions sno_definitions = {
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 };
 
-/* Get the definition in a row.  `name` is the definition's name. */
+/* Read the definition with this name from its row. */
 static SnoDefinitionLook
 read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTuple tuple,
 				SnoDefinition *d)
@@ -107,7 +108,10 @@ read_definition(const SnoDefinitions *in, const char *name, Relation rel, HeapTu
 	return in->read(d, name, &values[SNO_DEFINITION_OWN], &null[SNO_DEFINITION_OWN]);
 }
 
-/* Find a definition by name, as this transaction sees it.  Waits for no lock. */
+/*
+ * Find a definition by name, among committed definitions and those of this transaction.  Waits
+ * for no lock.
+ */
 SnoDefinitionLook
 sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definition)
 {
@@ -129,15 +133,15 @@ sno_definition_find(SnoDefinitions *in, const char *name, SnoDefinition *definit
 		look = read_definition(in, name, rel, tuple, definition);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	/* Raise an error if the table of layouts isn't locked, but missing or altered. */
+	/* Raise an error if the table of layouts couldn't be read because it is missing or altered. */
 	if (look == SNO_DEFINITION_LAYOUT_LOCKED)
 		(void) sno_table_read(&sno_layouts, false);
 	return look;
 }
 
 /*
- * Visit all definitions visible to a snapshot, or to a new snapshot if that is NULL.  Visits
- * none if the table is missing, altered or locked.
+ * Visit all definitions that are visible to `snapshot`, or to a new snapshot if `snapshot` is
+ * NULL.  Visits no definition if the table is missing, altered or locked.
  */
 void
 sno_definition_visit(SnoDefinitions *in, Snapshot snapshot, SnoDefinitionVisit visit, void *arg)
@@ -173,9 +177,11 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * Return the partitions of all definitions, including uncommitted ones, in the current
- * memory context.  Sessions prefer other partitions, but may use these ones, so this
- * function waits for no lock.
+ * Return the partitions of all definitions, including uncommitted definitions.  The set is
+ * allocated in the current memory context.  Sessions that look for a partition avoid these
+ * partitions.  If a session leases one nevertheless, the named generator takes it over later.
+ * So the set needn't be complete: this function waits for no lock, and returns an empty set if
+ * the table is locked.
  */
 Bitmapset *
 sno_definition_partitions(void)
@@ -188,15 +194,15 @@ sno_definition_partitions(void)
 	return partitions;
 }
 
-/* Argument and result of find_overlap() */
+/* The argument and the result of find_overlap() */
 typedef struct Overlap
 {
-	const SnoSubject *wanted;
-	char		name[NAMEDATALEN];	/* empty if there is none */
+	const SnoSubject *wanted;	/* of a new definition */
+	char		name[NAMEDATALEN];	/* of the definition found; empty if there is none */
 	SnoShard	shard;
 } Overlap;
 
-/* Note the first definition that overlaps the wanted one. */
+/* If this is the first definition that overlaps the new one, put its name and shard into *arg. */
 static void
 find_overlap(const char *name, const SnoDefinition *d, void *arg)
 {
@@ -210,8 +216,9 @@ find_overlap(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * Prevent other transactions from choosing a partition or nodes for a definition until
- * this transaction ends, and let this transaction read definitions.
+ * Lock the table, so that no other transaction chooses a partition or nodes for a definition
+ * until this transaction ends.  The second lock lets this transaction read definitions without
+ * queueing behind sessions that wait for the table's lock.
  */
 void
 sno_definition_choose_alone(SnoDefinitions *in)
@@ -254,7 +261,10 @@ sno_definition_check_name(const char *name)
 				 errdetail("It must have from 1 to %d bytes, and no control characters.", NAMEDATALEN - 1)));
 }
 
-/* Raise the error for the definition that conflicts with the wanted one. */
+/*
+ * Raise the error that another definition has the name of a new definition, or overlaps it.
+ * Returns if there is no such definition any more.
+ */
 static void
 refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
@@ -282,13 +292,16 @@ refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 			 errhint("Choose another partition, or bounds that do not overlap.")));
 }
 
-/* Insert a definition.  Raises 42710 or 23P01 if it conflicts with another one. */
+/*
+ * Insert a definition.  Raises 42710 if another definition has its name, or 23P01 if another
+ * definition overlaps it.
+ */
 void
 sno_definition_insert(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
 	Datum		values[SNO_DEFINITION_COLUMNS_MAX + 1];
 	char		nulls[SNO_DEFINITION_COLUMNS_MAX + 1];
-	int			count = in->table.columns - 1;	/* the trigger notes the OID of the role */
+	int			count = in->table.columns - 1;	/* the trigger sets the last column */
 
 	sno_definition_check_name(name);
 	memset(nulls, ' ', sizeof(nulls));
@@ -304,7 +317,7 @@ sno_definition_insert(SnoDefinitions *in, const char *name, const SnoDefinition 
 					 in->table.types, &values[SNO_DEFINITION_NAME], &nulls[SNO_DEFINITION_NAME]) > 0)
 		return;
 	refuse_conflict(in, name, d);
-	/* The conflict may be gone.  If not, PostgreSQL raises its own error. */
+	/* The conflict may be gone by now.  If it isn't, PostgreSQL raises its own error. */
 	sno_table_change(&in->table, in->insert, count, in->table.types, &values[SNO_DEFINITION_NAME],
 				 &nulls[SNO_DEFINITION_NAME]);
 }
@@ -336,7 +349,7 @@ sno_definition_restrict(SnoDefinitions *in, const char *name, const char *role)
 		sno_definition_missing(in, name);
 }
 
-/* Restrict a generator whose nodes are chosen when it issues to units after `after`. */
+/* From now on, let a generator without fixed nodes issue only in units after `after`. */
 void
 sno_definition_advance(SnoDefinitions *in, const char *name, uint64 after)
 {

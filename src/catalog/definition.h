@@ -16,21 +16,21 @@
 typedef struct SnoDefinition
 {
 	SnoSubject	subject;
-	bool		made_here;		/* in this database, with this server's present identity? */
+	bool		made_here;		/* defined in this database, on this server and timeline? */
 	char		role[NAMEDATALEN];	/* role whose members may use the generator; empty if all users may */
-	Oid			role_oid;		/* of that role; InvalidOid if the role didn't exist when it was named */
+	Oid			role_oid;		/* the role's OID; InvalidOid if the role didn't exist when it was named */
 
-	/* In a partition: the metabyte of its ids, -1 if callers choose. */
+	/* For a generator in a partition: the metabyte of its ids, or -1 if callers choose it */
 	int32		meta;
 
-	/* In a layout: */
+	/* For a generator with nodes of a layout: */
 	char		layout[NAMEDATALEN];
-	char		key[NAMEDATALEN];	/* key that seals its ids; empty if there is none */
-	SnoNodes	nodes;			/* of size 0 if the layout isn't known */
-	uint64		after;			/* if nodes are chosen when it issues: only units after this */
+	char		key[NAMEDATALEN];	/* key that encrypts its ids; empty if there is none */
+	SnoNodes	nodes;			/* nodes.size is 0 if the layout isn't known */
+	uint64		after;			/* a generator without fixed nodes issues only in later units */
 } SnoDefinition;
 
-/* Does the definition have a layout of another system? */
+/* Does the generator issue flakes? */
 static inline bool
 sno_is_flake(const SnoDefinition *d)
 {
@@ -44,12 +44,13 @@ typedef enum SnoDefinitionLook
 	SNO_DEFINITION_NONE,
 	SNO_DEFINITION_LOCKED,		/* another session has locked the table */
 	SNO_DEFINITION_LAYOUT_LOCKED,	/* another session has locked the table of layouts */
-	SNO_DEFINITION_WITHOUT_LAYOUT	/* its layout is gone, or doesn't have its nodes */
+	SNO_DEFINITION_WITHOUT_LAYOUT	/* the layout is gone, or doesn't have the nodes */
 } SnoDefinitionLook;
 
 /*
- * The columns of both tables, in this order, and the first column specific to a table.  The
- * last column of both is the OID of the role.
+ * The columns with which both tables of definitions begin, in this order.  SNO_DEFINITION_OWN
+ * is the first column that is specific to a table.  The last column of both tables is the OID
+ * of the role.
  */
 enum
 {
@@ -63,34 +64,35 @@ enum
 	SNO_DEFINITION_COLUMNS_MAX = SNO_DEFINITION_OWN + 7
 };
 
-/* A table of definitions.  Each has its own namespace. */
+/* A table of definitions.  Generators of different tables may have the same name. */
 typedef struct SnoDefinitions
 {
 	/*
-	 * The table's version also changes whenever privileges of roles may have changed, see
-	 * named/right.c.  The version of flake generators also changes with sno.partitions.
+	 * The version of the table also changes whenever the privileges of roles may have changed
+	 * (named/right.c).  The version of sno_flake_generator also changes when sno.partitions is
+	 * set.
 	 */
 	SnoTable	table;
-	char		kind;			/* of the subjects in its rows, a SnoKind */
+	char		kind;			/* kind of the subjects in its rows, a SnoKind */
 	const char *create;			/* name of the function that adds a row */
 	const char *restrict_to;	/* name of the function that changes the role */
 
 	/*
-	 * Convert the columns specific to the table to and from a definition.  The arrays begin
-	 * with the first of these columns.
+	 * Functions that read a definition from the columns specific to the table, and write it to
+	 * these columns.  The arrays begin with the first such column.
 	 */
 	SnoDefinitionLook (*read) (SnoDefinition *d, const char *name, const Datum *values,
 							   const bool *null);
 	void		(*write) (const SnoDefinition *d, Datum *values, char *nulls);
 	const char *insert;			/* the statement that adds a row */
 
-	/* How nodes are chosen for its generators, see named/chosen.h; NULL if they never are. */
+	/* Functions that choose nodes for generators of the table; NULL if nodes are never chosen */
 	const struct SnoChooser *chooser;
 
-	/* for named/use.c: */
-	uint64		looked;			/* the version at the last check of all states */
-	/* for named/right.c: */
-	bool		restricted;		/* was a restricted generator used? */
+	/* Used by named/use.c: */
+	uint64		looked;			/* version of the table when all states were last checked */
+	/* Used by named/right.c: */
+	bool		restricted;		/* has this session used a restricted generator? */
 	struct SnoDefinitions *next;	/* the next table with `restricted` set */
 } SnoDefinitions;
 

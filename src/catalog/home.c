@@ -2,11 +2,12 @@
  * home.c
  *		The identity of this server and database.
  *
- * The home distinguishes a database from a former one with the same OID.  It consists of
- * the incarnation (shared/space.c) and a hash of the identity of the database's folder.  If
- * either is unchanged, it is the same database: ALTER DATABASE changes the incarnation, and
- * a restore changes the folder.  If both change between two uses, the rows become another
- * holder's, which does no harm.
+ * The home of a database distinguishes the database from a former one with the same OID.  A
+ * home has two parts: the incarnation of the database (shared/space.c), and a hash of the
+ * identity of the database's folder.  As long as one part is unchanged, the database counts as
+ * the same: ALTER DATABASE changes the incarnation, and a restore of its files changes the
+ * folder.  If both parts change before the database is used again, its rows count as rows of
+ * another holder.  That does no harm.
  */
 #include "postgres.h"
 
@@ -19,9 +20,10 @@
 #include "shared/space.h"
 
 /*
- * Return the home of this database, as its first session computed it.  Concurrent sessions
- * must have the same home, otherwise each would take the others' rows for another holder's.
- * Call this before visiting rows: at the first call, no page may be locked.
+ * Return the home of this database.  The first session computes the home, and the other
+ * sessions use the result.  If concurrent sessions had different homes, each would take the
+ * others' rows for rows of another holder.  Call this function before you visit rows: the first
+ * call in a session reads a catalog and a folder, so no page may be locked then.
  */
 int64
 sno_home(void)

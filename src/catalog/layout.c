@@ -1,10 +1,10 @@
 /*
  * layout.c
- *		The layouts of ids of other systems: the table sno_flake_layout.
+ *		The layouts of flakes: the table sno_flake_layout.
  *
- * Rows are never changed or deleted, because functions that read an id by its layout are
- * immutable.  No two rows have the same ids.  So leases identify a layout by its epoch, unit
- * and bits, and not by its name.
+ * Rows of the table are never changed or deleted, because the functions that read an id by its
+ * layout are immutable.  A unique constraint prevents two rows with the same epoch, unit and
+ * bits.  So these identify a layout in the rows of leases, which don't contain its name.
  */
 #include "postgres.h"
 
@@ -39,7 +39,7 @@ typedef struct Layouts
 	SnoNamedLayout *layout;
 } Layouts;
 
-/* Unix time in ms */
+/* Convert a timestamp to Unix time, in ms. */
 static int64
 msec_of(TimestampTz at)
 {
@@ -47,8 +47,8 @@ msec_of(TimestampTz at)
 }
 
 /*
- * Return the problem with the bits of a layout, or NULL.  A generator must be able to issue
- * ids of the layout, and a type to contain them.
+ * Check the unit and the bits of a layout: a generator must be able to issue its ids, and a type
+ * must have room for them.  Returns the problem, or NULL if there is none.
  */
 static const char *
 bits_wrong(const SnoLayout *layout)
@@ -81,7 +81,7 @@ digits_wrong(const char *digits)
 	return NULL;
 }
 
-/* The last day of the epoch of a sno, in Unix ms */
+/* The latest epoch that a layout may have, in Unix ms: the last day on which a sno can be issued */
 #define LAST_EPOCH \
 	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
 
@@ -93,8 +93,9 @@ epoch_is_valid(TimestampTz epoch)
 }
 
 /*
- * Get the layout in a row of the table.  Returns the problem with the row, or NULL.  The
- * table has constraints, but a superuser may have dropped them.
+ * Read a layout from the columns of the table.  Returns the problem with them, or NULL if there
+ * is none.  Everything is checked, because a superuser may have dropped the constraints of the
+ * table.
  */
 static const char *
 read_layout(const Datum *values, const bool *null, SnoNamedLayout *l)
@@ -180,15 +181,16 @@ add_layout(void *arg, Relation rel, HeapTuple tuple)
 }
 
 /*
- * Plans may contain constants computed from a layout.  If the transaction that added the
- * layout is rolled back, the plans must be made again.
+ * Plans may contain constants that were computed from a layout.  When the transaction that
+ * added the layout is rolled back, these plans are wrong.  So all plans are discarded whenever
+ * the table may have changed.
  */
 SnoTable	sno_layouts = {
 	.extension = "sno_flakes",.name = SNO_LAYOUT_TABLE,.types = column_types,.columns = COLUMNS,
 	.begin = no_layouts,.add = add_layout,.changed = ResetPlanCache,.version = 1
 };
 
-/* Read the layouts.  Returns false if the table is missing, altered or locked. */
+/* Read the layouts into memory.  Returns false if the table is missing, altered or locked. */
 bool
 sno_layout_look(void)
 {
@@ -201,7 +203,7 @@ sno_layout_look(void)
 	return true;
 }
 
-/* Return the layout that had a name at the last reading, or NULL. */
+/* Return the layout with this name among those that were read last, or NULL if there is none. */
 const SnoNamedLayout *
 sno_layout_known(const char *name)
 {
@@ -214,8 +216,8 @@ sno_layout_known(const char *name)
 }
 
 /*
- * Return the layout of a name, or raise an error.  The result is valid as long as
- * sno_layouts.version doesn't change.
+ * Return the layout with this name, or raise an error if there is none.  The result is valid
+ * until sno_layouts.version changes.
  */
 const SnoNamedLayout *
 sno_layout_by_name(const text *name)
@@ -236,7 +238,7 @@ sno_layout_by_name(const text *name)
 }
 
 /*
- * Return the name of a layout, or NULL if the layout is not in the table, or if the table is
+ * Return the name of a layout.  Returns NULL if the layout isn't in the table, or if the table is
  * missing, altered or locked.
  */
 const char *
@@ -264,7 +266,10 @@ sno_flake_layout_definition(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(text));
 }
 
-/* Raise the error for the layout that conflicts with the given one. */
+/*
+ * Raise the error that a new layout has the name or the ids of another layout.  Returns if there
+ * is no such layout any more.
+ */
 static void
 refuse_same(const char *name, const SnoLayout *layout)
 {
@@ -288,7 +293,7 @@ refuse_same(const char *name, const SnoLayout *layout)
 	"(name, epoch, unit, time_bits, node_bits, sequence_bits, node_last, digits) " \
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
 
-/* The arguments are the columns of the table. */
+/* The arguments are the columns of the table, except built_in. */
 PG_FUNCTION_INFO_V1(sno_flake_create_layout);
 Datum
 sno_flake_create_layout(PG_FUNCTION_ARGS)
@@ -319,7 +324,7 @@ sno_flake_create_layout(PG_FUNCTION_ARGS)
 						 values, nulls) == 0)
 	{
 		refuse_same(layout.name, &layout.layout);
-		/* The conflict may be gone.  If not, PostgreSQL raises its own error. */
+		/* The conflict may be gone by now.  If it isn't, PostgreSQL raises its own error. */
 		sno_table_change(&sno_layouts, INSERT_LAYOUT, COLUMNS, column_types, values, nulls);
 	}
 	PG_RETURN_VOID();

@@ -1,6 +1,6 @@
 /*
  * layout.h
- *		The layouts of ids of other systems: the table sno_flake_layout.
+ *		The layouts of flakes: the table sno_flake_layout.
  */
 #ifndef SNO_LAYOUT_H
 #define SNO_LAYOUT_H
@@ -12,7 +12,7 @@
 
 #define SNO_LAYOUT_TABLE	"sno_flake_layout"
 
-/* The type of the ids of a layout. */
+/* The SQL type of the ids of a layout */
 typedef enum SnoFlakeType
 {
 	SNO_FLAKE_BIGINT,			/* up to 64 bits */
@@ -24,7 +24,7 @@ typedef struct SnoNamedLayout
 {
 	SnoFlakeType type;
 	SnoLayout	layout;
-	char	   *digits;			/* of the text form; NULL for the type's own text */
+	char	   *digits;			/* of ids as text; NULL if the type's own text is used */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 
@@ -45,7 +45,7 @@ sno_layout_is_named(const SnoNamedLayout *layout, const text *name)
 	return strlen(layout->name) == length && memcmp(layout->name, VARDATA_ANY(name), length) == 0;
 }
 
-/* The table. */
+/* The table sno_flake_layout */
 extern SnoTable sno_layouts;
 
 extern bool sno_layout_look(void);

@@ -1,18 +1,18 @@
 /*
  * leases.c
- *		The table of leases, sno_lease: its file, checked and opened.
+ *		Opens and checks the table of leases, sno_lease, and looks up its file.
  *
- * The table and its file are looked up again when they may have changed.  A lease is
- * valid only while its row is in the present file, because VACUUM FULL, TRUNCATE or a
- * drop replaces the file.
+ * VACUUM FULL and TRUNCATE give the table a new file.  A lease is valid only while its row is
+ * in the present file.  So the table and its file are looked up again whenever they may have
+ * changed.  If the table was dropped, leases are valid until their ceilings.
  *
- * The table is open in ROW SHARE mode during an operation.  This is the weakest mode that
- * locks out sno_reseed() and all commands that rewrite or drop the table, so it conflicts
- * with few locks.  Operations don't wait for the lock, because a session that holds a
- * conflicting lock may wait for this session.
+ * A session that reads or writes rows holds the table's lock in ROW SHARE mode.  This is the
+ * weakest mode that conflicts with the lock of sno_reseed(), and with the locks of all
+ * commands that rewrite or drop the table.  sno_leases_open() doesn't wait for the lock,
+ * because a session that holds a conflicting lock may wait for this session.
  *
  * The table has no index and no toast table, and its columns have fixed widths and no
- * nulls.  Its definition is checked before each use.
+ * nulls.  The definition is checked whenever the table is opened.
  */
 #include "postgres.h"
 
@@ -47,13 +47,13 @@ static SnoTable table = {
 };
 
 /*
- * The table's file, and the version of the table at which it was looked up.  An error in a
- * look-up doesn't change the version, so the file is looked up again.
+ * The table's file, and the version of the table for which the file was looked up.  If a
+ * look-up raises an error, file_version stays unchanged, so the next call looks again.
  */
 static RelFileNumber file;
 static uint64 file_version;
 
-/* Return the present file of the table, InvalidOid if there is no table.  Takes no lock. */
+/* Return the present file of the table, or InvalidOid if there is no table.  Takes no lock. */
 RelFileNumber
 sno_leases_file(void)
 {
@@ -77,8 +77,9 @@ sno_leases_file(void)
 }
 
 /*
- * Has this transaction given a new file to the table?  A parallel worker finds this not in
- * its relation cache, but in the table's row of pg_class.
+ * Has this transaction given a new file to the table?  The relation cache of a parallel worker
+ * doesn't show that.  So a worker looks for the transaction's xid in the table's row of
+ * pg_class.
  */
 static bool
 changed_here(Relation rel)
@@ -98,17 +99,20 @@ changed_here(Relation rel)
 	return changed;
 }
 
-/* Has this transaction created the table?  If so, a rollback removes all rows. */
+/* Has this transaction created the table?  If so, a rollback would remove all rows. */
 bool
 sno_leases_are_new(Relation rel)
 {
 	if (!IsParallelWorker())
 		return rel->rd_createSubid != InvalidSubTransactionId;
-	/* The file of a new table has the table's OID. */
+	/* The number of a new table's file is the OID of the table. */
 	return changed_here(rel) && rel->rd_rel->relfilenode == RelationGetRelid(rel);
 }
 
-/* Raise an error unless the table is as the extension's script created it. */
+/*
+ * Raise an error if the table isn't as the extension's script created it, or if this
+ * transaction has rewritten or truncated it.
+ */
 static void
 check_definition(Relation rel)
 {
@@ -119,7 +123,7 @@ check_definition(Relation rel)
 		desc->natts >= SNO_LEASES_COLUMNS &&
 		(!rel->rd_rel->relhasindex || RelationGetIndexList(rel) == NIL);
 
-	/* Columns that were added and dropped since then are still in the descriptor. */
+	/* Columns that were added later, and dropped again, are still in the descriptor. */
 	for (int i = 0; same && i < desc->natts; i++)
 	{
 		Form_pg_attribute a = TupleDescAttr(desc, i);
@@ -134,7 +138,7 @@ check_definition(Relation rel)
 						SNO_LEASES_TABLE),
 				 errhint("If the extension was updated, install its library of the same version, and reconnect. Otherwise undo the change: columns, access method, persistence and the absence of indexes must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 
-	/* Rows in a new file are lost when its transaction rolls back. */
+	/* If the transaction rolls back, the rows in the new file are lost. */
 	if (changed_here(rel) && !sno_leases_are_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -143,7 +147,7 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Open the table as sno_leases_open() does, by its OID. */
+/* Open the table with this OID, as sno_leases_open() does. */
 static Relation
 open_table(Oid relid)
 {
@@ -164,7 +168,7 @@ sno_leases_open(void)
 	return open_table(sno_table_require(&table));
 }
 
-/* Open the table in any mode, and wait for the lock. */
+/* Open the table with a lock of any mode.  Waits for the lock. */
 Relation
 sno_leases_open_patiently(LOCKMODE mode)
 {
@@ -175,15 +179,15 @@ sno_leases_open_patiently(LOCKMODE mode)
 }
 
 /*
- * Open the table that was looked up last, in a separate transaction at the end of a session.
- * The running transaction is aborted first, because an exit may come from anywhere.  Returns
- * NULL in a parallel worker, whose leader opens the table, or if there is no table, or if
- * any lock isn't available at once.
+ * Open the table in a separate transaction at the end of a session.  A session may end at any
+ * point, so a running transaction is aborted first.  Returns NULL if the table is gone, if this
+ * session has never looked it up, or if a lock isn't available at once.  Also returns NULL in
+ * a parallel worker, because the leader opens the table.
  */
 Relation
 sno_leases_open_at_exit(void)
 {
-	/* Catalogs that are read when a table is opened.  This function must not wait for their locks. */
+	/* The catalogs that PostgreSQL reads to open a table.  We must not wait for their locks. */
 	static const Oid catalogs[] = {
 		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId
@@ -212,9 +216,9 @@ sno_leases_close_at_exit(Relation rel)
 }
 
 /*
- * Raise an error if this transaction created the table.  Only the transaction itself may
- * issue ids under a row of such a table: ids that other sessions issue and commit would
- * outlive the row.
+ * Raise an error if this transaction created the table.  The caller is about to write a row
+ * under which other sessions issue ids, too.  A rollback would remove the row, but not the ids
+ * that the other sessions have committed.
  */
 void
 sno_leases_check_shared(Relation rel)
@@ -227,7 +231,10 @@ sno_leases_check_shared(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Close the table.  Rows belong to no transaction, so the lock is not held until the transaction ends. */
+/*
+ * Close the table, and release the lock.  The lock needn't be held until the transaction ends,
+ * because the rows belong to no transaction.
+ */
 void
 sno_leases_close(Relation rel)
 {

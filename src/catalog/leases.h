@@ -1,6 +1,6 @@
 /*
  * leases.h
- *		The table of leases, sno_lease: its file, checked and opened.
+ *		Opens and checks the table of leases, sno_lease, and looks up its file.
  */
 #ifndef SNO_LEASES_H
 #define SNO_LEASES_H

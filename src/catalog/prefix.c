@@ -1,6 +1,6 @@
 /*
  * prefix.c
- *		Prefixes of metabytes: the table sno_prefix, and ids with their prefix as text.
+ *		The prefixes of metabytes: the table sno_prefix, and the text of an id with its prefix.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@ enum
 
 static const Oid column_types[COLUMNS] = {INT4OID, TEXTOID};
 
-/* Create an empty memory of prefixes, by metabyte; NULL stands for a metabyte without a prefix. */
+/* Create an array of prefixes, indexed by metabyte.  NULL stands for a metabyte without a prefix. */
 static void *
 no_prefixes(void)
 {
@@ -48,7 +48,7 @@ static SnoTable table = {
 	.begin = no_prefixes,.add = add_prefix,.version = 1
 };
 
-/* Return the prefix of an id's metabyte, or NULL. */
+/* Return the prefix of an id's metabyte, or NULL if it has none. */
 static const char *
 prefix_of(const Sno *id)
 {
@@ -91,14 +91,17 @@ sno_prefixed(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(result);
 }
 
-/* Read an id with its prefix.  The last 16 characters are the id, which can't contain an underscore. */
+/*
+ * Read a text of a prefix, an underscore and an id.  The id is always the last 16 characters,
+ * so the prefix may contain underscores, too.
+ */
 PG_FUNCTION_INFO_V1(sno_from_prefixed);
 Datum
 sno_from_prefixed(PG_FUNCTION_ARGS)
 {
 	text	   *input = PG_GETARG_TEXT_PP(0);
 	const char *start = VARDATA_ANY(input);
-	int			length = (int) VARSIZE_ANY_EXHDR(input) - SNO_TEXT_SIZE - 1;	/* of the prefix */
+	int			length = (int) VARSIZE_ANY_EXHDR(input) - SNO_TEXT_SIZE - 1;	/* length of the prefix */
 	Sno		   *id = (Sno *) palloc(sizeof(Sno));
 	const char *prefix;
 

@@ -1,19 +1,21 @@
 /*
  * publish.c
- *		A lease that is held: written, flushed and published.
+ *		Writes, flushes and publishes leases.
  *
- * This is common to sessions, named generators and backfill.  src/README.md has a
- * picture.  The guarantee depends on the order of four events:
+ * The leases of partitions and of named generators are written in the same way.  src/README.md
+ * has a picture of the life of a lease.  No id is issued twice if four events have this order:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
- * Because of the order of WAL, every standby, backup and copy has the row before any
- * transaction that uses ids issued under it.  synchronous_commit doesn't matter: this flush
- * is local, and waits for no standby.
+ * In WAL, the row comes before the commit of any transaction that uses ids issued under the
+ * row.  So every standby, backup and copy that has such a transaction has the row, too.  This
+ * is true for every value of synchronous_commit, because the flush is local and waits for no
+ * standby.
  *
- * A renewal begins at half of the lease's life, by writing a row without waiting for its
- * flush.  When the clock reaches the ceiling, the row is flushed, unless it already is, and
- * its ceiling is published.
+ * A lease is renewed early, when half of its length is over.  The new row of a partition is
+ * flushed and published at once.  A named generator doesn't wait for the flush of its new row.
+ * When the clock reaches the ceiling, this row is flushed, unless it already was, and its
+ * ceiling is published.
  */
 #include "postgres.h"
 
@@ -26,7 +28,10 @@
 
 int			sno_lease_duration;
 
-/* Note for sno_check() that a row could not be written.  The caller raises the error again. */
+/*
+ * Record in the journal, which sno_check() reads, that a row could not be written.  The caller
+ * re-throws the error.
+ */
 static void
 note_failure(const SnoSubject *subject, MemoryContext context)
 {
@@ -41,8 +46,8 @@ note_failure(const SnoSubject *subject, MemoryContext context)
 }
 
 /*
- * Write the row of a lease up to `ceiling`, with the state of the generator.  Returns
- * false if another holder has a lease of this subject.
+ * Write the row of a lease that ends at `ceiling`, with the state of the generator.  Returns
+ * false if another holder's lease overlaps this one, see sno_record_write().
  */
 bool
 sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGenerator g,
@@ -68,7 +73,7 @@ sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGen
 	return written;
 }
 
-/* Request the flush of the written row, but don't wait for it. */
+/* Let the WAL writer flush the written row, and don't wait for that. */
 void
 sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 {
@@ -85,9 +90,9 @@ sno_lease_publish(SnoLease *lease, SnoGenerator *g, uint64 half)
 }
 
 /*
- * Renew a lease that still covers the clock's unit.  A failure must not disturb the caller, so
- * it is logged.  The lease belongs to the generator, or to the partition if `generator` is
- * NULL.
+ * Call `renew` to renew a lease that still covers the clock's unit.  The caller can go on
+ * without the renewal, so an error is only logged.  The message names the generator, or the
+ * partition if `generator` is NULL.
  */
 void
 sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int partition)
@@ -95,7 +100,7 @@ sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int 
 	ErrorData  *error;
 	char	   *of;
 
-	/* Parallel operations can't have subtransactions: renew at the ceiling. */
+	/* Parallel operations can't have subtransactions, so they renew a lease only at its ceiling. */
 	if (IsInParallelMode())
 		return;
 	error = sno_attempt(renew, arg);

@@ -1,6 +1,6 @@
 /*
  * publish.h
- *		A lease that is held: written, flushed and published.
+ *		Writes, flushes and publishes leases.
  */
 #ifndef SNO_PUBLISH_H
 #define SNO_PUBLISH_H
@@ -13,9 +13,9 @@
 #include "core/lease.h"
 #include "id.h"
 
-extern int	sno_lease_duration; /* s */
+extern int	sno_lease_duration; /* seconds */
 
-/* Half of the length of a lease, in units: leases are renewed after one half. */
+/* Return half of the length of a lease, in units.  A lease is renewed after this time. */
 static inline uint64
 sno_lease_half(void)
 {

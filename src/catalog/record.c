@@ -1,50 +1,55 @@
 /*
  * record.c
- *		The content of the rows of sno_lease, and the row of one lease.
+ *		Reads leases from the rows of sno_lease, and writes the row of a lease.
  *
- * A row has a bound for each tick-tock side: tick_until for the bit 0, tock_until
- * for 1.  No id of a side is after the side's bound.  A partition that sessions share changes
- * sides without a new row, so both of its bounds are the ceiling.
+ * A row has a limit for each side: tick_until for the tick-tock bit 0, and tock_until for the
+ * bit 1.  No id of a side is in a unit after the side's limit.  The ceiling of a row is the
+ * later limit.  A partition may change sides without a new row, so both limits of its row are
+ * the ceiling.
  *
- * The holder of a row is a random number.  The row also has the system identifier, WAL
- * timeline and database under which the number was drawn, and the database's home.  If any of
- * these differs from the server's, the row belongs to another holder: it comes from a backup,
- * from the former primary of this server, from a template database, from a dump of another
- * database, or from logical replication.  Partitions of other holders are chosen last, and a
- * partition that another holder leases, too, is given up.
+ * The holder in a row is a random number.  The row also identifies the database in which the
+ * number was drawn, by the system identifier, WAL timeline, database OID and home.  If one of
+ * these values differs from ours, the row belongs to another holder.  Such a row comes from a
+ * backup, from the former primary of this server, from a template database, from a dump of
+ * another database, or from logical replication.  A session that looks for a partition chooses
+ * partitions of other holders last.  If a session finds that another holder has a lease of a
+ * partition that is open here, the session closes the partition.
  *
- * Sessions that find no row of our own at the same time may each draw a holder.  All of
- * these are the server's own, and the holder of the first row is used from then on.  A copy
- * of a server has the same identifiers.  sno_reseed() makes the copy another holder: it sets
- * the system identifier of the rows to 0, which no server has.
+ * If several sessions at once find no row of our own, each of them may draw a number.  All of
+ * their rows are our own, because the identifiers are equal.  From then on, sessions take the
+ * holder from the first of these rows.  A copy of a server has the same identifiers as the
+ * original.  sno_reseed() makes the copy another holder: it sets the system identifier in the
+ * rows to 0, which no server has.
  *
- * A row that SQL has inserted or changed is another holder's, regardless of its columns: it
- * may come from a dump that was restored into the same database, or from a subscription to a
- * server of which this one is a copy.  Such a row may be older than the last ids, so it must
- * not be taken for their bound.  A row that SQL has deleted still counts, until it is pruned,
- * but it isn't overwritten: a new row is written from memory.
+ * A row that SQL has inserted or changed counts as another holder's, whatever its columns say.
+ * It may come from a dump that was restored into the same database.  If this server is a copy
+ * of another server, it may also come by a subscription to that server.  Such a row may be older
+ * than the last ids that were issued here, so its limits don't bound these ids.  A row that SQL
+ * has deleted still counts until it is pruned, but it isn't overwritten.  The next lease is
+ * written to a new row instead.
  *
- * A named generator can't move to another partition.  So its row contains the state from
- * which it can go on: on the side of the lowest bit of drifts, or on the other side, each
- * after its bound.  If the bound of the former side is wall_hi, the generator was closed, and
- * `sequence` is the next sequence of that unit.  Otherwise, the bound's whole unit counts as
- * used.
+ * A named generator can't move to another partition.  So its row contains the state from which
+ * the generator can go on.  The lowest bit of `drifts` is the present side.  On each side, the
+ * generator can go on after the limit of that side.  If the limit of the present side is
+ * wall_hi, the row was written when the generator was closed, and `sequence` is the next
+ * sequence in that unit.  Such a row is exact.  Otherwise, all sequences of the limit's unit
+ * count as used.
  *
- * Only our own rows can be exact.  Another holder may have opened the generator, or renewed
- * its lease, in WAL that was never received here, or after the dump was taken.  When we first
- * open the generator, we assume that the other holder has it open, with a lease from now on,
- * and enter the other side (sno_record_recall()).  That is right unless the lost WAL has
- * another change of the side.
+ * Only our own rows count as exact.  Another holder may have opened the generator, or renewed its
+ * lease, after the dump was taken, or in WAL that was never received here.  So when we first
+ * open the generator, we assume that the other holder has just renewed the lease on the
+ * generator's present side, and continue on the other side (sno_record_recall()).  The
+ * assumption is wrong only if the lost WAL has another change of the side.
  *
- * A database that is read as a feed has one more row, without a partition.  No watermark was
- * above the bounds of this row.  They hold in each copy of the database, because readers go
- * on with the copy.
+ * A database in which watermarks are requested has one more row, of kind `f`, without a
+ * partition.  No watermark was ever above the limits in this row.  The limits also hold in each
+ * copy of the database, because readers may go on with the copy.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
- * (shared/turn.c), a named generator's row only while it has the turn of its group, and the
- * feed's row only while it has the feed's turn.  So no two sessions write the same row.  This
- * applies while the table is open: sno_reseed() waits until no other session has the table
- * open, before it closes anything.
+ * (shared/turn.c), a named generator's row only while it has the turn of the generator's group,
+ * and the feed's row only while it has the feed's turn.  So no two sessions write the same row
+ * at the same time.  sno_reseed() changes rows without turns.  Before that, it waits until no
+ * other session has the table open.
  */
 #include "postgres.h"
 
@@ -60,10 +65,13 @@
 /* The system identifier of disowned rows, which no server has */
 #define DISOWNED		0
 
-/* Attempts to overwrite a row that is changed meanwhile */
+/* Number of attempts to overwrite a row, if SQL changes it meanwhile */
 #define OVERWRITE_TRIES	10
 
-/* A holder drawn because no row of our own was found, kept until a row with it is written */
+/*
+ * The holder that this session drew because it found no row of our own.  It is kept until this
+ * session has written a row.
+ */
 static uint64 drawn_holder;
 
 static bool
@@ -90,8 +98,8 @@ subject_of(const SnoRow *row)
 }
 
 /*
- * Convert a time to a unit.  Times outside the epoch, which only forged rows have, become
- * the ends of the epoch.
+ * Convert a time to a unit.  A time outside the epoch, which only a forged row has, becomes the
+ * first or the last unit of the epoch.
  */
 static uint64
 unit_of(TimestampTz at)
@@ -102,18 +110,21 @@ unit_of(TimestampTz at)
 	return unit;
 }
 
-/* Return the last unit that may have been used under the row's lease, on either side */
+/* Return the last unit that may have been used under the row's lease, on either side. */
 static uint64
 ceiling_of(const SnoRow *row)
 {
 	return unit_of(Max(row->until[0], row->until[1]));
 }
 
-/* The holder of our own leases.  The feed's row doesn't count, because sno_reseed() doesn't change it. */
+/*
+ * The holder in our own rows.  The row of the feed doesn't count, because sno_reseed() doesn't
+ * make it another holder's.
+ */
 typedef struct Holder
 {
 	bool		found;
-	uint64		number;			/* of the first row of our own */
+	uint64		number;			/* the holder in the first row of our own */
 } Holder;
 
 static void
@@ -125,7 +136,7 @@ note_holder(Holder *holder, const SnoRow *row, const SnoRowPlace *place)
 	holder->number = (uint64) row->holder;
 }
 
-/* Return the holder of our own rows, or a new holder. */
+/* Return the holder in our own rows, or a new one if there are none. */
 static uint64
 holder_number(const Holder *holder)
 {
@@ -157,8 +168,8 @@ visit_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Visit all rows.  Returns the holder of our own rows, or a new holder.  The row's page is
- * locked while the visitor is called.
+ * Visit all rows.  Returns the holder in our own rows, or a new one if there are none.  The page
+ * of a row is locked while `visitor` is called for the row.
  */
 uint64
 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg)
@@ -176,7 +187,7 @@ typedef struct SurveyPass
 	uint64		now;
 } SurveyPass;
 
-/* Merge a row's ceiling, and whether the row is our own, into *bound, the bound of its partition. */
+/* Raise the bound of a partition to a row's ceiling, and mark the bound as own if the row is our own. */
 static void
 raise_bound(uint64 *bound, uint64 ceiling, bool own)
 {
@@ -195,13 +206,13 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	SnoSurvey  *survey = pass->survey;
 	uint64	  **block;
 
-	/* If the table's constraint was dropped, a row may have any partition number. */
+	/* If the table's constraint was dropped, a row may have any number as its partition. */
 	if (!sno_subject_has_partition(subject) ||
 		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
 	/*
-	 * A lease up to the end of the epoch belongs to a partition of sno_generate_at(),
-	 * which counts as used up.
+	 * Leases up to the end of the epoch don't count.  They belong to partitions of
+	 * sno_generate_at(), which are never leased again.
 	 */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
 	{
@@ -214,7 +225,7 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	raise_bound(&(*block)[subject->partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
-/* Summarize the rows at the unit `now`, in the current memory context. */
+/* Summarize the rows.  `now` is the present unit.  The bounds are in the current memory context. */
 void
 sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 {
@@ -229,20 +240,26 @@ typedef struct Recall
 	SnoSubject	subject;
 	SnoRecordKnown known;
 	const void *arg;
-	SnoGenerator *own;			/* merged from our own rows, except known ones */
-	SnoGenerator foreign;		/* merged from rows of other holders */
-	bool		own_found;		/* is there a row of our own of exactly this subject? */
+	SnoGenerator *own;			/* our own rows, except known ones, are merged into this */
+	SnoGenerator foreign;		/* rows of other holders are merged into this */
+	bool		own_found;		/* is there a row of our own with exactly this subject? */
 	bool		others;			/* is there any row of another holder? */
 } Recall;
 
-/* Return the lowest sequence of the state words: 0 for nodes of a layout, whose shard has no sequences. */
+/*
+ * Return the lowest sequence in state words of the row's generator.  It is 0 if the generator
+ * has nodes of a layout, because its shard then consists of nodes, not of sequences.
+ */
 static int32
 lowest_sequence(const SnoRow *row)
 {
 	return row->kind == SNO_OF_NODES ? 0 : (int32) row->shard_min;
 }
 
-/* Return a generator in which all ids that may have been issued under a row are marked as used. */
+/*
+ * Return a generator in which all ids that may have been issued under a row are marked as used.
+ * If `exact` is false, the row doesn't count as exact, whatever its columns are.
+ */
 static SnoGenerator
 issued_under(const SnoRow *row, bool exact)
 {
@@ -285,16 +302,18 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Merge into a named generator the bounds of all rows that overlap its subject, except for
- * our own rows of known subjects.  The generator's floor becomes the highest bound of other
- * holders' rows.
+ * Merge all rows that overlap `subject` into a named generator, except for our own rows of
+ * subjects for which `known` returns true.  The generator's floor is raised to the highest
+ * ceiling in the merged rows of other holders.
  *
- * Another holder, of another server or database, may have issued ids beyond the bounds of its
- * rows, or under rows that were never received here.  So we assume that it changed to its
- * other side, and used that side up to `unseen`, for example the end of a lease that begins
- * now.  This is not necessary if there is a row of our own, or if this database has no past
- * in another one: no row is of another holder, and the generator was defined here
- * (`made_here`).  A copy that called sno_reseed() has rows of another holder, its original.
+ * Another holder, in another server or database, may have issued ids beyond the limits of its
+ * rows, or under rows that were never received here.  So we assume that the other holder has
+ * used the present side of its rows up to `unseen`, for example up to the end of a lease that
+ * begins now, and we change to the other side.  This isn't necessary if there is a row of our
+ * own with this subject, because that row was written after such a change.  It isn't necessary
+ * either if the generator was defined in this database (`made_here`), and no row is of another
+ * holder.  After sno_reseed(), the rows that a copy has from its original are rows of another
+ * holder.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -325,7 +344,7 @@ typedef struct Search
 	ItemPointerData tid;		/* our own row, which may be overwritten */
 } Search;
 
-/* Is the row our own row of the subject?  The caller checks that it is clean. */
+/* Is this our own row of the subject?  The caller checks that SQL hasn't changed the row. */
 static bool
 is_row_of(const SnoRow *row, const SnoSubject *subject)
 {
@@ -350,7 +369,10 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 		search->tid = place->tid;
 }
 
-/* Overwrite a row.  Only the bounds of a named generator are ever lowered. */
+/*
+ * Overwrite a row with *arg, if it is still our own row of the same subject.  Limits are only
+ * lowered in the row of a named generator.
+ */
 static bool
 overwrite(SnoRow *row, const void *arg)
 {
@@ -366,10 +388,10 @@ overwrite(SnoRow *row, const void *arg)
 }
 
 /*
- * Write the row of a generator with its future ceiling.  The caller must own the generator,
- * which must not be shared at the moment.  The caller must flush *lsn before it publishes the
- * ceiling.  Returns false, and writes nothing, if another holder's lease of an overlapping
- * subject reaches beyond our floor.
+ * Write the row of a lease.  *g is a copy of the generator, with the ceiling that the lease will
+ * have.  The caller must flush WAL up to *lsn before it publishes this ceiling.  Returns false,
+ * and writes nothing, if another holder has a lease of an overlapping subject that ends after
+ * the generator's floor.
  */
 bool
 sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g, XLogRecPtr *lsn)
@@ -403,7 +425,7 @@ sno_record_write(Relation rel, const SnoSubject *subject, const SnoGenerator *g,
 		if (search.clash)
 			return false;
 		row.holder = (int64) holder_number(&search.holder);
-		/* If the row keeps being changed, leave it, as an additional bound. */
+		/* If all attempts to overwrite our row fail, insert another one.  The old row still counts. */
 		if (!ItemPointerIsValid(&search.tid) || tries == OVERWRITE_TRIES)
 			*lsn = sno_row_insert(rel, room, &row);
 		else if (!sno_row_change(rel, &search.tid, overwrite, &row, lsn))
@@ -423,9 +445,10 @@ disown_row(SnoRow *row, const void *arg)
 }
 
 /*
- * Become another holder: close all partitions, disown all rows of our own, and flush them.  No
- * other session may have the table open, so that no session writes a row, or reserves a
- * partition after reading the rows, between these steps.
+ * Become another holder: close all partitions, disown all rows of our own, and flush these rows.
+ * The caller has a lock that keeps other sessions from opening the table.  Otherwise, another
+ * session could write a row between these steps, or reserve a partition by the rows that it had
+ * read before.
  */
 void
 sno_record_disown(Relation rel)
@@ -445,8 +468,8 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Return the highest unit that watermarks of this database, or of its original, may have had
- * before the server started (W4).
+ * Return the highest unit in the feed's rows of all holders.  No watermark that this database,
+ * or its original, gave before the server started is above this unit (W4).
  */
 uint64
 sno_record_promised(Relation rel)
@@ -457,7 +480,7 @@ sno_record_promised(Relation rel)
 	return until;
 }
 
-/* Write the row of the feed, and flush it. */
+/* Write the row of the feed with the limit `until`, and flush it. */
 void
 sno_record_promise(Relation rel, uint64 until)
 {
@@ -478,7 +501,7 @@ forget_promise(SnoRow *row, const void *arg)
 	return true;
 }
 
-/* Lower the bounds in the rows of the feed, and flush them. */
+/* Set the limits in all rows of the feed to the beginning of the epoch, and flush these rows. */
 void
 sno_record_forget_promise(Relation rel)
 {

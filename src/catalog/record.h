@@ -1,6 +1,6 @@
 /*
  * record.h
- *		The content of the rows of sno_lease, and the row of one lease.
+ *		Reads leases from the rows of sno_lease, and writes the row of a lease.
  */
 #ifndef SNO_RECORD_H
 #define SNO_RECORD_H
@@ -13,26 +13,29 @@
 #include "core/subject.h"
 #include "shared/reserve.h"
 
-/* A summary of all rows */
+/* A summary of the rows of all leases */
 typedef struct SnoSurvey
 {
-	SnoBounds	bounds;			/* of all partitions, without regard to definitions */
-	uint64		holder;			/* of our own rows, or a new one */
-	int			others;			/* number of leases of other holders that will end */
+	SnoBounds	bounds;			/* of all partitions, by their rows; the caller sets `defined` */
+	uint64		holder;			/* the holder in our own rows, or a new one if there are none */
+	int			others;			/* number of active leases of other holders */
 	uint64		others_until;	/* the last unit of these leases */
 } SnoSurvey;
 
-/* Units that another server may have used without a row here: up to a unit, or a number of units */
+/* How far another server may have issued ids without a row in this table */
 typedef struct SnoUnseen
 {
-	uint64		until;			/* up to this unit, if `more` is 0 */
-	uint64		more;			/* this many units above all ceilings of its rows */
+	uint64		until;			/* if `more` is 0: up to this unit */
+	uint64		more;			/* otherwise: up to this many units after its rows' ceilings */
 } SnoUnseen;
 
-/* Visits a row: the subject and ceiling of its lease, and whether it is our own. */
+/*
+ * A function that is called for each row, with the subject and the ceiling of the row's lease.
+ * `own` is true if the row is our own.
+ */
 typedef void (*SnoRecordVisitor) (const SnoSubject *subject, uint64 ceiling, bool own, void *arg);
 
-/* Does the caller have the state of this subject, so that our own row of it is not needed? */
+/* A function that returns true if memory has the state of this subject, so our own row isn't needed */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
 extern uint64 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg);

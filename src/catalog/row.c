@@ -1,25 +1,26 @@
 /*
  * row.c
- *		The rows of table sno_lease, read and written in place.
+ *		Visits the rows of table sno_lease on their pages, and changes them in place.
  *
- * A session writes a row as sequence.c writes a sequence: it overwrites the row on
- * its page under the buffer's exclusive lock, and logs that by generic WAL.  The
- * row belongs to no transaction.  So a lease can be taken in a read-only
- * transaction, in a parallel worker, and in the transaction that created the
- * extension.  ROLLBACK doesn't undo it, and logical decoding doesn't see it.
+ * A session writes a row as PostgreSQL's sequence.c writes the row of a sequence: it
+ * holds the buffer's exclusive lock, overwrites the row on the page, and logs the change
+ * as generic WAL.  The row belongs to no transaction.  So a lease can be taken in a
+ * read-only transaction, in a parallel worker, and in the transaction that created the
+ * extension.  ROLLBACK doesn't undo the change, and logical decoding doesn't see it.
  *
- * A new row is inserted in the same way, as a frozen tuple.  It is visible to all
- * transactions at once, which is required on a page marked as all-visible or
- * all-frozen, and it has no xid that a rollback, VACUUM or a crash could act on.
+ * A new row is inserted in the same way, as a frozen tuple.  Such a tuple is visible to
+ * all transactions at once, so the page may be marked as all-visible or all-frozen.  The
+ * tuple has no xid on which a rollback, VACUUM or a crash could act.
  *
- * leases.c checks the table's definition, so a row is a C struct.  A row that SQL has
- * changed isn't overwritten, because it has a transaction's marks.
+ * leases.c checks the table's definition, so a row can be accessed as a C struct.  A row
+ * that SQL has changed isn't overwritten, because its header has the xid of a
+ * transaction.
  *
- * Locking: rows are read under their buffer's share lock and written under its
- * exclusive lock.  A reader without a lock on the page, such as COPY or pg_dump, may
- * see a row that is half old and half new.  That is harmless: fields are aligned, and
- * each of tick_until and tock_until is a valid bound independently of the other
- * fields.
+ * Locking: rows are read under the share lock of their buffer, and written under its
+ * exclusive lock.  COPY, pg_dump and other readers don't hold a lock on the page while they
+ * read the columns, so they may see a row in which some fields are old and others are
+ * new.  That is harmless: each field is aligned, and thus either old or new, and
+ * tick_until and tock_until are valid limits whatever the other fields are.
  */
 #include "postgres.h"
 
@@ -35,11 +36,11 @@
 #include "catalog/leases.h"
 #include "catalog/row.h"
 
-/* A tuple as sno_row_insert() makes it: its header has no bitmap of nulls. */
+/* The sizes of a tuple that sno_row_insert() makes, whose header has no bitmap of nulls */
 #define HEADER_SIZE		MAXALIGN(SizeofHeapTupleHeader)
 #define TUPLE_SIZE		(HEADER_SIZE + SNO_ROW_SIZE)
 
-/* The row in a tuple that passed holds_row() */
+/* Return the row in a tuple for which holds_row() is true. */
 static SnoRow *
 row_of(HeapTupleHeader tuple)
 {
@@ -56,7 +57,10 @@ holds_row(HeapTupleHeader tuple, Size length)
 		length >= tuple->t_hoff + SNO_ROW_SIZE;
 }
 
-/* Has the row a null?  This file writes none: NOT NULL was dropped, and set again. */
+/*
+ * Does the row contain a null?  This file doesn't write nulls, but SQL may have written one
+ * while a NOT NULL constraint was dropped.
+ */
 static bool
 has_null(HeapTupleHeader tuple)
 {
@@ -67,8 +71,8 @@ has_null(HeapTupleHeader tuple)
 }
 
 /*
- * Return the tuple at `offset` of a page, visible or not; NULL if there is none.
- * Raises an error if the tuple is damaged.
+ * Return the tuple at `offset` of a page, even if it isn't visible.  Returns NULL if there is
+ * no tuple, or if the tuple contains a null.  Raises an error if the tuple is damaged.
  */
 static HeapTupleHeader
 tuple_at(Page page, OffsetNumber offset)
@@ -92,8 +96,8 @@ tuple_at(Page page, OffsetNumber offset)
 }
 
 /*
- * Was the tuple inserted by a transaction?  Freezing by VACUUM keeps the transaction's id, and
- * so do rewrites of the table.
+ * Was the tuple inserted by a transaction?  If so, it keeps the xid of the transaction, even
+ * after VACUUM has frozen the tuple, or the table was rewritten.
  */
 static bool
 is_by_sql(HeapTupleHeader tuple)
@@ -101,7 +105,7 @@ is_by_sql(HeapTupleHeader tuple)
 	return HeapTupleHeaderGetRawXmin(tuple) != FrozenTransactionId;
 }
 
-/* May the tuple be overwritten, because it has no marks of any transaction? */
+/* May the tuple be overwritten?  Yes, if no transaction has inserted, changed or deleted it. */
 static bool
 is_clean(HeapTupleHeader tuple)
 {
@@ -123,9 +127,9 @@ last_offset(Page page)
 }
 
 /*
- * Visit every row, including deleted and uncommitted ones: a dead row only keeps a partition
- * unused.  Returns the first page with room for another row, or the number of pages if there
- * is none.
+ * Visit every row, including deleted and uncommitted rows.  At worst, such a row keeps a
+ * partition from being used.  Returns the first page with room for another row, or the number
+ * of pages if no page has room.
  */
 BlockNumber
 sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
@@ -160,8 +164,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 }
 
 /*
- * Is the page as this file writes it, without traces of SQL?  VACUUM removes most
- * traces, but sets PD_ALL_VISIBLE.
+ * Is the page as this file writes it, without traces of SQL?  VACUUM removes most traces, but
+ * leaves a trace itself: it sets PD_ALL_VISIBLE.
  */
 static bool
 has_no_trace(Page page)
@@ -186,15 +190,16 @@ has_no_trace(Page page)
 }
 
 /*
- * Return a copy of a locked page, to be changed.
+ * Register a locked page for a generic WAL record.  Returns a copy of the page, which the
+ * caller changes.
  *
- * SQL leaves traces on a page that are not in WAL, or not replayed: hint bits
- * and command ids of tuples, pd_prune_xid and flags of the page.  So a standby's
- * page may differ in these traces, which does no harm.  But wal_consistency_checking
- * ignores them only in heap records; a difference in a generic record stops the
- * standby.  While this setting is on, each record has an image of the page.  If the
- * page has such traces, replay must restore the image, and not only compare the page
- * with it, so that the pages of both servers are equal again.
+ * SQL leaves traces on a page that aren't in WAL, or aren't replayed: hint bits and
+ * command ids of tuples, pd_prune_xid, and flags of the page.  So the page of a standby may
+ * differ from the primary's page in these traces.  That does no harm, unless
+ * wal_consistency_checking is on.  This setting adds an image of the page to each record,
+ * and compares the standby's page with the image after replay.  For heap records it
+ * ignores the traces, but for a generic record, a difference stops the standby.  So if the
+ * page has traces, we add an image that replay restores, which makes both pages equal again.
  */
 static Page
 register_page(GenericXLogState *state, Buffer buffer)
@@ -208,19 +213,19 @@ register_page(GenericXLogState *state, Buffer buffer)
 }
 
 /*
- * Make and log the change of the page in `state`, and release its buffer.
+ * Apply the change in `state` to the page, log the change, and release the buffer.
  *
- * The buffer is marked dirty first.  GenericXLogFinish() marks the buffer, too, but in
- * versions 15.0 to 15.4 and 16.0 only after inserting the WAL record.  If a checkpoint
- * comes between the two, recovery will begin after the record, but the page isn't
- * written, because it isn't dirty yet.  The record is flushed and the ceiling
- * published.  After a crash, recovery doesn't read the record, and the page on disk has
- * the old row: the lease is lost, and its ids are issued again.
+ * We mark the buffer dirty first.  GenericXLogFinish() marks the buffer, too, but in
+ * versions 15.0 to 15.4 and 16.0 it does so only after it has inserted the WAL record.  If a
+ * checkpoint begins between these two steps, recovery will begin after the record, but the
+ * checkpoint doesn't write the page, because the page isn't dirty yet.  Then the record is
+ * flushed, and the ceiling is published.  After a crash, recovery doesn't read the record,
+ * and the page on disk has the old row.  So the lease is lost, and its ids are issued again.
  *
- * A buffer that is dirty before the record exists is safe.  It stays dirty while its
- * exclusive lock is held, because a page is written out under a lock on its content.
- * So a checkpoint from which recovery begins after the record finds the buffer dirty,
- * waits for the lock, and writes the new row.
+ * If the buffer is dirty before the record exists, that can't happen.  The buffer stays dirty
+ * while we hold its exclusive lock, because a page is written out under a lock on its
+ * content.  So if recovery is to begin after the record, the checkpoint finds the buffer
+ * dirty, waits for the lock, and writes the new row.
  */
 static XLogRecPtr
 finish_page(GenericXLogState *state, Buffer buffer)
@@ -234,8 +239,8 @@ finish_page(GenericXLogState *state, Buffer buffer)
 }
 
 /*
- * Change the row at `tid`.  Returns false if the row is gone or SQL has changed it.
- * *lsn is the end of the WAL record.
+ * Call `change` for the row at `tid`.  Returns false if the row is gone, if SQL has changed it,
+ * or if `change` returns false.  Otherwise *lsn becomes the end of the WAL record.
  */
 bool
 sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
@@ -259,8 +264,9 @@ sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
 }
 
 /*
- * Change all rows of a page.  Returns the end of the WAL record, if there is one.  A page
- * without a changed row must get no LSN: a new page with an LSN would be invalid.
+ * Call `change` for all rows of a page.  Returns the end of the WAL record.  If no row was
+ * changed, there is no record, and InvalidXLogRecPtr is returned.  The page must get no LSN
+ * then, because a new page with an LSN would be invalid.
  */
 static XLogRecPtr
 change_page(Relation rel, BlockNumber block, SnoRowChange change)
@@ -287,7 +293,10 @@ change_page(Relation rel, BlockNumber block, SnoRowChange change)
 	return InvalidXLogRecPtr;
 }
 
-/* Change all rows, including rows that SQL has changed.  Returns the end of the WAL records. */
+/*
+ * Call `change` for all rows, including rows that SQL has changed.  Returns the end of the last
+ * WAL record.
+ */
 XLogRecPtr
 sno_row_change_all(Relation rel, SnoRowChange change)
 {
@@ -303,7 +312,10 @@ sno_row_change_all(Relation rel, SnoRowChange change)
 	return lsn;
 }
 
-/* Return a page with room for a row, at `block` or later, pinned and locked. */
+/*
+ * Return the buffer of a page with room for a row, pinned and exclusively locked.  The search
+ * begins at `block`, and extends the table if necessary.
+ */
 static Buffer
 page_with_room(Relation rel, BlockNumber block)
 {
@@ -328,7 +340,7 @@ page_with_room(Relation rel, BlockNumber block)
 }
 
 /*
- * Insert a row as a frozen tuple, on a page at `block` or later.  Returns the end of the
+ * Insert a row as a frozen tuple, on page `block` or on a later page.  Returns the end of the
  * WAL record.
  */
 XLogRecPtr

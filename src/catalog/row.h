@@ -1,6 +1,6 @@
 /*
  * row.h
- *		The rows of table sno_lease, read and written in place.
+ *		Visits the rows of table sno_lease on their pages, and changes them in place.
  */
 #ifndef SNO_ROW_H
 #define SNO_ROW_H
@@ -15,7 +15,7 @@
 
 #include "core/flake.h"
 
-/* A row as it is on its page; sql/sno--1.0.sql describes the columns. */
+/* A row as it is stored on a page.  sql/sno--1.0.sql describes the columns. */
 typedef struct SnoRow
 {
 	int64		holder;
@@ -30,7 +30,7 @@ typedef struct SnoRow
 	int32		sequence;
 	TimestampTz wall_hi;
 	int64		drifts;
-	TimestampTz until[2];		/* by tick-tock: tick_until, tock_until */
+	TimestampTz until[2];		/* tick_until and tock_until, by the tick-tock bit */
 	TimestampTz taken_at;
 	int64		home;			/* of the database, see record.c */
 } SnoRow;
@@ -38,9 +38,9 @@ typedef struct SnoRow
 #define SNO_ROW_SIZE	(offsetof(SnoRow, home) + sizeof(int64))
 
 /*
- * The place of a row, and whether SQL has inserted or changed it (by_sql), for example a
- * restore, or the COPY of a subscription.  A row may be overwritten if SQL hasn't inserted,
- * changed or deleted it (is_clean).
+ * The position and the origin of a row.  by_sql is true if SQL has inserted or changed the row,
+ * for example in a restore, or in the COPY of a subscription.  is_clean is true if SQL hasn't
+ * inserted, changed or deleted the row, so that the row may be overwritten.
  */
 typedef struct SnoRowPlace
 {
@@ -49,12 +49,12 @@ typedef struct SnoRowPlace
 	bool		by_sql;
 } SnoRowPlace;
 
-/* Visits a row, while its page is locked. */
+/* A function that is called for each row, while the row's page is locked */
 typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void *arg);
 
 /*
- * Changes the copy of a row that will be logged.  Returns false if it changes nothing;
- * then nothing is logged.
+ * A function that changes a row.  `row` is in a copy of the page, which is logged afterwards.
+ * Returns false if the function leaves the row as it was.
  */
 typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
 

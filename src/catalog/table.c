@@ -1,19 +1,20 @@
 /*
  * table.c
- *		The extension's tables: found, opened, and remembered by sessions.
+ *		Finds and opens the extension's tables, and remembers their rows.
  *
- * Tables are found by name in a separate schema.  The extension's script creates that
- * schema, and fails if it already exists.  Only its owner, a superuser, may create objects
- * in it.  So a table of that name in the schema is ours.
+ * A table is found by its name in the schema sno_catalog.  The extension's script creates this
+ * schema, and fails if the schema already exists.  Only the owner of the schema, a superuser,
+ * may create objects in it.  So a table with the right name in the schema is ours.
  *
- * A table's version changes whenever the table may have changed, which is when its row of
- * pg_class is invalidated.  Its trigger (sno_table_changed()) invalidates that row for every
- * change of the table's rows.  So rows remembered at a version are valid while that is the
- * present version.  Changes that were rolled back are forgotten in this way, too.
+ * A table has a version, which increases whenever the table's entry in the relation cache is
+ * invalidated.  The table's trigger (sno_table_changed()) invalidates this entry at every change
+ * of the table's rows.  So the rows that a session remembers are valid as long as the version is
+ * the same as when the session read them.  A rollback increases the version, too, so that
+ * rows of the transaction are forgotten.
  *
- * Functions that change a table, or give access to protected data, are for the owner of the
- * database.  They call sno_owner_check(), because EXECUTE on them may come from GRANT ... ON
- * ALL FUNCTIONS.
+ * SQL functions that change a table, or give access to protected data, are reserved for the
+ * owner of the database.  They call sno_owner_check(), because the EXECUTE privilege isn't
+ * enough: a role may have got it by GRANT ... ON ALL FUNCTIONS.
  *
  * Library sno_seal contains this file, too, for its own table in the schema.
  */
@@ -41,7 +42,7 @@
 
 #include "catalog/table.h"
 
-/* Return the OID of one of our tables; InvalidOid if it doesn't exist. */
+/* Return the OID of one of our tables, or InvalidOid if the table doesn't exist. */
 Oid
 sno_table_find(const char *name)
 {
@@ -50,7 +51,7 @@ sno_table_find(const char *name)
 	return OidIsValid(schema) ? get_relname_relid(name, schema) : InvalidOid;
 }
 
-/* Return the OID of one of our tables, or raise an error if it is missing. */
+/* Return the OID of one of our tables, or raise an error if the table doesn't exist. */
 Oid
 sno_table_require(const SnoTable *t)
 {
@@ -65,7 +66,7 @@ sno_table_require(const SnoTable *t)
 	return relid;
 }
 
-/* The tables that this session has looked for. */
+/* The tables for which sno_table_watch() was called */
 static SnoTable *watched[5];
 static int	watched_count;
 
@@ -86,9 +87,9 @@ relation_changed(Datum arg, Oid relid)
 }
 
 /*
- * From now on, change the version whenever the table may have changed.  All tables share
- * one callback: PostgreSQL allows ten in a session, for all extensions, and ends a session
- * that registers more.
+ * From now on, increase the table's version whenever the table may have changed.  All tables
+ * share one callback, because PostgreSQL allows a session only ten callbacks, for all extensions
+ * together, and ends a session that registers more.
  */
 void
 sno_table_watch(SnoTable *t)
@@ -103,7 +104,7 @@ sno_table_watch(SnoTable *t)
 	watched[watched_count++] = t;
 }
 
-/* Find a table, and watch it from now on.  Raises an error if it is missing. */
+/* Return the OID of a table, and watch the table from now on.  Raises an error if it is missing. */
 Oid
 sno_table_have(SnoTable *t)
 {
@@ -111,7 +112,7 @@ sno_table_have(SnoTable *t)
 	return t->oid = sno_table_require(t);
 }
 
-/* Does the table begin with the columns of the extension's script? */
+/* Is the relation a table whose first columns are those that the extension's script created? */
 bool
 sno_table_is_as_created(const SnoTable *t, Relation rel)
 {
@@ -136,7 +137,10 @@ check_table(const SnoTable *t, Relation rel)
 				 errhint("Undo the change: its columns must be as CREATE EXTENSION made them. See doc/operations.md#trouble.")));
 }
 
-/* Lock a relation without waiting, and open it; NULL if another session holds a conflicting lock. */
+/*
+ * Lock a relation without waiting, and open it.  Returns NULL if another session holds a
+ * conflicting lock, or if the relation was dropped.
+ */
 Relation
 sno_table_lock(Oid relid, LOCKMODE mode)
 {
@@ -151,7 +155,7 @@ sno_table_lock(Oid relid, LOCKMODE mode)
 	return rel;
 }
 
-/* Open a table.  Raises an error if it is missing or altered. */
+/* Open a table.  Waits for the lock.  Raises an error if the table is missing or altered. */
 Relation
 sno_table_open(SnoTable *t, LOCKMODE mode)
 {
@@ -164,7 +168,10 @@ sno_table_open(SnoTable *t, LOCKMODE mode)
 	return rel;
 }
 
-/* Open a table, but don't wait: NULL if another session holds a conflicting lock. */
+/*
+ * Open a table without waiting for the lock.  Returns NULL if another session holds a conflicting
+ * lock.  Raises an error if the table is missing or altered.
+ */
 Relation
 sno_table_try_open(SnoTable *t, LOCKMODE mode)
 {
@@ -175,7 +182,7 @@ sno_table_try_open(SnoTable *t, LOCKMODE mode)
 	return rel;
 }
 
-/* Open a table to read it; NULL if it is missing, altered or locked. */
+/* Open a table to read it.  Returns NULL if the table is missing, altered or locked. */
 Relation
 sno_table_look(SnoTable *t)
 {
@@ -189,8 +196,8 @@ sno_table_look(SnoTable *t)
 }
 
 /*
- * Remember all rows, unless the rows of the present version are remembered already.  Returns
- * false if another session holds a conflicting lock, and `wait` is false.
+ * Read all rows into memory, unless the rows of the present version are there already.  Returns
+ * false if `wait` is false and another session holds a conflicting lock.
  */
 bool
 sno_table_read(SnoTable *t, bool wait)
@@ -228,11 +235,12 @@ sno_table_read(SnoTable *t, bool wait)
 }
 
 /*
- * Run a statement that changes a table, and return the number of changed rows.  The
- * statement needs privileges that callers don't have, so it runs as the table's owner.  As
- * in maintenance commands, the operation is security-restricted, the search path has only
- * pg_catalog, and all names are qualified.  So no planted function is called, and a trigger
- * that a superuser added can't leave anything behind that runs later.
+ * Run a statement that changes a table, and return the number of changed rows.  The statement
+ * runs as the table's owner, because it needs privileges that callers don't have.  As in
+ * PostgreSQL's maintenance commands, the operation is security-restricted, and the search path
+ * has only pg_catalog; the statement names our tables with their schema.  So the statement calls
+ * no function of another user.  If a superuser added a trigger to the table, the trigger can't
+ * leave anything behind that runs later.
  */
 uint64
 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,
@@ -244,7 +252,7 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 	int			level;
 	uint64		rows;
 
-	/* With this lock, this transaction can also read without queueing behind other sessions. */
+	/* With this lock, the transaction can read the table later without queueing for the lock. */
 	LockRelationOid(RelationGetRelid(rel), AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
@@ -266,9 +274,9 @@ sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types
 }
 
 /*
- * Raise an error unless the current user has the privileges of the database's owner, as
- * superusers have.  In a SECURITY DEFINER function, the current user is the function's
- * owner.
+ * Raise an error if the current user doesn't have the privileges of the database's owner.
+ * Superusers have them.  In a SECURITY DEFINER function, the current user is the owner of the
+ * function.
  */
 void
 sno_owner_check(FunctionCallInfo fcinfo)
@@ -283,9 +291,9 @@ sno_owner_check(FunctionCallInfo fcinfo)
 }
 
 /*
- * Is a text free of control characters (C0, DEL, C1) and characters that XML doesn't allow?
- * Such a name is displayed in one line.  Raises an error if the text can't be converted to
- * UTF-8.
+ * Is a text free of control characters (C0, DEL, C1), and of U+FFFE and U+FFFF, which XML doesn't
+ * allow?  If so, it can be displayed in one line.  Raises an error if the text can't be converted
+ * to UTF-8.
  */
 bool
 sno_text_is_printable(const char *text)
@@ -299,7 +307,7 @@ sno_text_is_printable(const char *text)
 	return true;
 }
 
-/* Raise an error if a text of the row isn't printable. */
+/* Raise an error if a text column of the row isn't printable. */
 static void
 check_texts(Relation rel, HeapTuple row)
 {
@@ -323,8 +331,9 @@ check_texts(Relation rel, HeapTuple row)
 }
 
 /*
- * If the statement sets the role, store the role's OID beside its name: a later role of the
- * same name is another role.  Dumps contain the name, and a restore looks up the OID.
+ * If the statement sets the role, look up the role's OID, and store it beside the role's name.
+ * The OID distinguishes the role from a later role with the same name.  A dump contains only
+ * the name, so a restore looks up the OID again.
  */
 static HeapTuple
 note_role(const TriggerData *trigger, HeapTuple row)
@@ -349,11 +358,11 @@ note_role(const TriggerData *trigger, HeapTuple row)
 }
 
 /*
- * The trigger of tables that sessions remember.  Its arguments are the changes by SQL that it
- * refuses ("none", "updates" or "all") and the hint of the error.  The trigger invalidates the
- * rows that sessions remember, rejects control characters, and notes roles.  Changes by logical
- * replication are dropped: each server has its own rows, and a conflict must not stop the
- * replication.
+ * The trigger of the tables whose rows sessions remember.  Its first argument names the commands
+ * that it refuses: "none", "updates" (all except INSERT) or "all".  The second argument is the
+ * hint of the error.  The trigger invalidates the rows that sessions remember, raises an error
+ * if a text has control characters, and stores OIDs of roles.  It discards changes by logical
+ * replication, because each server has its own rows, and a conflict would stop the replication.
  */
 PG_FUNCTION_INFO_V1(sno_table_changed);
 Datum
@@ -362,7 +371,7 @@ sno_table_changed(PG_FUNCTION_ARGS)
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	HeapTuple	row;
 	char	  **arguments;
-	bool		all;			/* does it refuse all changes? */
+	bool		all;			/* does the trigger refuse all changes? */
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 		(!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && !TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event)) ||

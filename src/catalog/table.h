@@ -1,6 +1,6 @@
 /*
  * table.h
- *		The extension's tables: found, opened, and remembered by sessions.
+ *		Finds and opens the extension's tables, and remembers their rows.
  */
 #ifndef SNO_TABLE_H
 #define SNO_TABLE_H
@@ -16,34 +16,34 @@
 
 #define SNO_CATALOG_SCHEMA	"sno_catalog"
 
-/* A table, and the session's memory of it */
+/* A table, and the rows that this session remembers */
 typedef struct SnoTable
 {
-	const char *extension;		/* the extension of the table */
+	const char *extension;		/* the extension that the table belongs to */
 	const char *name;
-	const Oid  *types;			/* of its columns */
+	const Oid  *types;			/* of the columns */
 	int			columns;
 
-	/* If a session remembers all rows: create an empty memory, and add a row to it. */
+	/* If sessions remember all rows: begin() makes an empty memory, and add() adds a row. */
 	void	   *(*begin) (void);
 	void		(*add) (void *all, Relation rel, HeapTuple tuple);
 
-	/* Another table, whose changes count as changes of this one; or NULL. */
+	/* Another table, whose changes count as changes of this table; NULL if there is none */
 	const struct SnoTable *source;
 
-	/* Called when the table may have changed; or NULL. */
+	/* Called whenever the table may have changed, unless NULL */
 	void		(*changed) (void);
 
-	uint64		version;		/* from 1 on; changes whenever the table may have changed */
-	Oid			oid;			/* found last */
-	void	   *all;			/* the memory created by begin(), or NULL */
-	uint64		version_read;	/* version of the remembered rows */
-	MemoryContext context;		/* of the memory */
+	uint64		version;		/* from 1 on; increases whenever the table may have changed */
+	Oid			oid;			/* the OID that was found last */
+	void	   *all;			/* the memory of rows that begin() made, or NULL */
+	uint64		version_read;	/* version of the rows in memory */
+	MemoryContext context;		/* of the memory of rows */
 } SnoTable;
 
 /*
- * Return an int8 of a row, or 0 if it is null.  On 32-bit machines, an int8 is passed by
- * reference, so a null must not be read.
+ * Return the int8 of a column, or 0 if the column is null.  32-bit machines pass an int8 by
+ * reference, so DatumGetInt64() must not be called for a null.
  */
 static inline int64
 sno_table_int64(Datum value, bool null)

@@ -5,9 +5,9 @@
 #include "core/asker.h"
 
 /*
- * Prepare a request.  `holder` and `next` are random and not 0; each is used if the asker
- * has none.  Returns true if the asker changed; the asker must then be on disk before the
- * request is sent.
+ * Prepare a request.  `holder` and `next` are random numbers other than 0.  The asker takes
+ * `holder` if it has no holder, and `next` if it has no next token.  Returns true if the asker
+ * changed.  If so, the caller must write it to disk before it sends the request.
  */
 bool
 sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
@@ -21,8 +21,8 @@ sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
 }
 
 /*
- * Take the answer to the request, with the blocks that it grants.  The asker must be on disk
- * before its grants come into force.
+ * Update the asker by the answer to its request, which grants `blocks`.  The caller must write
+ * the asker to disk before the grants come into force.
  */
 void
 sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
@@ -51,7 +51,10 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 	}
 }
 
-/* Do the blocks have numbers up to `last`, units of the epoch, and no overlaps? */
+/*
+ * Are all numbers of the blocks between 0 and `last`, and all units within the epoch, and do no
+ * two blocks overlap?
+ */
 bool
 sno_grants_are_valid(const SnoGrants *blocks, int64_t last)
 {

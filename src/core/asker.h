@@ -3,27 +3,29 @@
  *		The grants of a registry to a database, and the requests for them.
  *
  * Servers that share a registry (sno_registry) never issue the same id, because each
- * database issues ids only under its grants: blocks of partitions, or of nodes of a layout,
- * each with an interval of the ids' time.  A grant belongs to a place, the folder in which
- * one server runs, and not to data.  So a copy of the data has no grants.
+ * database issues ids only under its grants.  A grant is a block of partitions, or of nodes
+ * of a layout, with an interval of units.  It belongs to a place, which is the folder in
+ * which one server runs, and not to the data.  So a copy of the data has no grants.
  *
- * An asker is the state of grants and requests that a database at a place keeps in a file:
- * one asker for partitions, and one for each layout.  This file is its pure part, which
- * decides the content of a request and the meaning of an answer.
+ * An asker is the state of a database's grants and requests.  A database at a place has one
+ * asker for partitions, and one for each layout, and keeps them in a file.  The functions
+ * here only decide the content of a request and the meaning of an answer.
  *
- * The registry knows the asker by a holder and a token, both random.  Each request
- * names the token of the last answer and the next token.  If the former is the token in the
- * registry, the registry replaces it by the latter:
+ * The registry identifies the asker by a holder and a token, which are random numbers.  Each
+ * request has the token of the last answer and the next token.  If the registry has the
+ * former, it replaces it by the latter:
  *
- *	- If two askers go on from the same state, at most one gets grants.  The other one is
- *	  answered that it was superseded, and drops its grants.
- *	- The next token is on disk before it is sent, and is sent until it is answered.  So
- *	  a request that is repeated, because the answer was lost, gets the same answer.
- *	- A registry that forgot the holder, or may have lost some of the holder's records, says
- *	  so.  The asker then asks as a new holder.  The old blocks stay in force until the new
- *	  holder gets blocks: the registry doesn't grant them to another holder.
- *	- A request may ask only which range the registry may grant.  Such a request changes
- *	  nothing on either side.
+ *	- If two askers go on from the same state, at most one gets grants.  The registry
+ *	  answers to the other one that it was superseded, and this asker drops its grants.
+ *	- The asker writes the next token to disk before it sends the token, and sends the same
+ *	  token again until it gets an answer.  So if an answer is lost, the repeated request
+ *	  gets the same answer.
+ *	- If the registry has forgotten the holder, or may have lost some of the holder's
+ *	  records, its answer says so.  The asker then sends a request as a new holder.  The
+ *	  old blocks stay in force until the new holder gets blocks, because the registry
+ *	  doesn't grant them to another holder for the same units.
+ *	- A request can ask only for the range that the registry may grant.  Such a request
+ *	  changes nothing on either side.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H
@@ -32,12 +34,15 @@
 
 #include "id.h"
 
-/* The most blocks of one asker.  Models have fewer. */
+/* The maximum number of blocks of an asker.  Models have fewer. */
 #ifndef SNO_GRANTS
 #define SNO_GRANTS			64
 #endif
 
-/* The right to issue ids of units above the floor, up to the ceiling, in these partitions or nodes */
+/*
+ * The right to issue ids in the partitions or nodes from `first` to `last`, and in the units
+ * above the floor, up to the ceiling
+ */
 typedef struct SnoGrant
 {
 	uint64_t	floor;			/* unit */
@@ -52,17 +57,17 @@ sno_grant_has(const SnoGrant *g, int64_t number)
 	return number >= g->first && number <= g->last;
 }
 
-/* May an id of this unit be issued under the grant? */
+/* Can an id of this unit be issued under the grant? */
 static inline bool
 sno_grant_covers(const SnoGrant *g, uint64_t unit)
 {
 	return unit > g->floor && unit <= g->ceiling;
 }
 
-/* The grants in force in a database, for partitions or for one layout. */
+/* The grants in force in a database, for partitions or for one layout */
 typedef struct SnoGrants
 {
-	uint64_t	holder;			/* 0 if there is none; it changes when all grants are revoked */
+	uint64_t	holder;			/* 0 if there is none; changes when all grants are revoked */
 	int32_t		count;
 	SnoGrant	grant[SNO_GRANTS];
 } SnoGrants;
@@ -72,7 +77,7 @@ typedef struct SnoAsker
 	uint64_t	holder;			/* 0 before the first request */
 	uint64_t	token;			/* of the last answer, 0 if there was none */
 	uint64_t	next;			/* of a request without an answer yet, or 0 */
-	SnoGrants	granted;		/* to this holder, or to the one before */
+	SnoGrants	granted;		/* to this holder, or to the former one */
 } SnoAsker;
 
 typedef enum SnoAnswer
@@ -84,7 +89,7 @@ typedef enum SnoAnswer
 	SNO_ANSWER_RANGE			/* only the range that the registry may grant */
 } SnoAnswer;
 
-/* Return the grant that contains a partition or node, or NULL. */
+/* Return the grant that contains a partition or node, or NULL if there is none. */
 static inline const SnoGrant *
 sno_grants_find(const SnoGrants *grants, int64_t number)
 {

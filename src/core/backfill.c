@@ -5,9 +5,9 @@
 #include "core/backfill.h"
 
 /*
- * Begin in a partition that was never used, with all sequences up to
- * `sequence_max`.  Of 16 random bits, the lowest one is the side and the others
- * are the start of the sequences.
+ * Initialize the state for a partition that was never used, and for all
+ * sequences up to `sequence_max`.  Of 16 random bits, the lowest one becomes the
+ * side, and the others become the sequence of the count 0.
  */
 void
 sno_backfill_start(SnoGenerator *g, SnoBackfill *b, uint16_t sequence_max, uint32_t random)
@@ -19,7 +19,7 @@ sno_backfill_start(SnoGenerator *g, SnoBackfill *b, uint16_t sequence_max, uint3
 	b->start = (random & 0xFFFF) >> 1;
 }
 
-/* Would a step from this state word issue an id of this unit, if a lease covered it? */
+/* Would a step from this state word issue an id of this unit, if a lease covered the unit? */
 static bool
 is_ready(const SnoGenerator *g, const SnoBackfill *b, uint64_t word, uint64_t unit)
 {
@@ -46,9 +46,10 @@ raise_spare(SnoBackfill *b, uint32_t least)
 }
 
 /*
- * Issue the next id of a unit: of the state word's count or a later unit (B1), or of a spare
- * count (B2).  A count is issued only after the spare count was raised above it.  So no unit
- * has issued the spare count yet.
+ * Issue the next id of a unit.  In the state word's unit, the id takes the word's count.  In a
+ * later unit, it takes the count 0 (B1).  In an earlier unit, it takes the spare count (B2).
+ * Before a count is issued, the spare count is raised above it.  So the spare count was not
+ * issued yet in any unit.
  */
 SnoStep
 sno_backfill_step(SnoGenerator *g, SnoBackfill *b, uint64_t unit, uint64_t *issued)

@@ -2,8 +2,9 @@
  * ff1.c
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
- * Names are taken from the standard's algorithms 7 and 8.  The radix is a power of two, so
- * the bits of a half's numerals, one after another, are the number of the half.
+ * Names and steps are those of the standard's algorithms 7 and 8.  The radix is a power of
+ * two.  So the bits of a half's numerals, one numeral after another, are the number of the
+ * half.
  */
 #include "core/ff1.h"
 
@@ -48,7 +49,7 @@ store(uint8_t *bytes, int size, uint64_t number)
 		bytes[i] = (uint8_t) number;
 }
 
-/* Do steps 1 to 5, which don't depend on the id. */
+/* Perform steps 1 to 5 of the algorithm, which don't depend on the id. */
 void
 sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 {
@@ -59,10 +60,10 @@ sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 }
 
 /*
- * Do steps 6 i to vi, apart from the addition: return the number that a round adds to a
- * half.  Q consists of zero bytes, the round and the other half.  R is the encryption of P
- * and Q in CBC mode.  S is the first 12 bytes of R; only its last eight matter, because a
- * half has at most 61 bits.
+ * Perform steps 6 i to vi of round `i`, except for the addition.  Returns the number that the
+ * round adds to one half; `half` is the other half.  Q consists of zero bytes, the round and
+ * `half`.  R is the last block of the encryption of P and Q in CBC mode.  S is the first 12
+ * bytes of R.  Only the last eight bytes of S matter, because a half has at most 61 bits.
  */
 static uint64_t
 round_value(const SnoFf1 *f, SnoFf1Form form, int i, uint64_t half)
@@ -150,15 +151,15 @@ sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
 	uint64_t	low = load(id->byte + 8, 2);
 	Halves		x = encrypt_halves(f, SNO_FF1_UUID, (Halves) {high >> 3, ((high & 7) << 16 | low) << ZEROS});
 
-	/* 48 bits, the version, 12 bits, the variant, 62 bits */
+	/* A uuid has 48 bits, the version, 12 bits, the variant and 62 bits. */
 	store(uuid, 6, x.a >> 13);
 	store(uuid + 6, 2, 4 << 12 | (x.a >> 1 & 0xfff));
 	store(uuid + 8, 8, UINT64_C(2) << 62 | (x.a & 1) << 61 | x.b);
 }
 
 /*
- * Get the id of a uuid.  Returns false if this key didn't seal the uuid, but one foreign
- * uuid in 2^42 passes by chance.
+ * Get the id that is sealed in a uuid.  Returns false if the uuid wasn't sealed with this
+ * key.  However, one in 2^42 of these uuids passes by chance.
  */
 bool
 sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id)

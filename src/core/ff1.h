@@ -2,10 +2,11 @@
  * ff1.h
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
- * There are two forms, both with an empty tweak.  The text of an id is 16 numerals of
- * radix 32, each 5 bits; FF1 permutes these texts, and so the ids.  A uuid of version 4 has
- * 122 free bits: the id's 80 bits and 42 zero bits, encrypted together as numerals of radix
- * 2.  Decryption of a uuid that this key didn't seal gives other bits in place of the zeros.
+ * An encrypted id has one of two forms, both with an empty tweak.  The first form is a text.
+ * The text of an id is 16 numerals of radix 32, each of 5 bits.  FF1 permutes these texts,
+ * and so permutes the ids.  The second form is a uuid of version 4, which has 122 free bits.
+ * The 80 bits of the id and 42 zero bits are encrypted together, as numerals of radix 2.  If
+ * a uuid was not encrypted with the key, its decryption has other bits in place of the zeros.
  * Other programs that have FF1 can decrypt both forms.
  *
  * The caller provides the block cipher.  All other operations take the same time for all
@@ -19,7 +20,7 @@
 #define SNO_BLOCK_SIZE	16		/* bytes of a block of the cipher: AES */
 #define SNO_UUID_SIZE	16
 
-/* Encrypt one block.  Input and output don't overlap. */
+/* A function that encrypts one block.  Input and output don't overlap. */
 typedef void (*SnoBlockCipher) (void *key, const uint8_t *plain, uint8_t *cipher);
 
 typedef enum SnoFf1Form
@@ -33,7 +34,7 @@ typedef struct SnoFf1
 {
 	SnoBlockCipher encrypt;
 	void	   *key;
-	/* by form: the cipher's state after the first block, P, of each round */
+	/* for each form, the cipher's state after P, which is the first block of each round */
 	uint8_t		start[SNO_FF1_FORMS][SNO_BLOCK_SIZE];
 } SnoFf1;
 

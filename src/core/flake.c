@@ -62,7 +62,7 @@ sno_layout_print(const SnoLayout *layout, char *text)
 			 layout->time_bits, layout->node_bits, layout->sequence_bits, layout->node_last ? "/last" : "");
 }
 
-/* Append the lowest `bits` of `value` to the bits of the id. */
+/* Append the lowest `bits` bits of `value` to the bits of the id. */
 static SnoFlake
 append(SnoFlake id, uint64_t value, unsigned bits)
 {
@@ -76,7 +76,7 @@ append(SnoFlake id, uint64_t value, unsigned bits)
 	return id;
 }
 
-/* Remove the lowest `bits` from the id, and return them. */
+/* Remove the lowest `bits` bits from the id, and return them. */
 static uint64_t
 take(SnoFlake *id, unsigned bits)
 {
@@ -92,7 +92,10 @@ take(SnoFlake *id, unsigned bits)
 	return value;
 }
 
-/* Put an id together.  Bits of a part above its size in the layout are ignored. */
+/*
+ * Assemble an id from its parts.  If a part has more bits than in the layout, its highest bits
+ * are ignored.
+ */
 SnoFlake
 sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts)
 {
@@ -103,7 +106,7 @@ sno_flake_pack(const SnoLayout *layout, SnoFlakeParts parts)
 	return append(append(id, parts.node, layout->node_bits), parts.sequence, layout->sequence_bits);
 }
 
-/* Take an id apart.  It must have no bits beyond the layout's. */
+/* Split an id into its parts.  The id must have no bits above those of the layout. */
 SnoFlakeParts
 sno_flake_unpack(const SnoLayout *layout, SnoFlake id)
 {
@@ -124,9 +127,9 @@ sno_flake_unpack(const SnoLayout *layout, SnoFlake id)
 }
 
 /*
- * Return the last time of ids that a generator may issue.  An id of 64 bits is an
- * int8, whose highest bit is the sign.  Negative ids would sort before all others, so
- * they are issued only if ids are sealed, and have no order anyway.
+ * Return the last time of the ids that a generator may issue.  An id of 64 bits is
+ * an int8, whose highest bit is the sign.  Negative ids would sort before all others,
+ * so they are issued only if the ids are sealed.  Sealed ids have no order.
  */
 uint64_t
 sno_flake_last_time(const SnoLayout *layout, bool sealed)
@@ -135,9 +138,9 @@ sno_flake_last_time(const SnoLayout *layout, bool sealed)
 }
 
 /*
- * Return how many ids a generator with this many nodes has in a unit of the layout, on one
- * side.  If a single node has more sequences than the state word can count, the rest is
- * left out.  Returns 0 if the state word can't count the ids of so many nodes.
+ * Return how many ids a generator with `nodes` nodes has in a unit of the layout, on one side.
+ * If a single node has more sequences than the state word can count, the generator uses only
+ * some of them.  Returns 0 if the state word can't count the ids of so many nodes.
  */
 uint32_t
 sno_flake_size(const SnoLayout *layout, uint64_t nodes)
@@ -153,7 +156,7 @@ sno_flake_size(const SnoLayout *layout, uint64_t nodes)
 	return half < 22 && nodes <= most >> half ? (uint32_t) nodes << half : 0;
 }
 
-/* Return a generator's nodes.  sno_flake_size() of their number must not be 0. */
+/* Return the nodes of a generator.  sno_flake_size() must not return 0 for their number. */
 SnoNodes
 sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 {
@@ -163,7 +166,7 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 		.layout = *layout,
 		.first = shard.min,
 		.size = sno_flake_size(layout, shard.max - shard.min + 1),
-		/* A unit that began before 2010 has no state word. */
+		/* No state word stands for a unit of the layout that began before 2010. */
 		.begin = layout->epoch > SNO_EPOCH_MSEC ? layout->epoch - SNO_EPOCH_MSEC : layout->unit,
 		.end = end_of_epoch
 	};
@@ -175,8 +178,9 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 }
 
 /*
- * Get the state word of a generator that continues after an id: at a later time, or with
- * the next number of its node.  Returns false if no state word stands for so high an id.
+ * Get the state word of a generator whose next id is to be after a given id: at a later time,
+ * or for a counter, the next higher number of its node.  Returns false if the given id is too
+ * high for a state word.
  */
 bool
 sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
@@ -188,7 +192,7 @@ sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
 	*word = 0;
 	if (layout->unit == 0)
 	{
-		/* The node's last number up to the id */
+		/* Find the last number for which the id of the generator's node is not above the given id. */
 		parts.node = nodes->first;
 		if (parts.time > 0 && sno_flake_pack(layout, parts).low > id.low)
 			parts.time--;

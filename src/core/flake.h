@@ -2,20 +2,20 @@
  * flake.h
  *		Ids of other systems: their layouts, and the id that a state word stands for.
  *
- * A layout has a time, a node and a sequence, of at most 128 bits together.  The time
- * counts the layout's units since its epoch.  A layout whose unit is 0 has no time: it
- * counts the ids.
+ * A layout has a time, a node and a sequence, with at most 128 bits in total.  The time
+ * counts the layout's units since its epoch.  A layout whose unit is 0 has the number of
+ * a counter in place of the time.
  *
- * A generator of a layout has one or more nodes, which no other generator has.  It
- * works as generator.h describes.  Its state words have units of 4 ms, and a sequence c
- * of up to 22 bits, which is composed of:
+ * A generator of a layout has one or more nodes, which no other generator has.  The
+ * generator works as generator.h describes.  Its state words have units of 4 ms, and a
+ * sequence c of up to 22 bits, which consists of:
  *
  *		the millisecond in the unit, if the layout's unit is 1 ms,
  *		the node,
  *		the sequence without its highest bit, which is the tick-tock bit.
  *
- * Word and id determine each other.  Because no word is issued twice, no id is
- * issued twice.  src/README.md has the argument, F1 to F4.
+ * A state word and an id determine each other.  Because no word is issued twice, no id
+ * is issued twice.  src/README.md has the argument, F1 to F4.
  */
 #ifndef SNO_FLAKE_H
 #define SNO_FLAKE_H
@@ -29,8 +29,8 @@
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
 /*
- * How many numbers a counter has in a unit.  With 39 bits of units, a counter reaches
- * 2^56, and a crash skips at most three units.  Models have fewer.
+ * The number of a counter's ids in a unit of its state word.  A unit has 39 bits, so a
+ * counter reaches 2^56.  A crash skips at most three units.  Models have smaller blocks.
  */
 #ifndef SNO_COUNTER_BLOCK
 #define SNO_COUNTER_BLOCK	(UINT32_C(1) << 17)
@@ -43,10 +43,10 @@ typedef struct SnoLayout
 	uint8_t		time_bits;
 	uint8_t		node_bits;
 	uint8_t		sequence_bits;	/* 0 for a counter, otherwise at least 1 */
-	bool		node_last;		/* order of the parts: time, sequence, node */
+	bool		node_last;		/* are the parts in the order time, sequence, node? */
 } SnoLayout;
 
-/* The most bits of a node in a layout */
+/* The maximum number of bits of a node in a layout */
 #define SNO_NODE_BITS_MAX	48
 
 /* Size of a layout as bytes, which are the same on all machines */
@@ -55,7 +55,7 @@ typedef struct SnoLayout
 /* Maximum size of a layout as text, with the terminating zero */
 #define SNO_LAYOUT_TEXT_SIZE	64
 
-/* Are all members equal, so that a state word stands for the same id in both layouts? */
+/* Are all members of the layouts equal, so that a state word stands for the same id in both? */
 static inline bool
 sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
 {
@@ -64,7 +64,7 @@ sno_layouts_equal(const SnoLayout *a, const SnoLayout *b)
 		a->node_last == b->node_last;
 }
 
-/* An id as a number */
+/* An id of a layout, as a number of 128 bits */
 typedef struct SnoFlake
 {
 	uint64_t	high;
@@ -82,19 +82,22 @@ typedef struct SnoFlakeParts
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;			/* of a counter, with higher bits than ids have */
+	uint64_t	first;			/* of a counter, with additional bits that ids don't have */
 	uint32_t	size;			/* ids in a unit of the layout, on one side */
 	int64_t		begin;			/* first and last time of ids, in ms since 2010 */
 	int64_t		end;
-	uint64_t	last;			/* the last time, or number, of its ids */
+	uint64_t	last;			/* the last time of ids, or the last number of a counter */
 } SnoNodes;
 
-/* Where to issue an id: the unit of the state word, and the lowest sequence c that the word may have */
+/*
+ * The position of the next id: the unit of its state word, and the lowest sequence c that the
+ * word may have
+ */
 typedef struct SnoFlakeTime
 {
 	uint64_t	unit;
 	uint32_t	least;
-	uint64_t	clock;			/* the unit before rounding down (F4); 0 for a counter */
+	uint64_t	clock;			/* the clock's unit, not rounded down (F4); 0 for a counter */
 } SnoFlakeTime;
 
 extern void sno_layout_write(const SnoLayout *layout, uint8_t *bytes);
@@ -119,7 +122,7 @@ sno_bits_max(unsigned bits)
 	return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
 }
 
-/* The number of units of the layout in 4 ms, at least 1 */
+/* Return the number of slots in 4 ms: 4 if the layout's unit is 1 ms, otherwise 1. */
 static inline uint32_t
 sno_layout_slots(const SnoLayout *layout)
 {
@@ -140,7 +143,7 @@ sno_layout_time(const SnoLayout *layout, int64_t msec)
 	return (uint64_t) (msec + SNO_EPOCH_MSEC - layout->epoch) / layout->unit;
 }
 
-/* The last sequence of the state words */
+/* Return the highest sequence of the state words. */
 static inline uint32_t
 sno_nodes_sequence_max(const SnoNodes *nodes)
 {
@@ -148,8 +151,9 @@ sno_nodes_sequence_max(const SnoNodes *nodes)
 }
 
 /*
- * Return where to issue an id at `msec` since 2010.  Each ms has its own slot (F2).  A
- * longer unit of the layout is placed at its first ms (F4).
+ * Return the position of an id at `msec` since 2010.  If the layout's unit is 1 ms, each ms
+ * has its own slot (F2).  If the unit is longer, `msec` is rounded down to the beginning of
+ * the unit (F4).
  */
 static inline SnoFlakeTime
 sno_flake_at(const SnoNodes *nodes, int64_t msec)
@@ -167,8 +171,8 @@ sno_flake_at(const SnoNodes *nodes, int64_t msec)
 }
 
 /*
- * Return where to issue the number after this state word: after the unit's last sequence,
- * in the next unit (F3).
+ * Return the position of the next number of a counter that has this state word.  If the
+ * word's unit is exhausted, the number is in the next unit (F3).
  */
 static inline SnoFlakeTime
 sno_flake_count(uint64_t word)
@@ -179,8 +183,8 @@ sno_flake_count(uint64_t word)
 }
 
 /*
- * Return how many units a counter skips when it goes on after another server: 2^32
- * numbers, or a 256th of all numbers of the layout if that is less.
+ * Return the number of units that a counter skips when it goes on after another server.
+ * These units have 2^32 numbers, or a 256th of all numbers of the layout if that is less.
  */
 static inline uint64_t
 sno_count_unseen(const SnoLayout *layout)
@@ -208,7 +212,7 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 	slot = layout->unit == 1 ? c / nodes->size : SNO_UNIT_MSEC - 1;
 	k = layout->unit == 1 ? c % nodes->size : c;
 	return (SnoFlakeParts) {
-		/* A longer unit that begins in these 4 ms has begun by the last of them. */
+		/* A longer unit of the layout begins in one of these 4 ms, so it has begun by the last one. */
 		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC + slot)),
 		.node = nodes->first + (k >> half),
 		.sequence = (uint64_t) SNO_WORD_TICK_TOCK(word) << half | (k & sno_bits_max(half))

@@ -5,9 +5,10 @@
 #include "core/generator.h"
 
 /*
- * Begin above `floor`, the highest unit that may have been used under earlier leases of
- * the partition.  The ceiling is the floor until a lease is written.  I1 and I2 hold,
- * because the floor's unit is marked as used up on both sides.
+ * Initialize a generator that issues only above `floor`, which is the highest unit that may
+ * have been used under earlier leases of the partition.  The ceiling is the floor until a
+ * lease is published.  I1 and I2 hold, because the floor's unit is marked as used up on both
+ * sides.
  */
 void
 sno_generator_start(SnoGenerator *g, uint64_t floor,
@@ -22,7 +23,7 @@ sno_generator_start(SnoGenerator *g, uint64_t floor,
 	g->sequence_max = sequence_max;
 }
 
-/* Would a step at `now` issue an id, if a lease covered it? */
+/* Would a step at `now` issue an id, if a lease covered the unit `now`? */
 bool
 sno_generator_ready(const SnoGenerator *g, uint64_t now)
 {
@@ -33,7 +34,7 @@ sno_generator_ready(const SnoGenerator *g, uint64_t now)
 	return now > SNO_WORD_UNIT(word) || now > __atomic_load_n(&g->wall_safe, __ATOMIC_RELAXED);
 }
 
-/* Do a step when the clock's unit isn't the state word's, or is exhausted. */
+/* Perform a step if the clock's unit is not the state word's unit, or is exhausted. */
 SnoStep
 sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 {
@@ -44,7 +45,7 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 
 	if (now > unit)
 	{
-		/* Progress: the side stays. */
+		/* The clock has advanced: stay on the same side. */
 		if (now > g->ceiling)
 			return SNO_LEASE_OVER;
 	}
@@ -63,9 +64,9 @@ sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 }
 
 /*
- * Prepare for a step back to `now`, which is before the state word's unit and
- * after wall_safe (I2).  This issues nothing; for the next step, the clock has
- * advanced.
+ * Change to the other side after a step back to `now`, which is before the state
+ * word's unit and after wall_safe (I2).  This issues nothing.  The new state word
+ * is of the unit before `now`, so the next step enters `now` as a later unit.
  */
 void
 sno_generator_drift(SnoGenerator *g, uint64_t now)
@@ -77,11 +78,11 @@ sno_generator_drift(SnoGenerator *g, uint64_t now)
 
 /*
  * Change to the other side of a shared generator after a step back to `now`, which was read
- * after `word` was loaded (S4).  This issues nothing.  Only one session at a time may call
- * it.  It sets wall_safe, and then swaps the word, but never closes it.  So wherever the
- * caller is stopped, other sessions can go on, or find both sides used.  Returns false if
- * there is no step back, if the unit is used on the other side, or if the word was changed
- * meanwhile.
+ * after `word` was loaded (S4).  Only one session at a time may call this function.  It issues
+ * nothing.  It sets wall_safe, and then swaps the word, but never closes the word.  So wherever
+ * the caller is stopped, other sessions can go on, or find that both sides are used.  Returns
+ * false if there is no step back, if the unit is used on the other side, or if another session
+ * has changed the word.
  */
 bool
 sno_generator_turn(SnoGenerator *g, uint64_t word, uint64_t now)
@@ -117,7 +118,7 @@ sno_generator_switch(SnoGenerator *g, uint64_t until)
 	sno_generator_set_word(g, SNO_WORD(used, g->drifts & 1, SNO_SEQUENCE_NONE));
 }
 
-/* Return how far a side is used: unit and next sequence, placed as in a state word. */
+/* Return the unit and the next sequence up to which a side is used, placed as in a state word. */
 static uint64_t
 used_up_to(const SnoGenerator *g, bool tick_tock)
 {
@@ -129,9 +130,10 @@ used_up_to(const SnoGenerator *g, bool tick_tock)
 }
 
 /*
- * Merge two generators of a partition: mark as used all ids that either may have issued.
- * Neither generator may be shared at the moment.  Each side is then used as far as in
- * either generator, so I1 and I2 hold for both.  The higher number of drifts is kept.
+ * Merge `other` into a generator of the same partition: mark all ids that either of the two
+ * generators may have issued as used.  Neither generator may be shared at the moment.  Each
+ * side becomes used up to the higher one of both positions, so I1 and I2 hold for the ids of
+ * both generators.  The higher number of drifts is kept.
  */
 void
 sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
@@ -152,8 +154,8 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 }
 
 /*
- * Mark both sides as used up to the end of the further one, and go on with side 0.
- * This is for generators whose ids don't contain the side.
+ * Join the sides: mark all ids up to the higher one of their positions as used, and go on
+ * with side 0.  This is for generators whose ids don't contain the side.
  */
 void
 sno_generator_join_sides(SnoGenerator *g)
@@ -167,8 +169,8 @@ sno_generator_join_sides(SnoGenerator *g)
 }
 
 /*
- * Do the part of sno_generator_share() that isn't inline: enter another unit, raise
- * the sequence, or return that the unit is exhausted or the generator closed (S2).
+ * Perform the part of sno_generator_share() that isn't inline: enter a later unit, or raise
+ * the sequence (S2).  If neither is possible, returns the reason.
  */
 SnoStep
 sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t least,
@@ -183,7 +185,7 @@ sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t 
 		return SNO_EXHAUSTED;
 	if (now < SNO_WORD_UNIT(word))
 		return SNO_BEHIND;
-	/* The ceiling was published after the row of its lease was flushed. */
+	/* The row of the lease was flushed before its ceiling was published. */
 	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_ACQUIRE))
 		return SNO_LEASE_OVER;
 	if (!__atomic_compare_exchange_n(&g->word, &word, first + 1, false,

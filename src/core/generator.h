@@ -3,22 +3,22 @@
  *		The generator core: a pure state machine that issues (unit, tick-tock,
  *		sequence) triples of one partition, none of them twice.
  *
- * It reads no clock, never waits and doesn't depend on PostgreSQL: a step takes the
- * state and a clock reading, and returns an id or the reason why there is none.
+ * The core reads no clock, never waits and doesn't depend on PostgreSQL.  A step takes
+ * the state and a clock reading, and returns an id or the reason why there is none.
  *
- * The algorithm comes from the Go package muyo/sno.  Here, a lease bounds it, and its
- * state is one 64-bit word:
+ * The algorithm comes from the Go package muyo/sno.  Here, in addition, a lease bounds
+ * the ids, and the state is one 64-bit word:
  *
  *		state word = unit << 25 | tick-tock << 24 | next sequence
  *
- * src/README.md has the invariants I1 to I4, which hold for every generator, and the
- * rules S1 to S4 of shared generators.
+ * src/README.md has the invariants I1 to I4 of generators, and the rules S1 to S4 of
+ * shared generators.
  *
- * One owner at a time may step or change a generator.  Other processes may read the
- * state word meanwhile, so it is loaded and stored atomically.  Any number of
- * callers may call sno_generator_share() for a generator without a lock.  They
- * change only the state word.  Of the other fields, they may assume only that the
- * ceiling is not older than the state word they loaded.
+ * Only one owner at a time may step or change a generator.  Other processes may read
+ * the state word meanwhile, so it is loaded and stored atomically.  However, any
+ * number of processes may call sno_generator_share() for a shared generator, without
+ * a lock.  They change only the state word.  Of the other fields, they may assume
+ * only that the ceiling is not older than the state word that they loaded.
  */
 #ifndef SNO_GENERATOR_H
 #define SNO_GENERATOR_H
@@ -31,20 +31,23 @@
 #define SNO_WORD_TIME(word)			((word) >> 24)	/* unit and tick-tock */
 #define SNO_WORD_TICK_TOCK(word)	((bool) ((word) >> 24 & 1))
 /*
- * The next sequence has 24 bits, because it may be above the last one, which has 16
- * bits in a sno, and up to 22 bits in a state word that stands for an id of another
- * system (flake.h).
+ * The next sequence has 24 bits in a state word, because it may be above the highest
+ * sequence of an id.  The highest sequence has 16 bits in a sno, and up to 22 bits in
+ * a state word that stands for a flake (flake.h).
  */
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
 
-/* Sequences above all others: in an exhausted unit, and of a closed generator. */
+/*
+ * Sequences above those of all ids: the first one marks an exhausted unit, the second one a
+ * closed generator.
+ */
 #define SNO_SEQUENCE_NONE	(UINT32_C(1) << 22)
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
 /*
- * The sequence of the state word after a step back, by the number of drifts.  It is at least
- * 5 * 2^20, different for 2048 successive drifts, and so far from the next drift's sequence
- * that late additions of 1023 callers don't reach that.
+ * The sequence that a step back stores in the state word, by the number of drifts.  It is at
+ * least 5 * 2^20, and differs for 2048 successive drifts.  These sequences are at least 1024
+ * apart, so late additions of up to 1023 callers don't lead from one of them to another.
  */
 #define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
@@ -85,13 +88,14 @@ sno_shards_equal(SnoShard a, SnoShard b)
 typedef enum SnoStep
 {
 	SNO_ISSUED,
-	SNO_ENTERED,				/* shared: issued, after sequences were left out */
+	SNO_ENTERED,				/* shared: issued in a later unit or slot */
 	SNO_EXHAUSTED,				/* no sequence is left in this unit */
-	SNO_BEHIND,					/* both sides were used in the unit of the clock */
+	SNO_BEHIND,					/* the clock is behind the state word's unit, and if
+								 * not shared, both sides were used in its unit */
 	SNO_LEASE_OVER,				/* the clock is after the ceiling */
-	SNO_CLOSED,					/* shared, and closed by another session */
-	SNO_RACED					/* shared, and changed meanwhile: load the word and
-								 * read the clock again */
+	SNO_CLOSED,					/* shared: another session has closed it */
+	SNO_RACED					/* shared: another session has changed the word, so
+								 * load it and read the clock again */
 } SnoStep;
 
 extern void sno_generator_start(SnoGenerator *g, uint64_t floor,
@@ -119,9 +123,9 @@ sno_generator_set_word(SnoGenerator *g, uint64_t word)
 }
 
 /*
- * Issue the next id of unit `now`.  *issued becomes the id's state word, and is
- * unchanged if no id is issued.  The common case, one more id of the state word's
- * unit, is inline.
+ * Issue the next id of unit `now`.  If an id is issued, *issued is set to its state
+ * word; otherwise *issued is unchanged.  The common case, one more id of the state
+ * word's unit, is inline.
  */
 static inline SnoStep
 sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
@@ -137,7 +141,7 @@ sno_generator_step(SnoGenerator *g, uint64_t now, uint64_t *issued)
 	return sno_generator_enter_unit(g, now, issued);
 }
 
-/* Load the state word of a shared generator.  Call this before you read the clock. */
+/* Load the state word of a shared generator.  Call this before you read the clock (S4). */
 static inline uint64_t
 sno_generator_load(const SnoGenerator *g)
 {
@@ -174,8 +178,8 @@ sno_generator_close(SnoGenerator *g)
 }
 
 /*
- * Close a shared generator, but keep unit and side of its last ids in the state word (P2).
- * Late additions don't change these.
+ * Close a shared generator, but keep the unit and the side of its last ids in the state word
+ * (P2).  Late additions change neither of them.
  */
 static inline void
 sno_generator_end(SnoGenerator *g)
@@ -183,7 +187,7 @@ sno_generator_end(SnoGenerator *g)
 	(void) __atomic_fetch_or(&g->word, SNO_WORD_CLOSED, __ATOMIC_ACQ_REL);
 }
 
-/* Let callers share a generator, from this state word on. */
+/* Open a generator to callers that share it, beginning with this state word. */
 static inline void
 sno_generator_open(SnoGenerator *g, uint64_t word)
 {

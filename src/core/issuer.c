@@ -18,10 +18,10 @@ lift(SnoAtomic *unit, uint64_t to)
 }
 
 /*
- * Return the unit in which to issue at `now`: `now`, or the promised unit if that is later.
- * But a promise that is too far ahead is broken: otherwise, a clock that was wrong once
- * would keep ids in the future.  The promise is marked as broken before the first id is
- * issued.
+ * Return the unit in which to issue ids at `now`: `now` itself, or the promised unit if that is
+ * later.  If the promised unit is more than SNO_PROMISE_AHEAD units later, this function breaks
+ * the promise, and returns `now`.  Otherwise, one wrong reading of the clock would keep ids in
+ * the future.  The promise is marked as broken before an id of an earlier unit is issued.
  *
  * The caller may have been stopped since it read `now`, even for an hour.  So the clock is
  * read again before a promise is broken.
@@ -42,10 +42,10 @@ sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * Announce the unit `now` when the issuer's transaction begins to issue, or when the clock
- * falls behind the announced unit (W1).  Returns the first unit of which the transaction may
- * issue ids.  The store of the announced unit and the load of the promise are sequentially
- * consistent, like the accesses in sno_promise_make(): see W2.  Parallel workers share their
+ * Announce the unit `now`, because the issuer's transaction begins to issue, or because the
+ * clock fell behind the announced unit (W1).  Returns the first unit whose ids the transaction
+ * may issue.  The store of the announced unit and the load of the promise are sequentially
+ * consistent, like the accesses in sno_promise_make() (W2).  Parallel workers share their
  * leader's issuer.
  */
 uint64_t
@@ -54,7 +54,7 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 	uint64_t	since = __atomic_load_n(&issuer->since, __ATOMIC_SEQ_CST);
 
 	SNO_DELAY();
-	/* 0 means that the transaction doesn't issue, so unit 0 is not used. */
+	/* 0 means that the transaction doesn't issue, so announce unit 1 instead of unit 0. */
 	now = now == 0 ? 1 : now;
 	while (since == 0 || since > now)
 		if (__atomic_compare_exchange_n(&issuer->since, &since, now, false,
@@ -65,9 +65,9 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 }
 
 /*
- * End the announcement of the issuer's transaction, and remember its xid, unless that is 0
- * because the transaction inserted nothing.  Only the issuer's owner calls this, when no
- * parallel worker is left.
+ * End the announcement of the issuer's transaction.  If `xid` isn't 0, remember it with the
+ * announced unit.  It is 0 if the transaction wrote nothing, was aborted, or is listed as a
+ * prepared transaction.  Only the issuer's owner calls this, when it has no parallel worker.
  */
 void
 sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
@@ -92,7 +92,7 @@ sno_issuer_end(SnoIssuer *issuer, uint64_t xid)
 	__atomic_store_n(&issuer->since, 0, __ATOMIC_RELEASE);
 }
 
-/* Return the unit from which the issuer's transaction issues; SNO_NO_UNIT if it doesn't issue. */
+/* Return the unit from which the issuer's transaction issues, or SNO_NO_UNIT if it doesn't issue. */
 uint64_t
 sno_issuer_since(const SnoIssuer *issuer)
 {
@@ -102,13 +102,15 @@ sno_issuer_since(const SnoIssuer *issuer)
 }
 
 /*
- * Return the lowest unit that the issuer's transactions may have used, apart from those
- * that a snapshot shows; SNO_NO_UNIT if it shows all, 0 if the unit was forgotten (W5).
- * `shows` returns whether the snapshot shows a transaction, and so all earlier ones of this
- * issuer.  Call this after sno_promise_make().
+ * Return the lowest unit that the issuer announced for transactions that a snapshot doesn't
+ * show.  Returns SNO_NO_UNIT if the snapshot shows all transactions, and 0 if the issuer has
+ * forgotten the unit (W5).  `shows` returns true if the snapshot shows a transaction; the
+ * snapshot then also shows all earlier transactions of this issuer.  Call this function after
+ * sno_promise_make().
  *
- * The running transaction is read first, because its owner adds it to the memory before
- * clearing it (W3).  Meanwhile, the owner may overwrite the oldest entry of the memory.
+ * The announcement is read first, because at the end of a transaction, the owner adds the
+ * transaction to the memory before it clears the announcement (W3).  While the memory is read,
+ * the owner may overwrite the oldest entry, so this entry isn't used.
  */
 uint64_t
 sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *arg),
@@ -135,8 +137,8 @@ sno_issuer_lowest(const SnoIssuer *issuer, bool (*shows) (uint64_t xid, void *ar
 }
 
 /*
- * Promise that no transaction begins to issue before `now`.  Returns the promised unit:
- * `now`, or a later one.  Call this before looking at the issuers.
+ * Promise that no transaction begins to issue before `now`.  Returns the promised unit, which
+ * is `now` or a later unit.  Call this before you read the issuers.
  */
 uint64_t
 sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -150,8 +152,8 @@ sno_promise_make(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * Promise the next unit, because a generator exhausted the promised one, which is ahead
- * of the clock.  Waiting for the clock would take long.
+ * Promise the unit after `exhausted`.  Call this when a generator has exhausted a promised
+ * unit that is ahead of the clock, because waiting for the clock would take a long time.
  */
 void
 sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
@@ -160,14 +162,14 @@ sno_promise_move_on(SnoPromise *promise, uint64_t exhausted)
 		(void) lift(&promise->unit, exhausted + 1);
 }
 
-/* Was the promise broken?  Call this after looking at the issuers. */
+/* Was the promise broken?  Call this after you read the issuers. */
 bool
 sno_promise_is_broken(const SnoPromise *promise)
 {
 	return __atomic_load_n(&promise->broken, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* Forget the promise to all readers.  No reader may be at work. */
+/* Forget the promise to all readers.  No reader may run at this time. */
 void
 sno_promise_forget(SnoPromise *promise)
 {

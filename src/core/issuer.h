@@ -3,17 +3,19 @@
  *		The protocol of watermarks: the units from which transactions issue, and the
  *		promise to readers.
  *
- * A watermark is a unit W, for a snapshot.  A row that the snapshot doesn't show has no id of
- * a unit before W, provided that the transaction that inserts the row made the id.
+ * A watermark is a unit W that belongs to a snapshot.  If the snapshot doesn't show a row, the
+ * row has no id of a unit before W, provided that the transaction that inserts the row issued
+ * the id.
  *
- * Each process has an issuer.  Before a transaction issues, it stores in its issuer the unit
- * from which it will issue.  A reader first raises the promise, which all readers share: from
- * then on, no transaction begins to issue before the promised unit.  Then the reader looks at
- * all issuers.  W is the lowest of the promised unit and of the units of the transactions that
- * run, or that ended and are not visible to the snapshot.
+ * Each process has an issuer.  Before a transaction issues its first id, it announces the unit
+ * from which it will issue, by storing the unit in the issuer.  A reader first raises the
+ * promise, which all readers share: from then on, no transaction begins to issue before the
+ * promised unit.  Then the reader reads all issuers.  W is the lowest of the promised unit, the
+ * units of running transactions, and the units of transactions that have ended but aren't
+ * visible to the snapshot.
  *
- * Rules W1 to W5 are in src/README.md.  The protocol is as pure as the generator, so
- * test/model/feed.c explores all orders of its steps.
+ * src/README.md has the rules W1 to W5.  The protocol doesn't depend on PostgreSQL, so
+ * test/model/feed.c can explore all orders of its steps.
  */
 #ifndef SNO_ISSUER_H
 #define SNO_ISSUER_H
@@ -21,17 +23,17 @@
 #include "id.h"
 
 /*
- * The number of ended transactions that an issuer remembers.  All transactions of a unit
- * count as one, so the memory reaches back at least 120 ms.
+ * The number of ended transactions that an issuer remembers.  Successive transactions with
+ * the same unit count as one, so the memory reaches back at least 120 ms.
  */
 #ifndef SNO_ISSUER_MEMORY		/* a model has fewer */
 #define SNO_ISSUER_MEMORY	31
 #endif
 
-/* No unit: no transaction issues, or nothing was issued. */
+/* Stands for no unit, if no transaction issues, or if nothing was issued. */
 #define SNO_NO_UNIT			UINT64_MAX
 
-/* How far ahead of the clock a promise holds ids, in units: an hour. */
+/* A promise is broken if it is more than this number of units, an hour, ahead of the clock. */
 #ifndef SNO_PROMISE_AHEAD
 #define SNO_PROMISE_AHEAD	(UINT64_C(3600) * SNO_UNITS_PER_SEC)
 #endif
@@ -40,14 +42,14 @@
 typedef struct SnoPromise
 {
 	SnoAtomic	unit;			/* no transaction begins to issue before it */
-	SnoAtomic	broken;			/* 1 if a transaction did, because the unit is too far ahead */
+	SnoAtomic	broken;			/* 1 if a transaction did, because the unit was too far ahead */
 } SnoPromise;
 
-/* Consecutive ended transactions of an issuer */
+/* An entry of an issuer's memory: successive transactions that have ended */
 typedef struct SnoEnded
 {
-	SnoAtomic	xid;			/* of the last one */
-	SnoAtomic	since;			/* unit from which they issued */
+	SnoAtomic	xid;			/* of the last transaction */
+	SnoAtomic	since;			/* unit from which all of them issued */
 } SnoEnded;
 
 /* Tests define SNO_DELAY() to delay the protocol's steps, so that rare orders of events occur. */
@@ -63,7 +65,7 @@ typedef struct SnoIssuer
 	SnoEnded	memory[SNO_ISSUER_MEMORY];	/* a ring of the last entries */
 } SnoIssuer;
 
-/* Reads the clock, in units. */
+/* A function that returns the clock's unit */
 typedef uint64_t (*SnoClock) (void);
 
 extern uint64_t sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now,

@@ -1,15 +1,16 @@
 /*
  * lease.h
- *		A lease that is held: its reach, and the next thing to do for it.
+ *		A lease: the units that it covers, and the next task for it.
  *
- * The holder of a lease may issue ids up to the ceiling, which is in its
+ * A lease allows ids in units up to the ceiling, which is a field of the
  * generator.  src/README.md has the picture of a lease's life:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
- * The decisions made here depend only on the state, the clock and the file of the table;
- * catalog/publish.c acts on them.  The locks of leases are described in
- * shared/partition.h and named/state.h, which keep the leases.
+ * The functions here decide by the state, the clock and the file of the table sno_lease
+ * alone, and catalog/publish.c acts on their decisions.  A lease is part of a partition
+ * (shared/partition.h) or of the state of a named generator (named/state.h), and is
+ * locked with it.
  */
 #ifndef SNO_LEASE_H
 #define SNO_LEASE_H
@@ -18,19 +19,19 @@
 
 typedef struct SnoLease
 {
-	uint64_t	pending_ceiling;	/* of a row that is written, but not published; 0 if
-									 * there is none */
-	uint64_t	pending_lsn;	/* the end of its WAL record */
+	uint64_t	pending_ceiling;	/* ceiling of a row that was written, but not
+									 * published; 0 if there is no such row */
+	uint64_t	pending_lsn;	/* the end of the WAL record of that row */
 	uint64_t	attention;		/* the unit in which to renew the lease early */
-	uint32_t	file;			/* the table's file that has the row; 0 if there is no row */
+	uint32_t	file;			/* the file of the table that has the row; 0 if there is no row */
 	uint32_t	pending_file;
 } SnoLease;
 
 typedef enum SnoLeaseTask
 {
 	SNO_LEASE_ISSUE,			/* the lease covers the clock's unit */
-	SNO_LEASE_RENEW_EARLY,		/* the lease covers that unit, but half of its life is over */
-	SNO_LEASE_PUBLISH,			/* flush and publish the row that is written */
+	SNO_LEASE_RENEW_EARLY,		/* the lease covers this unit, but half of it is over */
+	SNO_LEASE_PUBLISH,			/* flush and publish the row that was written */
 	SNO_LEASE_WRITE				/* write a row first */
 } SnoLeaseTask;
 
@@ -48,7 +49,7 @@ sno_lease_clear(SnoLease *l)
 	*l = (SnoLease) {0};
 }
 
-/* Note that a row with this ceiling was written to a file of the table. */
+/* Note that a row with this ceiling was written to this file of the table. */
 static inline void
 sno_lease_note_written(SnoLease *l, uint64_t ceiling, uint64_t lsn, uint32_t file)
 {
@@ -70,21 +71,27 @@ sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 	l->attention = ceiling == SNO_UNIT_MAX ? ceiling + 1 : ceiling > half ? ceiling - half : 0;
 }
 
-/* Begin an early renewal.  If it fails, the next attempt is after half of the remaining time. */
+/*
+ * Note that an early renewal begins.  If it fails, the next attempt is after half of the
+ * remaining time.
+ */
 static inline void
 sno_lease_postpone(SnoLease *l, const SnoGenerator *g, uint64_t now)
 {
 	l->attention = now + (g->ceiling > now ? g->ceiling - now : 0) / 2 + 1;
 }
 
-/* Note that the row of an early renewal was written.  It is flushed at the ceiling, at the latest. */
+/*
+ * Note that the row of an early renewal was written.  The row must be flushed at the ceiling, at
+ * the latest.
+ */
 static inline void
 sno_lease_rest(SnoLease *l, const SnoGenerator *g)
 {
 	l->attention = g->ceiling + 1;
 }
 
-/* Is there an unpublished row in this file that covers the unit? */
+/* Does this file have an unpublished row that covers the unit? */
 static inline bool
 sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 {
@@ -93,7 +100,8 @@ sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 
 /*
  * Return the task that the lease requires before an id of `unit` is issued.  `file` is the
- * table's present file, or 0 if there is no table: then a lease lasts until its ceiling.
+ * table's present file, or 0 if there is no table.  Without a table, a lease lasts until its
+ * ceiling.
  */
 static inline SnoLeaseTask
 sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t file)

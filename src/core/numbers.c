@@ -7,8 +7,9 @@
 #include <string.h>
 
 /*
- * Announce that the issuer's transaction begins to draw numbers.  Parallel workers share
- * their leader's issuer: the first process that draws stores the tick for all.
+ * Announce a tick, because the issuer's transaction begins to draw numbers.  Parallel workers
+ * share their leader's issuer.  The first of these processes that draws stores the tick for
+ * all of them.
  */
 void
 sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
@@ -23,10 +24,10 @@ sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 }
 
 /*
- * Forget notes, which can only lower answers.  Notes before the last answer are needed only
- * by older snapshots, so the oldest of these notes goes first.  If there is none, a
- * transaction has been open for long.  Then every second note goes, except the first one,
- * which is the answer, and the last one.
+ * Forget at least one note.  This can only lower answers.  Notes before the last answer are
+ * needed only for older snapshots, so the oldest of these notes is forgotten first.  If there
+ * is none, a transaction has been open for a long time.  Then every second note is forgotten,
+ * except for the first note, which is the answer, and the last note.
  */
 static void
 make_room(SnoNumbers *numbers)
@@ -45,8 +46,8 @@ make_room(SnoNumbers *numbers)
 }
 
 /*
- * Note the next number of a counter, which the caller has read.  Only one caller at a time
- * may access the counter's notes.
+ * Make a note of the next number of a counter, which the caller has read before the call.
+ * Only one caller at a time may access the counter's notes.
  */
 void
 sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
@@ -62,9 +63,9 @@ sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
 }
 
 /*
- * Return a lower bound of the numbers drawn by transactions whose issuers have the tick
- * `since`, or a later one.  SNO_NO_UNIT stands for transactions that didn't draw yet.
- * Returns 0 if the bound isn't known.
+ * Return a lower bound of the numbers that are drawn by transactions that announced the tick
+ * `since` or a later one, or that have not announced a tick yet.  `since` is SNO_NO_UNIT if
+ * only the latter exist.  Returns 0 if no bound is known.
  */
 uint64_t
 sno_numbers_lowest(SnoNumbers *numbers, uint64_t since)

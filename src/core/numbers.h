@@ -2,12 +2,13 @@
  * numbers.h
  *		The protocol of watermarks of counters: W6 of src/README.md.
  *
- * Numbers have no time, and the wall clock can't provide one: that clock may be set back
- * while a counter goes on.  So there is a logical clock, whose first tick is 1.  Each reader,
- * and now and then a transaction, makes a note: it reads the next number of a counter,
- * advances the clock by a tick, and notes number and tick.  Before a transaction draws its
- * first number, it stores the next tick in its issuer.  So the transaction draws no number
- * below one that was noted at an earlier tick.
+ * The numbers of a counter have no time.  The wall clock can't provide one, because that clock
+ * may be set back while the counter goes on.  So there is a logical clock, whose first tick is
+ * 1.  Each reader, and sometimes a transaction, makes a note: it reads the next number of a
+ * counter, advances the logical clock by a tick, and stores both the number and the tick.
+ * Before a transaction draws its first number, it announces the next tick, by storing it in
+ * the issuer.  So the transaction draws no number below the number of a note with an earlier
+ * tick.
  *
  * The watermark is the number of the latest note whose tick is before the ticks of all
  * transactions that the snapshot doesn't show.  If the reader didn't find a transaction's
@@ -18,12 +19,15 @@
 
 #include "core/issuer.h"
 
-/* The most notes of a counter */
+/* The maximum number of notes of a counter */
 #ifndef SNO_NUMBERS_NOTES		/* a model has fewer */
 #define SNO_NUMBERS_NOTES	32
 #endif
 
-/* At this tick, no transaction had drawn this number or a higher one. */
+/*
+ * A note: `next` was read as the counter's next number before the logical clock advanced to
+ * `tick`.
+ */
 typedef struct SnoNote
 {
 	uint64_t	tick;

@@ -8,7 +8,7 @@
  */
 #include "core/sparx.h"
 
-#define ROUNDS	3				/* of a branch in a step */
+#define ROUNDS	3				/* rounds of a branch in a step */
 
 static uint16_t
 rotl(uint16_t x, int n)
@@ -16,7 +16,7 @@ rotl(uint16_t x, int n)
 	return (uint16_t) (x << n | x >> (16 - n));
 }
 
-/* The keyless part of a round: SPECKEY, the round of Speck-32. */
+/* Perform the part of a round that needs no key: SPECKEY, the round of Speck-32. */
 static void
 mix(uint16_t *l, uint16_t *r)
 {
@@ -31,7 +31,7 @@ unmix(uint16_t *l, uint16_t *r)
 	*l = rotl((uint16_t) (*l - *r), 7);
 }
 
-/* Mix the left branch into the right one.  This is its own inverse. */
+/* Mix the left branch into the right one.  The function is its own inverse. */
 static void
 mix_branches(uint16_t x[4])
 {
@@ -71,7 +71,7 @@ sno_sparx_schedule(SnoSparx *s, const uint8_t key[SNO_SPARX_KEY_SIZE])
 		k[3] += k[1];
 		k[7] += c + 1;
 
-		/* The last two words come first. */
+		/* Rotate the words, so that the last two come first. */
 		last[0] = k[6];
 		last[1] = k[7];
 		for (int i = 7; i >= 2; i--)
@@ -81,7 +81,7 @@ sno_sparx_schedule(SnoSparx *s, const uint8_t key[SNO_SPARX_KEY_SIZE])
 	}
 }
 
-/* Split a block into four words.  The lowest byte of the number is the block's first. */
+/* Split a block into four words.  The lowest byte of the number is the first byte of the block. */
 static void
 split(uint64_t block, uint16_t x[4])
 {

@@ -1,18 +1,18 @@
 /*
  * subject.h
- *		The subject of a lease: a part of a partition, nodes of a layout, or a feed.
+ *		The subject of a lease: a partition or part of one, nodes of a layout, or a feed.
  */
 #ifndef SNO_SUBJECT_H
 #define SNO_SUBJECT_H
 
 #include "core/flake.h"
 
-/* The kinds of subjects, by their letters in rows of sno_lease */
+/* The kinds of subjects, with their letters in rows of sno_lease */
 typedef enum SnoKind
 {
 	SNO_OF_SESSION = 's',		/* a whole partition */
-	SNO_OF_GENERATOR = 'g',		/* sequences of a partition, of a named generator */
-	SNO_OF_NODES = 'n',			/* nodes of a layout, of a generator of flakes */
+	SNO_OF_GENERATOR = 'g',		/* sequences of a partition, for a named generator */
+	SNO_OF_NODES = 'n',			/* nodes of a layout, for a generator of flakes */
 	SNO_OF_FEED = 'f'			/* watermarks, not ids */
 } SnoKind;
 
@@ -38,8 +38,8 @@ sno_subject_is_named(const SnoSubject *s)
 }
 
 /*
- * Are the nodes of the generator chosen only when it issues?  If so, its definition has
- * the shard from -n to -1, for n nodes.
+ * Are the nodes of the generator chosen only when it issues?  If so, the shard in its
+ * definition is from -n to -1, where n is the number of nodes.
  */
 static inline bool
 sno_subject_floats(const SnoSubject *s)
@@ -47,7 +47,7 @@ sno_subject_floats(const SnoSubject *s)
 	return s->kind == SNO_OF_NODES && s->shard.min < 0;
 }
 
-/* Are both subjects in one partition, or in one layout?  All feeds are in the same layout. */
+/* Are both subjects in one partition, or in one layout?  All feeds count as being in one layout. */
 static inline bool
 sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)
 {
@@ -55,7 +55,7 @@ sno_subjects_meet(const SnoSubject *a, const SnoSubject *b)
 		a->partition == b->partition && sno_layouts_equal(&a->layout, &b->layout);
 }
 
-/* Do the subjects share ids? */
+/* Do the subjects have ids in common? */
 static inline bool
 sno_subjects_overlap(const SnoSubject *a, const SnoSubject *b)
 {

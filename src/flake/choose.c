@@ -1,26 +1,29 @@
 /*
  * choose.c
- *		Choosing nodes for a generator of a layout that was created without any.
+ *		Choosing nodes for generators whose definitions name no nodes.
  *
- * Such a generator floats: its definition has only the number of its nodes.  The first session
- * that issues chooses nodes for it, and all sessions issue there, until the nodes may not be
- * used any more (named/chosen.c).  Then they choose again.  So a copy of the server, or a
- * promoted standby, gets other nodes by itself.
+ * If a definition has only the number of nodes, the generator floats.  The first session that
+ * issues from the generator chooses nodes, and all sessions issue in these nodes until the
+ * nodes may not be used any more (named/chosen.c).  The next session that issues then chooses
+ * again.  The choice is kept only in shared memory.  So a copy of the server, or a promoted
+ * standby, makes a choice of its own, and prefers nodes that no other server leased.
  *
- * With a registry, nodes are chosen among those that are granted (shared/grant.c).  Leases
- * end with the grant, and nothing is issued in units up to its floor (G1, G3).  Without a
- * registry, nodes are chosen in this server's share, as sno.partitions says.  sno_reseed()
- * revokes them.
+ * With a registry, a session chooses among the granted nodes (shared/grant.c).  Leases of the
+ * chosen nodes end with the grant, and no id is issued in units up to the grant's floor (G1,
+ * G3).  Without a registry, a session chooses in this server's share of the nodes, which
+ * sno.partitions determines, and sno_reseed() revokes the chosen nodes.
  *
- * State and row belong to the nodes, not to the generator.  So it doesn't matter for the
- * guarantee which generator has which nodes, or if two had them one after the other (N1).
+ * State and row belong to the nodes, not to the generator.  So no id is issued twice even if
+ * two generators have the same nodes one after the other (N1).
  *
- * Nodes are chosen like partitions (shared/reserve.c), in this order: nodes where we issued, if
- * the clock has passed their ids; unused ones; nodes that another database of this server used;
- * nodes whose lease isn't over; nodes that another server leased.  Nodes are also left if the
- * clock is behind both of their sides, as a session leaves a partition.
+ * As for partitions (shared/reserve.c), a session takes the best nodes that it finds.  From the
+ * best to the worst, these are: nodes that this database used, if the clock has passed their
+ * ids; nodes that nobody used; nodes that another database of this server used; nodes that this
+ * database used or leased up to a later unit than now; nodes that another holder leased.  If the
+ * clock is behind both sides of the chosen nodes, sessions leave the nodes, as they leave such a
+ * partition.
  *
- * Locking: all that is chosen changes in the turn of the group.
+ * Locking: a session chooses nodes in the turn of the group.
  */
 #include "postgres.h"
 
@@ -31,14 +34,14 @@
 #include "shared/partition.h"
 #include "shared/reserve.h"
 
-/* How bad a choice nodes are that were leased or defined, from good to bad. */
+/* The rank of nodes that were used, leased or defined, from the best choice to the worst */
 typedef enum Rank
 {
-	OWN,						/* this database issued there, up to a past unit */
-	USED_ELSEWHERE,				/* another database of this server did */
-	RESTING,					/* this database issued there, up to a later unit than now */
-	FOREIGN,					/* another holder did */
-	TAKEN						/* another generator has them, or nothing can be issued now */
+	OWN,						/* this database used them, and the clock has passed their ids */
+	USED_ELSEWHERE,				/* another database of this server used them */
+	RESTING,					/* this database used or leased them up to a later unit */
+	FOREIGN,					/* another holder leased them */
+	TAKEN						/* another generator has them, or no id can be issued now */
 } Rank;
 
 typedef struct Known
@@ -50,11 +53,11 @@ typedef struct Known
 typedef struct Choice
 {
 	SnoGroup   *group;
-	SnoSubject	subject;		/* with the shard that is considered */
-	int64		count;			/* of nodes */
+	SnoSubject	subject;		/* its shard: the nodes that are considered now */
+	int64		count;			/* number of nodes to choose */
 	uint64		now;
 	SnoGrants	usable;
-	uint64		holder;			/* of the rows, from which the search begins */
+	uint64		holder;			/* of our own rows; determines where the search begins */
 	List	   *known;
 } Choice;
 
@@ -83,8 +86,9 @@ add_defined(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * The nodes that definitions of a layout name, also in transactions in progress; in the current
- * memory context.  Avoiding these nodes is a courtesy, so the search waits for no lock.
+ * Return the nodes that definitions of the layout name, including uncommitted definitions, in
+ * the current memory context.  Sessions prefer other nodes, but may use these, so this function
+ * waits for no lock.
  */
 List *
 sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
@@ -97,7 +101,10 @@ sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
 	return defined.list;
 }
 
-/* Does memory have a better bound than a row for the ids of these nodes? */
+/*
+ * Does shared memory have a valid state of exactly these nodes?  Such a state bounds their ids
+ * more closely than a row, so the row isn't needed.
+ */
 static bool
 is_remembered(const Choice *c, SnoShard shard)
 {
@@ -115,7 +122,7 @@ add_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 		c->known = add_known(c->known, subject->shard, !own ? FOREIGN : ceiling >= c->now ? RESTING : OWN);
 }
 
-/* How good a choice are nodes that were chosen before, and that nobody uses? */
+/* Return the rank of nodes that were chosen before and that no session uses. */
 static Rank
 rank_of(const SnoNamedState *s, uint64 now)
 {
@@ -127,8 +134,9 @@ rank_of(const SnoNamedState *s, uint64 now)
 }
 
 /*
- * Do sessions use these nodes?  Sessions of the generator itself don't, if the nodes may not be
- * used any more: at their next call they leave them, or find them chosen again.
+ * Do sessions use these nodes?  Sessions of the generator for which we choose don't count if the
+ * nodes may not be used any more: at the next call, such a session leaves the nodes, or finds
+ * that they were chosen again.
  */
 static bool
 is_taken(const SnoNamedState *s, const char *name)
@@ -152,7 +160,7 @@ add_states(Choice *c, const char *name)
 	}
 }
 
-/* Add the nodes that other databases of this server used, as far as memory knows. */
+/* Add the nodes of which other databases of this server have states in shared memory. */
 static void
 add_elsewhere(Choice *c)
 {
@@ -167,7 +175,10 @@ add_elsewhere(Choice *c)
 	sno_spaces_release();
 }
 
-/* Known nodes that overlap the considered ones, of a rank above `most`; NULL if there are none. */
+/*
+ * Return known nodes of a rank above `most` that overlap the considered nodes, or NULL if there
+ * are none.
+ */
 static const Known *
 find_above(const Choice *c, int most)
 {
@@ -183,7 +194,10 @@ find_above(const Choice *c, int most)
 	return NULL;
 }
 
-/* Move the shard up to the first place without nodes of a rank above `most`, with its end at most at `last`. */
+/*
+ * Set the considered nodes to the first ones in `first` to `last` that overlap no nodes of a rank
+ * above `most`.  Returns false if there are none.
+ */
 static bool
 search_from(Choice *c, int64 first, int64 last, int most)
 {
@@ -201,14 +215,17 @@ search_from(Choice *c, int64 first, int64 last, int most)
 	return false;
 }
 
-/* Is a grant large enough, and may the generator issue in it now? */
+/* Does a grant have enough nodes, and may ids of the present unit be issued in it? */
 static bool
 suffices(const Choice *c, const SnoGrant *g)
 {
 	return g->last - g->first + 1 >= c->count && (c->usable.holder == 0 || sno_grant_covers(g, c->now));
 }
 
-/* Exactly as many nodes of this database's own, which no other generator or server has or had. */
+/*
+ * Find nodes of rank OWN, of the exact number, that overlap no nodes of a worse rank.  Returns
+ * their grant, or NULL if there are none.
+ */
 static const SnoGrant *
 find_own(Choice *c)
 {
@@ -234,7 +251,10 @@ find_own(Choice *c)
 	return NULL;
 }
 
-/* Nodes of no rank above `most`.  The holder determines where the search begins. */
+/*
+ * Find nodes that overlap no nodes of a rank above `most`.  Returns their grant, or NULL if there
+ * are none.  The holder determines where the search in a grant begins.
+ */
 static const SnoGrant *
 find_in_grants(Choice *c, int most)
 {
@@ -262,7 +282,10 @@ find_nodes(Choice *c)
 	return g;
 }
 
-/* A state where sessions issue for this generator; NULL if there is none. */
+/*
+ * Return the state of the nodes that were chosen for this generator and may still be used, or
+ * NULL if there is none.
+ */
 static SnoNamedState *
 find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 {
@@ -277,9 +300,10 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 }
 
 /*
- * The obstacle if the registry granted no nodes that are usable now.  If `want`, ask it for a
- * block, or for one more if all nodes of usable blocks are taken.  More blocks that are too
- * small are of no use.
+ * Return the obstacle if no granted nodes can be chosen.  If `want`, ask the registry: for a
+ * block if no grant covers the present unit, or for one more block if the granted blocks are
+ * large enough, but all their nodes are taken.  If the blocks are too small, don't ask for more,
+ * because these would be too small, too.
  */
 static SnoObstacle
 ask_registry(const Choice *c, SnoGranted *granted, bool want)
@@ -295,7 +319,7 @@ ask_registry(const Choice *c, SnoGranted *granted, bool want)
 	}
 	if (!want)
 	{
-		/* Other sessions ask, or will. */
+		/* The sessions that issue ids ask the registry. */
 	}
 	else if (wide)
 		sno_grant_ask_more(granted, c->now);
@@ -304,7 +328,7 @@ ask_registry(const Choice *c, SnoGranted *granted, bool want)
 	return any || (range.known && range.last < range.first + c->count - 1) ? SNO_NO_NODES : SNO_NO_GRANT;
 }
 
-/* The nodes that this session may use. */
+/* Return the nodes that this session may use. */
 static SnoGrants
 usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 {
@@ -318,9 +342,11 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 }
 
 /*
- * Find the state that sessions use for a generator that floats, in a group that is locked.  If there is none,
- * choose nodes, and make a state.  `known` comes from sno_choose_find_defined().  If `state` is NULL, this
- * only finds the obstacle; there may be no group yet, and the registry isn't asked.
+ * Set *state to the state that sessions use for a generator that floats.  If there is none, choose
+ * nodes and make their state.  Returns SNO_NO_OBSTACLE, or the obstacle to the choice.  The caller
+ * has the turn of the group.  `known` comes from sno_choose_find_defined().
+ *
+ * If `state` is NULL, only find the obstacle, and don't ask the registry; the group may then be NULL.
  */
 SnoObstacle
 sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
@@ -345,7 +371,7 @@ sno_choose_nodes(Relation rel, SnoGroup *group, const char *name, const SnoDefin
 		*state = present;
 	if (present != NULL)
 		return SNO_NO_OBSTACLE;
-	/* This is the same for all nodes. */
+	/* The bound that sno_flake_advance() set holds for all nodes. */
 	if (c.now <= d->after)
 		return SNO_CLOCK_BEHIND;
 	c.holder = sno_record_visit(rel, add_row, &c);

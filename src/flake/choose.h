@@ -1,6 +1,6 @@
 /*
  * choose.h
- *		Choosing nodes for a generator of a layout that was created without any.
+ *		Choosing nodes for generators whose definitions name no nodes.
  */
 #ifndef SNO_CHOOSE_H
 #define SNO_CHOOSE_H

@@ -3,10 +3,10 @@
  *		Feeds of ids of other systems: sno_flake_watermark(), sno_flake_watermark_uuid(),
  *		sno_flake_watermark_bytea(), sno_flake_watermark_guard().
  *
- * Ids of a layout with a time are issued in units as others are, so the watermark is the lowest
- * id of the time in which that unit begins.  A counter has its own watermark (core/numbers.h),
- * which shows how many numbers the counter issued.  So the caller needs the right to use the
- * generator.
+ * For a layout with a time, the watermark is a unit of 4 ms, as for sno_watermark().  The result
+ * is the lowest id with the layout's time at the beginning of this unit.  A counter has a watermark
+ * of its own (core/numbers.h), which is a number.  This number shows how many ids the counter has
+ * issued, so callers need the right to use the generator.
  */
 #include "postgres.h"
 
@@ -30,12 +30,12 @@
 typedef struct Named
 {
 	char		name[NAMEDATALEN];
-	uint64		version;		/* of the definitions, before the rest was looked up */
+	uint64		version;		/* of the definitions, read before the fields below */
 	SnoDefinition definition;
 	SnoNamedLayout layout;
 } Named;
 
-/* Look a generator up, whose ids must have an order. */
+/* Look up the named generator.  Raises an error if its ids are sealed, and so have no order. */
 static void
 look_up(Named *named)
 {
@@ -63,7 +63,10 @@ next_number(const void *arg)
 	return sno_look_number(&sno_flake_definitions, named->name, &named->definition);
 }
 
-/* The time of a layout at the beginning of a unit, or its first one, or the one after its last one. */
+/*
+ * Return the layout's time at the beginning of a unit.  Returns 0 for a unit before the layout's
+ * epoch, and nodes->last + 1 for a unit after the last time.
+ */
 static uint64
 time_of(const SnoNodes *nodes, uint64 unit)
 {
@@ -74,7 +77,10 @@ time_of(const SnoNodes *nodes, uint64 unit)
 	return Min(sno_layout_time(&nodes->layout, msec), nodes->last + 1);
 }
 
-/* The generator that the first argument names. */
+/*
+ * Return the generator that the first argument names.  Raises an error if the current user may not
+ * use the generator.
+ */
 static const Named *
 named_by_call(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
@@ -113,7 +119,7 @@ flake_watermark(FunctionCallInfo fcinfo, SnoFlakeType type)
 										  next_number, named);
 		parts.node = nodes->first;
 	}
-	/* All possible ids were issued: take the last one, because none is above it. */
+	/* No id has a time or number after the last one, so return the last id. */
 	if (parts.time > nodes->last)
 		parts = (SnoFlakeParts) {nodes->last, PG_UINT64_MAX, PG_UINT64_MAX};
 	return sno_value_datum(&named->layout, sno_flake_pack(&nodes->layout, parts));
@@ -156,7 +162,10 @@ flakes_equal(Datum one, Datum other, const void *known)
 	return a.high == b.high && a.low == b.low;
 }
 
-/* Is the id passed?  See sno_is_passed() and sno_next_first_number(). */
+/*
+ * May readers have passed the id when this transaction ends?  See sno_is_passed() and
+ * sno_next_first_number().
+ */
 static bool
 flake_is_passed(Datum id, const void *known)
 {

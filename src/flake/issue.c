@@ -17,21 +17,24 @@
 #include "named/open.h"
 #include "shared/primary.h"
 
-/* The clock of a former generator may have been this far ahead of ours. */
+/*
+ * sno_flake_advance() accepts ids whose time is this far ahead of our clock, because the clock of
+ * the system that issued them may have been ahead.
+ */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
 
-/* The memory of a call */
+/* The cache of an expression that generates ids */
 typedef struct FlakeCall
 {
 	SnoCall		call;
-	uint64		version;		/* of the definition, when the rest was looked up */
+	uint64		version;		/* of the definition from which the fields below come */
 	SnoNamedLayout layout;
-	SnoCipher  *cipher;			/* of the key that seals the ids, if that was looked up */
+	SnoCipher  *cipher;			/* of the key that seals the ids; NULL if none was looked up */
 	bool		sealed;
-	const uint64 *keys_version; /* the present one */
+	const uint64 *keys_version; /* present version of the table of keys */
 } FlakeCall;
 
-/* Look the key up. */
+/* Look up the key, and make its cipher. */
 static void
 refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
 {
@@ -41,7 +44,7 @@ refresh_cipher(FlakeCall *call, const char *key, MemoryContext context)
 	call->keys_version = ciphers->version;
 }
 
-/* Look up all that the present definition names. */
+/* Look up the layout and the key that the present definition names. */
 static void
 refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 {
@@ -57,7 +60,7 @@ refresh_call(FlakeCall *call, SnoFlakeType type, MemoryContext context)
 	call->call.use = use;
 }
 
-/* The next id of the generator that the first argument names. */
+/* Return the next id of the generator that the first argument names. */
 static Datum
 next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 {
@@ -92,7 +95,10 @@ next_flake(FunctionCallInfo fcinfo, SnoFlakeType type)
 
 SNO_FLAKE_MAKERS(sno_flake_generate, next_flake)
 
-/* The state word of the generator if it goes on after this id. */
+/*
+ * Return the state word with which a generator goes on after an id.  Raises an error if a counter
+ * has no number after the id, or if the id's time is too far ahead.
+ */
 static uint64
 word_after(const SnoNodes *nodes, SnoFlake after)
 {
@@ -141,7 +147,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 
 		after.low = cipher->decrypt(cipher, after.low);
 	}
-	/* The error reports the id that was passed, not the one that it seals. */
+	/* The error reports the argument, which may be sealed, not the decrypted id. */
 	if (!sno_value_fits(&layout, after))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
@@ -153,7 +159,7 @@ sno_flake_advance(PG_FUNCTION_ARGS)
 		sno_definition_advance(&sno_flake_definitions, name, SNO_WORD_UNIT(issued.word));
 		PG_RETURN_VOID();
 	}
-	/* A time is used up on both sides. */
+	/* The id's time counts as used up on both sides. */
 	issued.wall_safe = layout.layout.unit == 0 ? 0 : SNO_WORD_UNIT(issued.word);
 	sno_open_restore(&sno_flake_definitions, name, &d, &issued);
 	PG_RETURN_VOID();

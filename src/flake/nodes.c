@@ -3,10 +3,13 @@
  *		Generators of flakes: the table sno_flake_generator, and the functions that
  *		change it.
  *
- * Such a generator is a named one, with nodes of a layout.  If its definition has only their
- * number, choose.c chooses them.  Each counter counts by itself: two counters with the same
- * node issue the same numbers.  So the shard of a counter has its name, too, in the bits
- * above the node.  If a counter is dropped and created again, it goes on where it was.
+ * A generator of flakes is a named generator whose shard is one or more nodes of a layout.  If its
+ * definition has only the number of nodes, choose.c chooses the nodes.
+ *
+ * Each counter counts by itself: two counters with the same node issue the same numbers.  So that
+ * each counter has a state and a row of its own, its shard also contains a hash of its name, in the
+ * bits above the node.  If a counter is dropped and created again with the same name, it goes on after
+ * the numbers that it issued before.
  */
 #include "postgres.h"
 
@@ -33,10 +36,10 @@
 #include "shared/primary.h"
 #include "type/fields.h"
 
-/* Shards of rows of sno_lease have this many bits. */
+/* The number of bits of a shard's bounds in sno_lease */
 #define SHARD_BITS		48
 
-/* The columns of sno_flake_generator that are its own */
+/* The columns that only sno_flake_generator has, in their order */
 enum
 {
 	LAYOUT, NODE_FIRST, NODE_LAST, COUNTS, KEY, NODES, AFTER
@@ -47,8 +50,8 @@ static const Oid column_types[] = {
 };
 
 /*
- * The shard of a generator that counts with a node.  The name is in it as FNV-1a, which is
- * the same on all machines.
+ * Return the shard of a counter: its node, with a hash of its name in the bits above.  The hash is
+ * FNV-1a, which is the same on all machines.
  */
 static SnoShard
 counter_shard(const SnoLayout *layout, int64 node, const char *name)
@@ -62,7 +65,7 @@ counter_shard(const SnoLayout *layout, int64 node, const char *name)
 	return (SnoShard) {node, node};
 }
 
-/* The shard of a generator whose nodes are not chosen yet: only their number is known. */
+/* Return the shard that stands for this number of nodes, which are not chosen yet. */
 static SnoShard
 unchosen(int64 nodes)
 {
@@ -70,8 +73,9 @@ unchosen(int64 nodes)
 }
 
 /*
- * Complete a definition that has a name, a layout and nodes, or only their number.  False if
- * the layout doesn't have these nodes.
+ * Set the subject and the nodes of a definition from its name, layout and nodes.  `nodes` may come
+ * from unchosen().  Returns false if the layout doesn't have these nodes, or if a generator can't
+ * have so many of them.
  */
 static bool
 complete(SnoDefinition *d, const char *name, const SnoLayout *layout, SnoShard nodes)
@@ -100,7 +104,7 @@ read_own(SnoDefinition *d, const char *name, const Datum *values, const bool *nu
 		unchosen(DatumGetInt32(values[NODES]));
 	const SnoNamedLayout *layout;
 
-	/* Without the constraints of the table, a row may have no layout. */
+	/* If the constraints of the table were dropped, a row may have no layout. */
 	if (!null[LAYOUT])
 		strlcpy(d->layout, TextDatumGetCString(values[LAYOUT]), NAMEDATALEN);
 	if (!null[KEY])
@@ -135,7 +139,10 @@ write_own(const SnoDefinition *d, Datum *values, char *nulls)
 	nulls[AFTER] = 'n';
 }
 
-/* The layout of a definition, as it was read: another layout may have its name now. */
+/*
+ * Return the layout of a definition, as it was when the definition was read.  Another layout may
+ * have the same name now.
+ */
 SnoNamedLayout
 sno_nodes_layout(const SnoDefinition *d)
 {
@@ -147,7 +154,7 @@ sno_nodes_layout(const SnoDefinition *d)
 	return layout;
 }
 
-/* Raise the error that no nodes are free for a generator of a layout. */
+/* Raise the error that no nodes were free for a generator. */
 pg_noreturn static void
 refuse_nodes(const SnoWait *wait)
 {
@@ -169,7 +176,7 @@ refuse_nodes(const SnoWait *wait)
 			 errhint("Widen \"sno.partitions\", or drop generators of this layout. See doc/operations.md#trouble.")));
 }
 
-/* Raise the error that the registry grants nodes of a generator. */
+/* Raise the error that a generator has nodes that the registry grants. */
 pg_noreturn static void
 refuse_registered(const char *generator, const SnoDefinition *d)
 {
@@ -181,7 +188,7 @@ refuse_registered(const char *generator, const SnoDefinition *d)
 			 errhint("Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.")));
 }
 
-/* Raise the error for an obstacle that only generators of layouts have. */
+/* Raise the error for an obstacle that concerns nodes.  Returns if the obstacle is another one. */
 static void
 refuse(const SnoWait *wait)
 {
@@ -218,7 +225,10 @@ SnoDefinitions sno_flake_definitions = {
 	.chooser = &chooser
 };
 
-/* The name of a generator that uses a key.  NULL if there is none, or no table of them.  Waits for the lock. */
+/*
+ * Return the name of a generator that uses a key, or NULL if no generator does, or if there is no
+ * table of generators.  Waits for the lock of the table.
+ */
 char *
 sno_nodes_using_key(const char *key)
 {
@@ -242,7 +252,10 @@ sno_nodes_using_key(const char *key)
 	return name;
 }
 
-/* The ciphers of keys.  A generator may outlive the extension of its key. */
+/*
+ * Return the functions of library sno_seal that make ciphers.  Raises an error if extension sno_seal,
+ * which has the keys, isn't installed: a generator may outlive it.
+ */
 const SnoCiphers *
 sno_nodes_ciphers(const char *key)
 {
@@ -260,7 +273,7 @@ sno_nodes_ciphers(const char *key)
 	return ciphers;
 }
 
-/* Raise the error that this server's share is too small. */
+/* Raise the error that this server's share of a layout's nodes is too small. */
 pg_noreturn static void
 refuse_share(const SnoNamedLayout *layout, SnoShard share)
 {
@@ -276,8 +289,8 @@ refuse_share(const SnoNamedLayout *layout, SnoShard share)
 }
 
 /*
- * The node of a generator that counts, if none is passed: the first one of this server's
- * share.  Others may have the same node.
+ * Choose the node of a counter for which no node was passed: the first node of this server's share.
+ * Other counters may have the same node.
  */
 static int64
 choose_node(const SnoNamedLayout *layout)
@@ -285,7 +298,7 @@ choose_node(const SnoNamedLayout *layout)
 	SnoShard	share;
 
 	if (layout->layout.node_bits == 0)
-		return 0;				/* there is no other */
+		return 0;				/* the only node */
 	sno_partition_check_setting();
 	if (sno_is_registered())
 		ereport(ERROR,
@@ -299,7 +312,10 @@ choose_node(const SnoNamedLayout *layout)
 	return share.min;
 }
 
-/* Raise an error if nodes are to be chosen later, and this server's share is too small. */
+/*
+ * Raise an error if there is no registry, and this server's share has too few nodes for a generator
+ * that floats.
+ */
 static void
 check_share(const SnoNamedLayout *layout, int64 nodes)
 {
@@ -311,7 +327,7 @@ check_share(const SnoNamedLayout *layout, int64 nodes)
 		refuse_share(layout, share);
 }
 
-/* Raise an error if nodes are among those that the registry grants, as far as that is known. */
+/* Raise an error if a generator's nodes are known to be among those that the registry grants. */
 static void
 check_registry(const char *name, const SnoDefinition *d)
 {
@@ -349,7 +365,10 @@ check_nodes(const SnoNamedLayout *layout, int64 node, int64 nodes)
 						   (long long) Min(most, last + 1), (long long) last)));
 }
 
-/* Let a key seal the ids. */
+/*
+ * Record in a definition that a key seals the ids.  Other sessions can't drop the key until this
+ * transaction ends.
+ */
 static void
 use_key(SnoDefinition *d, const SnoNamedLayout *layout, const char *key)
 {

@@ -11,7 +11,7 @@
 #include "catalog/layout.h"
 #include "catalog/cipher.h"
 
-/* The table. */
+/* The table sno_flake_generator */
 extern SnoDefinitions sno_flake_definitions;
 
 extern SnoNamedLayout sno_nodes_layout(const SnoDefinition *d);

@@ -1,7 +1,7 @@
 /*
  * parts.c
- *		The parts of an id of another system, as SQL values, ids made of parts,
- *		and the first and the last id of a time.
+ *		The parts of ids of other systems as SQL values, ids made from parts,
+ *		and the lowest and the highest id of a time.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 
 /* ---------------- times ---------------- */
 
-/* Time 0 of a layout as a timestamptz */
+/* Return a layout's time 0 as a timestamptz. */
 static TimestampTz
 epoch_of(const SnoLayout *layout)
 {
@@ -26,7 +26,7 @@ unit_of(const SnoLayout *layout)
 	return layout->unit * UINT64CONST(1000);
 }
 
-/* A time of a layout as a timestamptz; raises 22008 if that is too late for one. */
+/* Convert a time of a layout to a timestamptz.  Raises 22008 if the time is too late for that type. */
 static TimestampTz
 timestamp_of(const SnoNamedLayout *layout, uint64 time)
 {
@@ -41,7 +41,10 @@ timestamp_of(const SnoNamedLayout *layout, uint64 time)
 	return (TimestampTz) ((uint64) epoch + time * unit);
 }
 
-/* The time that holds an instant; raises 22008 if none up to `last` does. */
+/*
+ * Return the layout's time that contains an instant.  Raises 22008 unless this time is from 0 to
+ * `last`.
+ */
 static uint64
 time_of(const SnoNamedLayout *layout, TimestampTz at, uint64 last)
 {
@@ -95,7 +98,7 @@ SNO_FLAKE_READERS(sno_flake_parts, read_parts)
 
 /* ---------------- makers ---------------- */
 
-/* The layout that an argument names, which has a time. */
+/* Return the layout that an argument names.  Raises an error if the layout has no time. */
 static const SnoNamedLayout *
 timed_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
 {
@@ -109,8 +112,8 @@ timed_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const cha
 }
 
 /*
- * A bound of the ids of a time.  It is refused if it would be a negative bigint, because a
- * negative one sorts before all others.
+ * Return a bound of the ids of a time: the id whose node and sequence have the bits of `rest`.  Raises
+ * an error if the bound would be a negative bigint, which sorts before ids of earlier times.
  */
 static Datum
 make_bound(FunctionCallInfo fcinfo, SnoFlakeType type, const char *function, uint64 rest)
@@ -141,7 +144,7 @@ make_max(FunctionCallInfo fcinfo, SnoFlakeType type)
 SNO_FLAKE_MAKERS(sno_flake_min, make_min)
 SNO_FLAKE_MAKERS(sno_flake_max, make_max)
 
-/* Check the value of a part that has so many bits; raises 22003 if the value has more. */
+/* Return the value of a part of an id.  Raises 22003 unless the value fits in `bits` bits. */
 static uint64
 check_part(const SnoNamedLayout *layout, const char *part, int64 value, unsigned bits)
 {

@@ -2,10 +2,10 @@
  * text.c
  *		The text forms of ids of other systems.
  *
- * Most of them write the id as a number, its most significant digit first, without
- * leading zeros.  Layouts that have no digits of their own write a bigint in decimal and
- * a uuid as that type does.  They write a bytea in hexadecimal, with all its zeros.  A
- * call may name other digits.
+ * A text form is the id as a number, in the digits of the layout, without leading zeros.
+ * If the layout has no digits of its own, a bigint is written in decimal, and a uuid as
+ * the type uuid writes it; a bytea is written in hexadecimal, with leading zeros.  A call
+ * may pass other digits, and a minimum width.
  */
 #include "postgres.h"
 
@@ -18,12 +18,15 @@
 
 typedef struct Form
 {
-	const char *digits;			/* NULL: as the type uuid writes it */
-	unsigned	base;			/* how many there are */
-	int			size;			/* of each text; 0 if they differ */
+	const char *digits;			/* NULL: type uuid reads and writes the text */
+	unsigned	base;			/* number of digits */
+	int			size;			/* length of each text; 0 if the lengths differ */
 } Form;
 
-/* Digits that a call names: 2 to 64 different visible characters of ASCII. */
+/*
+ * Return the digits that a call passes.  Raises an error unless the digits are 2 to 64 different
+ * visible ASCII characters.
+ */
 static char *
 digits_of(const text *argument)
 {
@@ -41,7 +44,10 @@ digits_of(const text *argument)
 	return digits;
 }
 
-/* The form of a call, whose third argument has the digits, or is empty. */
+/*
+ * Return the text form that a call uses.  The third argument has the digits, or is empty for the
+ * form of the layout.
+ */
 static Form
 form_of(FunctionCallInfo fcinfo, const SnoNamedLayout *layout)
 {
@@ -66,7 +72,7 @@ form_of(FunctionCallInfo fcinfo, const SnoNamedLayout *layout)
 	}
 }
 
-/* Divide an id by a base of at most 32 bits; returns the remainder. */
+/* Divide an id by a base of at most 32 bits, and return the remainder. */
 static unsigned
 divide(SnoFlake *id, unsigned base)
 {
@@ -79,7 +85,7 @@ divide(SnoFlake *id, unsigned base)
 	return left % base;
 }
 
-/* Multiply an id by a base and add a digit; false if the result has more than 128 bits. */
+/* Multiply an id by a base, and add a digit.  Returns false if the result has more than 128 bits. */
 static bool
 multiply(SnoFlake *id, unsigned base, unsigned digit)
 {
@@ -100,7 +106,7 @@ write_text(FunctionCallInfo fcinfo, SnoFlakeType type)
 	SnoFlake	id = sno_value_from_datum(layout, PG_GETARG_DATUM(0));
 	Form		form = form_of(fcinfo, layout);
 	int			width = PG_GETARG_INT32(3);
-	char		digits[128];	/* as many as bits */
+	char		digits[128];	/* enough for 128 bits in base 2 */
 	char	   *end = digits + sizeof(digits);
 	char	   *first = end;
 
@@ -131,7 +137,7 @@ refuse(const SnoNamedLayout *layout, const text *input)
 					layout->name, text_to_cstring(input))));
 }
 
-/* Do digits differ only in case? */
+/* Do any two of the digits differ only in case? */
 static bool
 has_both_cases(Form form)
 {

@@ -2,7 +2,8 @@
  * value.c
  *		Ids of other systems as SQL values: bigint, uuid and bytea.
  *
- * A bigint is unsigned here: an id of 64 bits may be negative.
+ * The bits of a bigint are read as an unsigned number, so an id of 64 bits may be a negative
+ * bigint.
  */
 #include "postgres.h"
 
@@ -18,10 +19,10 @@ static const char *const type_names[] = {
 	[SNO_FLAKE_BYTEA] = "bytea"
 };
 
-/* The memory of an expression that names a layout */
+/* The cache of an expression that names a layout */
 typedef struct Call
 {
-	uint64		version;		/* of the layouts, before they were read */
+	uint64		version;		/* of the layouts, read before the layout */
 	const SnoNamedLayout *layout;
 } Call;
 
@@ -42,8 +43,8 @@ find_layout(FmgrInfo *flinfo, const text *name)
 }
 
 /*
- * Raise an error unless ids of the layout are of this type.  `function` is the name of the
- * function for bigint if it returns an id, NULL if it takes one.
+ * Raise an error unless ids of the layout are of this type.  If the SQL function returns an id,
+ * `function` is the name of its variant for bigint; if it takes an id, `function` is NULL.
  */
 void
 sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function)
@@ -61,7 +62,10 @@ sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char
 					 layout->type == SNO_FLAKE_BIGINT ? "" : type_names[layout->type])));
 }
 
-/* The layout that an argument names; an error unless its ids are of this type. */
+/*
+ * Return the layout that an argument names.  Raises an error unless the layout's ids are of this
+ * type.
+ */
 const SnoNamedLayout *
 sno_value_layout(FunctionCallInfo fcinfo, int argument, SnoFlakeType type, const char *function)
 {
@@ -97,7 +101,7 @@ of_bigint(const SnoNamedLayout *layout, int64 value)
 	return id;
 }
 
-/* An id as the last bytes of 16, and back */
+/* Convert `size` bytes to an id, the highest byte first; to_bytes() converts back. */
 static SnoFlake
 of_bytes(const void *bytes, int size)
 {
@@ -129,7 +133,7 @@ of_bytea(const SnoNamedLayout *layout, const bytea *bytes)
 	return of_bytes(VARDATA_ANY(bytes), size);
 }
 
-/* The id in a value of the layout's type. */
+/* Return the id in a value of the layout's type. */
 SnoFlake
 sno_value_from_datum(const SnoNamedLayout *layout, Datum datum)
 {
@@ -144,7 +148,7 @@ sno_value_from_datum(const SnoNamedLayout *layout, Datum datum)
 	}
 }
 
-/* A value of the layout's type. */
+/* Return an id as a value of the layout's type. */
 Datum
 sno_value_datum(const SnoNamedLayout *layout, SnoFlake id)
 {

@@ -12,8 +12,9 @@
 #include "catalog/layout.h"
 
 /*
- * Three SQL functions that differ in the type of the ids.  They call body(fcinfo, type).
- * Those that take an id have the same name in SQL.
+ * SNO_FLAKE_READERS and SNO_FLAKE_MAKERS define three SQL functions each, for ids of type bigint,
+ * uuid and bytea.  Each function calls body(fcinfo, type).  Readers take an id, so the three have
+ * one name in SQL; makers return an id, so they have different names.
  */
 #define SNO_FLAKE_FUNCTION(function, body, type) \
 PG_FUNCTION_INFO_V1(function); \

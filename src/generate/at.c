@@ -2,32 +2,34 @@
  * at.c
  *		sno_generate_at(): ids of given times, in any order.
  *
- * These ids come from partitions that are leased for this purpose, and for no other one
- * afterwards.  So such a partition has no live ids, and no ids of given times of another
- * lease.  Within the partition core/backfill.c issues no id twice.  While times ascend, one
- * partition is enough.  When they don't ascend, each partition has 65,536 ids for times
- * that come too late.
+ * The ids come from partitions that are leased for this purpose, and never again for any
+ * purpose.  So such a partition contains no ids by the clock, and no ids of given times
+ * from another lease.  Within a lease, core/backfill.c issues no id twice.  As long as the
+ * given times ascend, one partition is enough.  If a time is earlier than the latest time
+ * so far, the id takes a spare sequence, and a partition has at most 65,536 of these.
  *
- * A partition is used for this purpose only once, because of its row: both bounds are
- * the last unit of the epoch, which no clock passes.
+ * The row of the partition makes sure that it is leased only once for this purpose: both
+ * bounds of the row are the last unit of the epoch, which no clock passes.
  *
  *	- The partition was never leased before: no row of any holder names it, and no
- *	  session of this database had it since the server started.
+ *	  session of this database has leased it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
- *	- From then on, a session that wants to lease the partition finds the row or its trace
- *	  in memory, and so a floor that the clock never passes.  This is true in this server
- *	  while it runs, after a crash or a restart, on a promoted standby, and in a copy or
- *	  a dump of the database, where the row belongs to another holder.
- *	- The generator's state is in memory only.  Sessions hand it on.  A restart loses it,
- *	  but nobody needs it then, because nobody goes on in the partition.
+ *	- From then on, a session that wants to lease the partition finds the row, or the
+ *	  lease in memory.  Either shows a floor that the clock never passes.  This is true in
+ *	  this server while it runs, after a crash or a restart, on a promoted standby, and in
+ *	  a copy or a dump of the database, where the row belongs to another holder.
+ *	- The state of the generator is in shared memory only.  All sessions use it.  A restart
+ *	  loses the state, but nobody needs it then, because the partition isn't used again.
  *
- * A successor that never received the row can't know of it, and may use the partition
- * again for the same times.  Then it is unlikely to issue the same ids, because it
- * draws side and first sequence at random.
+ * A successor that never received the row doesn't know of the lease.  It may use the
+ * partition again for the same times.  But it is unlikely to issue the same ids, because
+ * each lease draws the side and the first sequence at random.
  *
- * DROP EXTENSION drops the rows, and memory remembers until the server ends.  No database
- * looks at the rows of others.  Databases use different partitions while some are unused.
- * After a restart, they do so as far as their holders start in different places.
+ * DROP EXTENSION drops the rows, but memory keeps the leases until the server stops.  A
+ * database can't read the rows of other databases.  While the server runs, a database
+ * prefers partitions that no other database has used.  A restart forgets which partitions
+ * these are.  Then databases are only likely to use different partitions, because each of
+ * them begins its search at a place that its random holder determines.
  */
 #include "postgres.h"
 

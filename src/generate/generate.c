@@ -1,6 +1,6 @@
 /*
  * generate.c
- *		sno_generate(): a new id by the clock.
+ *		sno_generate(), which issues an id of the present time.
  */
 #include "postgres.h"
 
@@ -31,8 +31,9 @@ sno_generate(PG_FUNCTION_ARGS)
 }
 
 /*
- * Attach to the feed when a call of a function that issues is planned: parallel workers may
- * run the call, and the session must have attached before (shared/feed.c).
+ * Attach the session to the feed when a call of a function that issues ids is planned.  Parallel
+ * workers may run the call, and they can't issue unless their leader has attached before
+ * (shared/feed_memory.c).
  */
 PG_FUNCTION_INFO_V1(sno_generate_support);
 Datum

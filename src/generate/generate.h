@@ -1,6 +1,6 @@
 /*
  * generate.h
- *		Definitions shared by the functions that make ids.
+ *		Definitions shared by the functions that issue ids.
  */
 #ifndef SNO_GENERATE_H
 #define SNO_GENERATE_H
@@ -14,11 +14,12 @@
 #include "shared/feed.h"
 
 /*
- * Issue one more id by the clock in partition p, where this session issues in this unit.  False if
- * more than an addition is needed, as for a transaction's first id, or in a unit that the
- * transaction may not use.  The word is loaded before the clock is read, so the reading is never
- * older than the state that it is compared with.  If the id is of an earlier unit, because another
- * session has changed the side, the id is left out (W1).
+ * Issue one more id by the clock in partition p, if this session issued there last, and the clock
+ * is still in the same unit.  Returns false if an addition isn't enough: for example, for the
+ * first id of a transaction, or if the transaction may not use the unit.  The word is loaded before
+ * the clock is read, so the word is never compared with an older clock reading.  If another session
+ * changes the side meanwhile, the addition may issue an id of an earlier unit.  This id is not used
+ * (W1).
  */
 static inline bool
 sno_generate_quickly(SnoPartition *p, uint64 *issued)
@@ -34,7 +35,7 @@ sno_generate_quickly(SnoPartition *p, uint64 *issued)
 		likely(*issued >= word);
 }
 
-/* The state word of the next id by the clock, which partition *p issues. */
+/* Issue the next id by the clock.  Returns its state word, and sets *p to its partition. */
 static inline uint64
 sno_generate_next(SnoPartition **p)
 {

@@ -1,14 +1,16 @@
 /*
  * leasing.c
- *		How a session leases partitions, and opens them to all sessions.
+ *		Leasing partitions, and opening them to all sessions.
  *
- * A lease is written, flushed and published by the session that has the turn of the partition
- * (P1).  A session whose id needs a lease waits while another session leases a partition, but
- * PATIENCE at most.  Then it leases one itself: another one, if the turn of the first one is
- * taken.  So a session that stands still at any of these steps stops no other one (P3).
+ * The session that has the turn of a partition writes, flushes and publishes the lease of the
+ * partition (P1).  If a session needs a lease while another session is leasing a partition, it
+ * waits for PATIENCE at most.  Then it leases a partition itself, and leaves out any partition whose
+ * turn another session has.  So a session that stands still at one of these steps stops no other
+ * session (P3).
  *
- * An error in between releases the turn and leaves the partition as it was: closed, or with its
- * former ceiling.  A row that was already written is only a bound that is higher than necessary.
+ * An error at one of these steps releases the turn, and leaves the partition as it was: closed, or
+ * open with its former ceiling.  If the row was already written, it is only a higher bound than
+ * necessary.
  */
 #include "postgres.h"
 
@@ -25,29 +27,29 @@
 #include "shared/primary.h"
 #include "shared/reserve.h"
 
-/* How long a session waits while another one leases a partition, in µs */
+/* How long a session waits while another session leases a partition, in µs */
 #define PATIENCE		20000
 
 /*
- * Number of partitions that a session may open at once, and time until it may open one more.
- * They are far more than a steady clock needs, but few enough that a session whose clock steps
- * wildly waits, instead of using up all partitions.
+ * The number of partitions that a session may open at once, and the time until it may open one
+ * more.  While the clock is steady, a session needs far fewer.  If the clock steps wildly, this
+ * limit makes the session wait, instead of using up all partitions.
  */
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
 
 /*
- * By purpose, a partition that this transaction opened after it created the table of leases.
- * If the transaction rolls back, the row is gone.  So no other session may issue in the
- * partition.
+ * For each purpose, the partition that this transaction opened after it created the table of
+ * leases, or NULL.  If the transaction rolls back, the row of the partition is gone.  So the
+ * partition isn't listed as open, and no other session issues in it.
  */
 static SnoPartition *unlisted[SNO_PURPOSES];
 
-/* Partitions that this session may open now, and the monotonic time of that count, in µs */
+/* How many partitions this session may open now, and the monotonic time of that count, in µs */
 static int	leases_left = LEASE_BURST;
 static int64 leases_counted_at;
 
-/* Close the partition in which only this transaction issues. */
+/* Close the partition of a purpose in which only this transaction issues. */
 static void
 close_unlisted(SnoPurpose purpose)
 {
@@ -78,10 +80,10 @@ sno_leasing_init(void)
 }
 
 /*
- * Compute the ceiling of a lease that begins in this unit.  False if the partition can't be leased
- * by this session.  A lease for the clock lasts from now on, but no longer than its grant.  It
- * doesn't end before the ceiling in memory, whose row may be lost.  A lease for given times lasts
- * to the end of the epoch.
+ * Compute the ceiling of a lease that begins in this unit.  Returns false if this session can't
+ * lease the partition.  A lease for given times lasts until the end of the epoch.  Any other lease
+ * has the usual length, but ends with its grant at the latest.  The new ceiling isn't below the
+ * present ceiling in memory: ids may have been issued up to that ceiling, and its row may be lost.
  */
 static bool
 next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
@@ -91,7 +93,7 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 	if (sno_is_registered())
 		sno_grant_renew(&sno_space->grants.partitions, 1);
 	else
-		/* sno.registry may have changed, unnoticed by this session. */
+		/* The server may have got grants of a registry since the last check. */
 		sno_grant_check_setting_again();
 	if (!sno_partition_is_usable(p) || !sno_partition_find_limits(p, &limits))
 		return false;
@@ -100,7 +102,7 @@ next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
 	return true;
 }
 
-/* Write the row of a lease of a partition.  False if another holder leases it, too. */
+/* Write the row of a lease of a partition.  Returns false if another holder leases the partition, too. */
 bool
 sno_leasing_write(Relation rel, SnoPartition *p, uint64 ceiling)
 {
@@ -117,8 +119,8 @@ sno_leasing_write(Relation rel, SnoPartition *p, uint64 ceiling)
 }
 
 /*
- * Write, flush and publish the next lease of a partition, whose turn this session has.  Close the
- * partition if another holder leases it, too, or if it isn't granted any more.
+ * Write, flush and publish the next lease of a partition whose turn this session has.  Closes the
+ * partition if this session can't lease it any more, or if another holder leases it, too.
  */
 static SnoObstacle
 lease(Relation rel, SnoPartition *p, uint64 unit)
@@ -145,8 +147,8 @@ lease(Relation rel, SnoPartition *p, uint64 unit)
 }
 
 /*
- * May this session write the row of an open partition?  The row of a table that its transaction
- * created may be rolled back.
+ * May this session write the row of an open partition?  If this transaction created the table, a
+ * rollback would remove the row, so the transaction writes only the row of its own partition.
  */
 static bool
 may_write(Relation rel, const SnoPartition *p)
@@ -160,7 +162,7 @@ typedef struct EarlyLease
 	uint64		now;
 } EarlyLease;
 
-/* Renew a lease before it is over, unless another session does. */
+/* Renew a lease before it is over, unless another session does so. */
 static void
 renew_early(void *arg)
 {
@@ -177,7 +179,7 @@ renew_early(void *arg)
 		if (r->now >= p->lease.attention && sno_partition_is_open(p))
 		{
 			sno_lease_postpone(&p->lease, &p->generator, r->now);
-			/* Until the grant is renewed, the lease can't be either. */
+			/* The lease can't be extended beyond its grant, which may not be renewed yet. */
 			if (next_ceiling(p, r->now, &ceiling) && ceiling > p->generator.ceiling)
 				(void) lease(rel, p, r->now);
 		}
@@ -186,7 +188,7 @@ renew_early(void *arg)
 	sno_leases_close(rel);
 }
 
-/* Renew the lease of a partition early.  An error is only logged. */
+/* Renew the lease of a partition before it is over.  If that fails, the error is only logged. */
 void
 sno_leasing_renew_early(SnoPartition *p, uint64 now)
 {
@@ -195,7 +197,7 @@ sno_leasing_renew_early(SnoPartition *p, uint64 now)
 	sno_lease_quietly(renew_early, &early, NULL, sno_partition_number(p));
 }
 
-/* May this session open one more partition?  If so, count it. */
+/* May this session open one more partition?  If so, count that partition. */
 static bool
 may_lease(void)
 {
@@ -214,8 +216,8 @@ may_lease(void)
 }
 
 /*
- * Has the registry granted partitions for ids of this unit?  For given times, any grant is
- * enough.
+ * Has the registry granted partitions for ids of this unit?  For ids of given times, any grant in
+ * force is enough.
  */
 static bool
 has_grants(SnoPurpose purpose, uint64 unit)
@@ -232,7 +234,7 @@ has_grants(SnoPurpose purpose, uint64 unit)
 	return granted;
 }
 
-/* Would a step issue in an open partition, if its lease covered the unit? */
+/* Could an open partition issue an id of the unit, if its lease covered the unit? */
 static bool
 would_issue(const SnoPartition *p, uint64 unit)
 {
@@ -242,8 +244,8 @@ would_issue(const SnoPartition *p, uint64 unit)
 }
 
 /*
- * The obstacle that a session would meet if it issued an id of the unit.  This changes nothing and
- * doesn't ask the registry.
+ * Return the obstacle that would keep a session from issuing an id of the unit.  This changes
+ * nothing, and doesn't ask the registry.
  */
 SnoObstacle
 sno_leasing_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
@@ -258,7 +260,10 @@ sno_leasing_obstacle(SnoPurpose purpose, uint64 unit, const SnoSurvey *survey)
 	return sno_purpose_rules[purpose].by_clock ? SNO_NO_PARTITION : SNO_NO_BACKFILL;
 }
 
-/* Reserve a partition for a new lease, and take its turn. */
+/*
+ * Reserve a partition for a new lease, store it in *p, and take its turn.  If there is an obstacle,
+ * return it, and set *p to NULL.
+ */
 SnoObstacle
 sno_leasing_reserve(Relation rel, SnoPurpose purpose, uint64 unit, SnoPartition **p)
 {
@@ -313,7 +318,10 @@ open_one_more(Relation rel, SnoPurpose purpose, uint64 unit)
 	return obstacle;
 }
 
-/* The open partition that this session tries after p, or first if p is NULL; NULL if there is none */
+/*
+ * Return the open partition that this session tries after p, or the first one if p is NULL.  Returns
+ * NULL if there is none.  In a transaction that opened a partition for itself, this is the only one.
+ */
 SnoPartition *
 sno_leasing_next_open(SnoPurpose purpose, const SnoPartition *p)
 {
@@ -324,7 +332,7 @@ sno_leasing_next_open(SnoPurpose purpose, const SnoPartition *p)
 	return p == NULL && sno_partition_is_usable(alone) && sno_partition_is_open(alone) ? alone : NULL;
 }
 
-/* Does an open partition need only a row to issue in this unit? */
+/* Could an open partition issue in this unit as soon as a row is written or published? */
 static bool
 needs_row(const SnoPartition *p, uint64 unit)
 {
@@ -334,8 +342,8 @@ needs_row(const SnoPartition *p, uint64 unit)
 }
 
 /*
- * Renew the lease of the first open partition that needs only a row, unless another session
- * does.  False if there is none.
+ * Renew the lease of the first open partition that only needs a row, unless another session does
+ * so.  Returns false if there is no such partition.
  */
 static bool
 renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
@@ -354,9 +362,10 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 }
 
 /*
- * Begin to lease a partition that other sessions will use, too; *begun gets the monotonic time.
- * False if another session began less than PATIENCE ago and still leases one.  So after an
- * error, others go on soon.
+ * Note that this session begins to lease a partition, which other sessions will use, too.  Stores
+ * the monotonic time in *begun.  Returns false if another session is leasing a partition, and began
+ * less than PATIENCE ago, or half of sno.max_wait if that is shorter.  Because of this limit, other
+ * sessions soon go on even if an error keeps a session from calling sno_leasing_end().
  */
 bool
 sno_leasing_begin(uint64 *begun)
@@ -376,8 +385,8 @@ sno_leasing_end(uint64 begun)
 }
 
 /*
- * Lease a partition, because no open one could issue: renew the lease of an open one, or open one
- * more.
+ * Lease a partition, after no open partition could issue: renew the lease of an open partition or,
+ * if there is none that only needs a row, open one more partition.
  */
 SnoObstacle
 sno_leasing_lease_one(SnoPurpose purpose, uint64 unit)

@@ -1,6 +1,6 @@
 /*
  * leasing.h
- *		How a session leases partitions, and opens them to all sessions.
+ *		Leasing partitions, and opening them to all sessions.
  */
 #ifndef SNO_LEASING_H
 #define SNO_LEASING_H

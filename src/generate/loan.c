@@ -1,17 +1,19 @@
 /*
  * loan.c
- *		sno_borrow_partition(): a partition, or a slice of one, for an application that makes
- *		ids by itself.
+ *		sno_borrow_partition(), which lends a partition, or a slice of its sequences, to an
+ *		application that generates ids itself.
  *
- * A loan is a row of sno_lease, as the lease of an open partition is, but it lasts longer, and no
- * session uses the partition.  The application gets the partition as a snapshot of a
- * generator that exhausted the floor: the last unit that was used there, or may have
- * been.  So the first id is of a later unit.  A snapshot knows no ceiling.  So the
- * application must take the next loan before it makes an id after the end of this one.
+ * A loan is a lease with a row in sno_lease, like the lease of an open partition.  But a loan lasts
+ * longer, and no session issues in the partition.  The application gets the loan as a snapshot of
+ * a generator that has exhausted the floor of the lease, which is the last unit that may have been
+ * used before.  So the first id of the application is of a later unit.  The snapshot contains no
+ * ceiling.  So the application itself must take the next loan before it generates an id after the
+ * end of this loan.
  *
- * In the WAL, the lease of a session comes before the rows with its ids.  A loan needn't:
- * the application may insert its ids on a successor that never received the loan.  So the
- * commit waits for synchronous standbys.
+ * In the WAL, the row of a session's lease precedes the rows with ids that were issued under the
+ * lease.  A loan has no such order: the application may insert its ids on a successor that never
+ * received the row of the loan.  To prevent this, the commit of a loan waits for synchronous
+ * standbys.
  */
 #include "postgres.h"
 
@@ -34,7 +36,7 @@
 #include "shared/primary.h"
 #include "type/fields.h"
 
-/* A duration from now on in units; raises 22023 if it is shorter than a unit. */
+/* Convert a duration from now on to units.  Raises 22023 if it is shorter than a unit. */
 static uint64
 units_of(Datum duration)
 {
@@ -49,7 +51,7 @@ units_of(Datum duration)
 	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
-/* A number of sequences; raises an error if no partition has so many. */
+/* Return the number of sequences of a loan.  Raises an error if no partition has so many. */
 static uint32
 sequences_of(int32 given)
 {
@@ -61,21 +63,23 @@ sequences_of(int32 given)
 }
 
 /*
- * The first sequence in the state word of a partition that is lent in slices: beyond the bounds of
- * sequences, so that a late addition of a session that issued there before issues nothing.
+ * The state word of a partition that is lent in slices counts the lent sequences from this number
+ * on.  The number is above the bounds of sequences.  So if a session that issued in the partition
+ * before adds to the word late, it issues nothing.
  */
 #define SLICES_BEGIN	SNO_SEQUENCE_NONE
 
-/* A partition, or a slice of one, that is lent up to the ceiling. */
+/* A partition, or a slice of its sequences, that is lent up to the ceiling of the generator */
 typedef struct Loan
 {
 	int			partition;
-	SnoGenerator generator;		/* at its floor */
+	SnoGenerator generator;		/* has exhausted its floor */
 } Loan;
 
 /*
- * Find the last unit of a loan that shall last for a number of units from now on.  False if the
- * partition can't be lent.  The last unit of the epoch marks partitions for given times.
+ * Find the last unit of a loan that is to last for a number of units from now on.  Returns false if
+ * the partition can't be lent.  A loan ends before the last unit of the epoch, because a row with
+ * that unit marks a partition for given times.
  */
 static bool
 find_end(const SnoPartition *p, uint64 now, uint64 units, uint64 *until)
@@ -89,9 +93,9 @@ find_end(const SnoPartition *p, uint64 now, uint64 units, uint64 *until)
 }
 
 /*
- * Lend a partition, as a whole or in slices.  The borrowers may issue on both sides.  So the
- * partition counts as used up to the end of the loan.  The word is closed, unless it
- * counts the sequences that are in slices.
+ * Lend a partition, as a whole or in slices.  The borrowers may issue on both sides, so both sides
+ * count as used up to the end of the loan.  The state word is closed if the partition is lent as a
+ * whole.  Otherwise, the word counts the sequences that were lent in slices.
  */
 static SnoObstacle
 lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loan)
@@ -118,10 +122,11 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 }
 
 /*
- * Take a slice of the partition that was lent for slices last.  The partition's word is the end
- * of its loan, and the first sequence that is in no slice.  The word ascends while open.  So if
- * the swap succeeds, nobody else has these sequences, and all fields were read from this loan.
- * The partition may be reserved anew at the same time, but then above the end of the loan.
+ * Take a slice of the partition that was last lent for slices.  The state word of that partition
+ * has the unit in which the loan ends, and the first sequence that isn't in a slice yet.  While the
+ * word is open, it ascends.  So if the swap succeeds, no other slice has these sequences, and all
+ * fields that were read belong to this loan.  If another session reserves the partition meanwhile,
+ * its lease begins above the end of this loan.
  */
 static bool
 take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
@@ -137,7 +142,7 @@ take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 	{
 		word = sno_generator_load(&p->generator);
 		first = SNO_WORD_SEQUENCE(word) - SLICES_BEGIN;
-		/* The word is closed, or isn't one of slices, or has too few sequences left. */
+		/* The word is closed, or doesn't count slices, or too few sequences are left. */
 		if (first > SNO_SEQUENCE_MAX || sequences > SNO_SEQUENCE_MAX + 1 - first)
 			return false;
 		if (p->purpose != SNO_FOR_LOANS || p->life != sno_space->life || p->lease.file != sno_leases_file() ||
@@ -151,7 +156,10 @@ take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 	return true;
 }
 
-/* Lend a slice.  If there is none, one session at a time lends another partition, for twice the time. */
+/*
+ * Lend a slice.  If no lent partition has room for it, lend another partition in slices, for twice
+ * the time.  Only one session at a time does so.
+ */
 static SnoObstacle
 lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice)
 {
@@ -174,10 +182,10 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 }
 
 /*
- * Lend a partition to an application, or a slice with fewer sequences, for a number of
- * units from now on.  The partition rests until the loan is over.  So nobody else has it
- * before then, in this server or in one that goes on with its rows.  Waits sno.max_wait at
- * most.
+ * Lend a partition to an application, or a slice if fewer sequences are wanted, for a number of
+ * units from now on.  The row counts the partition as used until the loan is over.  So nobody else
+ * uses it before that, in this server or in a server that goes on with its rows.  Waits
+ * sno.max_wait at most.
  */
 static Loan
 lend(uint64 units, uint32 sequences)
@@ -207,10 +215,10 @@ lend(uint64 units, uint32 sequences)
 }
 
 /*
- * Let the commit wait for synchronous standbys.  The commit of a transaction that has no
- * id, or wrote nothing, doesn't wait.  This transaction wrote nothing if another session
- * wrote the row of the partition.  The position only shows that something was written.  The
- * commit record, which comes after that row, has a position of its own.
+ * Let the commit wait for synchronous standbys.  A commit doesn't wait if the transaction has no
+ * transaction id or has written no WAL.  If another session wrote the row of the partition, this
+ * transaction has written none.  So assign a transaction id, and set XactLastRecEnd.  Any valid
+ * position will do, because the commit waits for its own commit record, which comes after the row.
  */
 static void
 wait_at_commit(void)

@@ -2,10 +2,11 @@
  * many.c
  *		sno_generate_many(): any number of new ids from one call.
  *
- * The ids are those that `count` calls of sno_generate() would make, in the same order.
- * Other generators may be called between them.  The function is faster than these calls
- * because it reads the clock less often, and makes each id in the memory of the one
- * before.  A caller that wants to keep an id must copy it before it asks for the next one.
+ * The ids are the same, and in the same order, as if sno_generate() were called `count` times.
+ * Between two rows, the session may also issue ids by other functions.  sno_generate_many() is
+ * faster than sno_generate() because it reads the clock less often, and writes each id into the
+ * memory of the previous id.  So a caller that wants to keep an id must copy it before it
+ * requests the next row.
  */
 #include "postgres.h"
 
@@ -19,20 +20,20 @@
 #include "shared/clock.h"
 #include "type/fields.h"
 
-/* The kernel's clock never shows this. */
+/* A value that sno_clock_tick() never returns */
 #define NO_TICK		PG_INT64_MIN
 
-/* A run of ids that differ in their sequences only, and the latest one. */
+/* A run of ids that differ in their sequences only, and the latest id of the run */
 typedef struct Run
 {
 	SnoPartition *p;
 	uint64		time;			/* unit and tick-tock */
-	int64		tick;			/* of the kernel, when the clock was read; NO_TICK before the
-								 * first id */
+	int64		tick;			/* sno_clock_tick() at the first id of the run; NO_TICK if there
+								 * is no id yet */
 	Sno			id;
 } Run;
 
-/* How many ids a caller wants; raises 22023 if that is negative. */
+/* Return the number of ids that a caller wants.  Raises 22023 if it is negative. */
 uint64
 sno_many_count(int64 count)
 {
@@ -61,7 +62,7 @@ begin_call(FunctionCallInfo fcinfo)
 	return call;
 }
 
-/* Read the clock, and begin a run with the next id of this session. */
+/* Issue the next id by the clock, and begin a run with it. */
 static pg_noinline void
 begin_run(Run *run, int64 tick, int meta)
 {
@@ -74,9 +75,9 @@ begin_run(Run *run, int64 tick, int meta)
 }
 
 /*
- * Make one more id of the run.  False if the clock may have moved on, if the session has
- * gone on to another unit or partition, or if the sequence is exhausted.  An id of another
- * unit, which another session has entered, is left out.
+ * Issue one more id of the run.  Returns false if the clock may have moved on, if the session has
+ * gone on to another unit or partition, or if the sequence is exhausted.  If another session enters
+ * another unit meanwhile, the addition may issue an id of that unit.  This id is not used.
  */
 static inline bool
 go_on_run(Run *run, int64 tick)
@@ -113,7 +114,7 @@ sno_generate_many(PG_FUNCTION_ARGS)
 	SRF_RETURN_NEXT(call, SnoPGetDatum(&run->id));
 }
 
-/* The number of rows that a call returns, if known when the call is planned. */
+/* Tell the planner the number of rows of a call, if it is known when the call is planned. */
 PG_FUNCTION_INFO_V1(sno_many_support);
 Datum
 sno_many_support(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * refuse.c
- *		The errors of waits that took too long, for an id of a partition.
+ *		The errors that end waits for ids of partitions.
  */
 #include "postgres.h"
 
@@ -9,7 +9,7 @@
 #include "generate/refuse.h"
 #include "shared/partition.h"
 
-/* Raise the error that a table couldn't be locked in this mode. */
+/* Raise the error that a table of an extension couldn't be locked in this mode. */
 void
 sno_refuse_lock(const SnoWait *wait, const char *extension, const char *table, const char *mode)
 {
@@ -23,8 +23,9 @@ sno_refuse_lock(const SnoWait *wait, const char *extension, const char *table, c
 }
 
 /*
- * Raise the error that the registry granted nothing for now: no node for a generator, or no partition (NULL).
- * The failure of the registry client may name hosts and users, so not everybody sees it.
+ * Raise the error that the registry granted no node for a generator or, if `generator` is NULL, no
+ * partition.  The last failure of the registry client may name hosts and users, so only members of
+ * pg_read_all_settings see it.
  */
 void
 sno_refuse_grant(const SnoWait *wait, const char *generator)
@@ -62,7 +63,10 @@ refuse_issuing(const SnoWait *wait, const char *detail, const char *hint)
 			 errhint("%s", hint)));
 }
 
-/* Raise the error for an obstacle to issuing in a partition, lending it, or opening the table of leases. */
+/*
+ * Raise the error for an obstacle to issuing in a partition, to lending a partition, or to opening
+ * the table of leases.
+ */
 void
 sno_refuse_partition(const SnoWait *wait)
 {

@@ -1,6 +1,6 @@
 /*
  * refuse.h
- *		The errors of waits that took too long, for an id of a partition.
+ *		The errors that end waits for ids of partitions.
  */
 #ifndef SNO_REFUSE_H
 #define SNO_REFUSE_H

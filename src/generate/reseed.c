@@ -1,16 +1,17 @@
 /*
  * reseed.c
- *		sno_reseed(): makes this database another holder of leases.
+ *		sno_reseed(), which makes this database another holder of leases.
  *
- * It is for a server that began as a copy of another one's files, and has all that
- * identifies the original.  After the function has returned, no call that begins in this
- * database issues an id in a partition that any row of sno_lease named until then.  The
- * original leased some of these before it was copied, and may still use them.  The copy
- * leased the others since then, and the original would choose the same ones.  From now on
- * the original chooses partitions from another start than ours.  So the two are unlikely to
- * choose the same partition, but they may.  Named generators stay where they are defined.
+ * The function is for a server that began as a copy of another server's files.  Such a copy has
+ * all identifiers of the original.  A call for an id that begins after sno_reseed() has returned
+ * uses no partition that was named in a row of sno_lease until then, as long as other partitions
+ * are left.  The original leased some of these partitions before it was copied, and may still use
+ * them.  The copy has leased the others, and the original would choose the same ones.  From now
+ * on, the copy begins its search for partitions at another place than the original.  So the two
+ * servers may still choose the same partition, but that is unlikely.  Named generators stay in
+ * the partition of their definition.
  *
- * As with all changes of the table, the effect comes at once, and ROLLBACK doesn't undo it.
+ * Like all changes of sno_lease, this takes effect at once, and ROLLBACK doesn't undo it.
  */
 #include "postgres.h"
 

@@ -1,19 +1,20 @@
 /*
  * session.c
- *		How a session issues, in partitions that all sessions have in common.
+ *		Issuing ids in partitions that all sessions share.
  *
- * A few partitions are open (shared/partition.c), mostly one.  A session that wants an id tries
- * the open ones in the order of their numbers, and issues in the first one that can, by an atomic
- * step.  So ids of sessions that issue at the same time are dense.  Until the unit is over, a
- * session stays in its partition.  Anything more depends only on the partition's lease and word,
- * the clock and the table's file:
+ * A few partitions are open (shared/partition.c), usually one.  A session that wants an id tries
+ * the open partitions in the order of their numbers.  In the first partition that can issue, it
+ * issues the id by an atomic step.  So sessions that issue at the same time mostly use the same
+ * partition, and their ids are dense.  Until the unit is over, a session stays in its partition.
+ * Whether more than an atomic step is needed depends only on the lease and the state word of the
+ * partition, on the clock, and on the file of the table:
  *
- *	- A session that finds half of the lease over renews it, and waits for the flush, while the
- *	  others go on.
- *	- A session that finds the clock behind changes the side.
- *	- If no partition can issue, a session leases one (leasing.c).
+ *	- If half of the lease is over, the session renews the lease, and waits for the flush of the
+ *	  row.  Meanwhile, other sessions issue under the present lease.
+ *	- If the clock went back, the session changes the side.
+ *	- If no open partition can issue, the session leases a partition (leasing.c).
  *
- * Each of these is done in the turn of the partition, which is never waited for.
+ * A session takes each of these steps in the turn of the partition.  It never waits for a turn.
  */
 #include "postgres.h"
 
@@ -32,7 +33,7 @@
 
 SnoSessionPlace sno_session_place;
 
-/* The partition, unit and side that were exhausted last, in order to count each once. */
+/* The partition, and its unit and side, that this session last counted as exhausted */
 static const SnoPartition *exhausted;
 static uint64 exhausted_time;
 
@@ -42,7 +43,7 @@ end_session(int code, Datum arg)
 	sno_activity_end();
 }
 
-/* Register a session, at its first id of any generator at the latest. */
+/* Register this session in shared memory, unless it is registered already. */
 void
 sno_session_begin(void)
 {
@@ -57,8 +58,8 @@ sno_session_begin(void)
 }
 
 /*
- * Register a session that wants partitions.  Raises an error if it isn't known which ones
- * it may use.
+ * Register this session, which is going to use partitions.  Raises an error if it isn't known which
+ * partitions it may use.
  */
 void
 sno_session_begin_own(void)
@@ -68,7 +69,7 @@ sno_session_begin_own(void)
 	sno_session_begin();
 }
 
-/* Open the table of leases.  Waits sno.max_wait at most, then raises 55P03. */
+/* Open the table of leases.  If it is locked, waits sno.max_wait at most, and then raises 55P03. */
 Relation
 sno_session_open_table(void)
 {
@@ -88,8 +89,8 @@ promised_before(void *arg)
 }
 
 /*
- * Recall the past before the first id or watermark since the server started: see
- * sno_feed_recall().  A standby issues nothing.
+ * Before the first id or watermark since the server started, recall from the row on disk what was
+ * promised earlier: see sno_feed_recall().  On a standby, which issues no ids, do nothing.
  */
 void
 sno_session_know_past(void)
@@ -104,9 +105,9 @@ sno_session_know_past(void)
 }
 
 /*
- * Go to the other side after a step back.  False if another session has the turn.  The side stays if
- * the partition is one of named generators by now: another session may be about to copy the
- * partition.
+ * Change to the other side of a partition after a step back.  Returns false if another session has
+ * the turn.  If this session may not use the partition any more, the side stays.  This matters if
+ * named generators use the partition now, because a session may be about to copy the partition.
  */
 static bool
 change_side(SnoPartition *p, uint64 word, uint64 now)
@@ -119,7 +120,7 @@ change_side(SnoPartition *p, uint64 word, uint64 now)
 	return true;
 }
 
-/* Count, once, that a unit is exhausted in a partition. */
+/* Count that a unit is exhausted in a partition, unless this session has just counted it. */
 static void
 count_exhausted(const SnoPartition *p, uint64 word)
 {
@@ -132,7 +133,7 @@ count_exhausted(const SnoPartition *p, uint64 word)
 	exhausted_time = SNO_WORD_TIME(word);
 }
 
-/* Count the ids of the former unit, of `word`, after an id was issued in another unit. */
+/* After the first id of another unit was issued, count the ids of the former unit, which `word` has. */
 static void
 count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 {
@@ -142,12 +143,12 @@ count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 		sno_counters_go_on(counters, Min(SNO_WORD_SEQUENCE(word), SNO_SEQUENCE_MAX + 1), SNO_WORD_SEQUENCE(issued));
 }
 
-/* The outcome of a try */
+/* The outcome of an attempt to issue an id in a partition */
 typedef enum Outcome
 {
 	ISSUED,
-	CHANGED,					/* the partition: try again */
-	UNABLE						/* to issue there now */
+	CHANGED,					/* the partition has changed: try again */
+	UNABLE						/* no id can be issued there now */
 } Outcome;
 
 /* Try to issue by the clock in an open partition. */
@@ -155,10 +156,10 @@ static Outcome
 try_clock(SnoPartition *p, uint64 *issued)
 {
 	uint64		word = sno_generator_load(&p->generator);
-	uint64		unit = sno_feed_unit();	/* after the word (S4) */
+	uint64		unit = sno_feed_unit();	/* read after the word (S4) */
 	SnoStep		step;
 
-	/* Units were left out, or the clock went back. */
+	/* The partition skipped units, or the clock went back, and the difference wraps around. */
 	if (unit - SNO_WORD_UNIT(word) > 1)
 		sno_clock_watch();
 	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))
@@ -217,7 +218,10 @@ try_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
 	}
 }
 
-/* Issue an id in the first open partition that can, or that changes meanwhile. */
+/*
+ * Try to issue an id in each open partition of the purpose, until one issues, or has changed
+ * meanwhile.  *p becomes that partition, or NULL.
+ */
 static Outcome
 issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
 {
@@ -230,9 +234,9 @@ issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
 }
 
 /*
- * The state word of the next id for the purpose, which partition *p issued.
- * For a purpose that doesn't go by the clock, `unit` is the wanted one.
- * Waits sno.max_wait at most.
+ * Issue the next id for a purpose.  Returns its state word, and sets *p to its partition.  `unit`
+ * is the unit of the id, and is used only if the purpose doesn't go by the clock.  Waits
+ * sno.max_wait at most.
  */
 uint64
 sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p)

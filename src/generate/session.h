@@ -1,6 +1,6 @@
 /*
  * session.h
- *		How a session issues, in partitions that all sessions have in common.
+ *		Issuing ids in partitions that all sessions share.
  */
 #ifndef SNO_SESSION_H
 #define SNO_SESSION_H
@@ -12,8 +12,9 @@
 #include "shared/partition.h"
 
 /*
- * Where this session issued by the clock last, and in which unit.  In that unit it goes on there
- * without asking whether it may.  NULL if it has to ask.
+ * The partition where this session last issued an id by the clock, and the unit of that id.  Until
+ * the unit is over, the session goes on in the partition without checking its lease again.  If p is
+ * NULL, the session must look for a partition.
  */
 typedef struct SnoSessionPlace
 {

@@ -1,6 +1,6 @@
 /*
  * snapshot.c
- *		Snapshots of generators: sno_snapshot_generator() of the partition where this session issued last.
+ *		Snapshots of generators, and sno_snapshot_generator() for the partition where this session issued last.
  */
 #include "postgres.h"
 
@@ -11,7 +11,7 @@
 #include "generate/snapshot.h"
 #include "shared/clock.h"
 
-/* A snapshot of a generator in a partition, with this sequence, taken in unit `now`. */
+/* Return a snapshot of a generator in a partition, with this sequence, as if taken in unit `now`. */
 Datum
 sno_snapshot(const SnoGenerator *g, int partition, uint32 sequence, uint64 now)
 {
@@ -23,7 +23,7 @@ sno_snapshot(const SnoGenerator *g, int partition, uint32 sequence, uint64 now)
 		sequence, now, SNO_WORD_UNIT(sno_generator_word(g)), g->wall_safe, g->drifts)));
 }
 
-/* The snapshot of a generator, taken now. */
+/* Take a snapshot of a generator now. */
 Datum
 sno_snapshot_now(const SnoGenerator *g, int partition)
 {
@@ -31,7 +31,7 @@ sno_snapshot_now(const SnoGenerator *g, int partition)
 	uint64		now = sno_clock_unit();
 	uint32		sequence = g->sequence_min;
 
-	/* The last one, not the next. */
+	/* A snapshot has the last sequence, and the word has the next one. */
 	if (now == SNO_WORD_UNIT(word) && SNO_WORD_SEQUENCE(word) > sequence)
 		sequence = Min(SNO_WORD_SEQUENCE(word) - 1, g->sequence_max);
 	return sno_snapshot(g, partition, sequence, now);

@@ -5,9 +5,11 @@
  *	{"partition": [high byte, low byte], "sequenceMin": n, "sequenceMax": n,
  *	 "sequence": n, "now": n, "wallHi": n, "wallSafe": n, "drifts": n}
  *
- * Times are units.  The generator issued in unit wallHi last, on the side of the lowest
- * bit of drifts, and on the other one up to wallSafe.  sequence is the last one issued,
- * if the snapshot was taken within wallHi, otherwise the lower bound.
+ * All times are units, and now is the unit in which the snapshot was taken.  wallHi is the
+ * last unit in which the generator issued on its present side, which is the lowest bit of
+ * drifts.  wallSafe is the last unit in which it issued on the other side.  sequence is the
+ * last sequence that was issued in unit wallHi.  If wallHi isn't now,
+ * sno_snapshot_generator() returns the lower bound instead.
  */
 #ifndef SNO_SNAPSHOT_H
 #define SNO_SNAPSHOT_H

@@ -2,7 +2,7 @@
  * wait.c
  *		Waiting for an id.
  *
- * A wait can be interrupted, other sessions see it, and sno.max_wait ends it.
+ * A wait can be interrupted, is visible to other sessions, and lasts sno.max_wait at most.
  */
 #include "postgres.h"
 
@@ -16,14 +16,14 @@
 #include "shared/worker.h"
 
 /*
- * Rounds without a wait that a call may make, however long they take: leasing, publishing
- * and issuing need a few, and the disk may be slow.
+ * How many rounds without a wait a call may make, even if they take longer than sno.max_wait.
+ * Leasing, publishing and issuing need a few rounds, and the disk may be slow.
  */
 #define ROUNDS_MAX		100
 
 int			sno_max_wait;
 
-/* Raise the error for the obstacle. */
+/* Raise the error for the obstacle of a wait. */
 void
 sno_wait_give_up(const SnoWait *wait)
 {
@@ -31,7 +31,10 @@ sno_wait_give_up(const SnoWait *wait)
 	pg_unreachable();
 }
 
-/* Count one more round without a wait.  Even if each makes some progress, the rounds must end. */
+/*
+ * Count one more round without a wait.  Raises an error after too many rounds, even if each of them
+ * made some progress.
+ */
 static void
 count_round(SnoWait *wait, int64 now)
 {
@@ -46,9 +49,10 @@ count_round(SnoWait *wait, int64 now)
 }
 
 /*
- * Between two rounds of a loop: wait at most `msec` for an obstacle to go away, if there is one that takes
- * time.  A session that waits for a turn is woken when the turn is released, however long that takes.
- * Raises an error if sno.max_wait has passed since the first wait, or at once if waiting cannot help.
+ * Wait for an obstacle to go away, for `msec` at most.  Callers try to issue in a loop, and call this
+ * function between two rounds.  Without an obstacle, or after SNO_CLASH, there is no wait.  If the obstacle
+ * is SNO_BUSY, the session sleeps until the other session releases the turn, even if that takes longer than
+ * `msec`.  Raises an error if sno.max_wait has passed since the first wait, or at once if waiting can't help.
  */
 void
 sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
@@ -65,7 +69,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 			pg_usleep(msec * 1000L);
 		return;
 	}
-	/* A lack of partitions is the cause, and asking too often only its effect. */
+	/* If there was a lack of partitions, report that, because SNO_TOO_FAST is only its effect. */
 	if (obstacle != SNO_TOO_FAST || (wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))
 		wait->obstacle = obstacle;
 	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED || obstacle == SNO_REGISTERED)

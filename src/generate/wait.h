@@ -14,41 +14,41 @@
 typedef enum SnoObstacle
 {
 	SNO_NO_OBSTACLE,
-	SNO_CLASH,					/* another holder leases the same; try again at once */
-	SNO_LEASING,				/* another session leases a partition: try again soon */
-	SNO_TABLE_LOCKED,			/* sno_lease */
-	SNO_DEFINITIONS_LOCKED,		/* sno_generator or sno_flake_generator */
-	SNO_LAYOUTS_LOCKED,			/* sno_flake_layout */
-	SNO_NO_GRANT,				/* of the registry */
-	SNO_NO_PARTITION,			/* none is free for the clock */
-	SNO_NO_NODES,				/* none are free for a generator of a layout */
+	SNO_CLASH,					/* an attempt to lease failed; try again at once */
+	SNO_LEASING,				/* another session is leasing a partition; try again soon */
+	SNO_TABLE_LOCKED,			/* table sno_lease is locked */
+	SNO_DEFINITIONS_LOCKED,		/* table sno_generator or sno_flake_generator is locked */
+	SNO_LAYOUTS_LOCKED,			/* table sno_flake_layout is locked */
+	SNO_NO_GRANT,				/* the registry has granted nothing that can be used now */
+	SNO_NO_PARTITION,			/* no partition is free for ids by the clock */
+	SNO_NO_NODES,				/* no nodes are free for a generator of a layout */
 	SNO_TOO_FAST,				/* the session opened too many partitions */
-	SNO_NO_BACKFILL,			/* no partition is left for given times */
-	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left */
-	SNO_CLOCK_BEHIND,			/* its last unit, on both sides */
-	SNO_BACKFILLED,				/* its partition went to ids of given times */
-	SNO_REGISTERED,				/* the registry grants its partition or nodes to anybody */
-	SNO_BUSY					/* another session has the turn to change it */
+	SNO_NO_BACKFILL,			/* no partition is left for ids of given times */
+	SNO_UNIT_EXHAUSTED,			/* a named generator has no sequence left in the unit */
+	SNO_CLOCK_BEHIND,			/* the clock is behind a named generator, on both of its sides */
+	SNO_BACKFILLED,				/* a named generator's partition was used for ids of given times */
+	SNO_REGISTERED,				/* the registry may grant a named generator's partition or nodes to anybody */
+	SNO_BUSY					/* another session has locked the group of a named generator */
 } SnoObstacle;
 
-/* A wait for an id.  `refuse` raises the error for its obstacle. */
+/* A wait for an id, or for a lock that issuing an id needs */
 typedef struct SnoWait
 {
-	void		(*refuse) (const struct SnoWait *wait);
-	const char *generator;		/* NULL for ids by the clock, or of given times */
-	const SnoDefinitions *in;	/* the table of its definition, */
-	const SnoDefinition *definition;	/* and the definition; NULL while it is looked up */
+	void		(*refuse) (const struct SnoWait *wait);	/* raises the error for `obstacle` */
+	const char *generator;		/* name of the named generator, or NULL */
+	const SnoDefinitions *in;	/* the table with its definition */
+	const SnoDefinition *definition;	/* its definition; NULL while that is looked up */
 	int			least_msec;		/* the wait may take this long, even if sno.max_wait is less */
-	SnoCounters *counters;		/* count the wait, unless NULL */
-	int64		since;			/* monotonic µs of the first wait, or 0 */
-	int64		begun;			/* monotonic µs of the first round without a wait, or 0 */
-	int			rounds;			/* without a wait */
-	SnoObstacle obstacle;		/* that the error reports */
+	SnoCounters *counters;		/* statistics in which the wait is counted, or NULL */
+	int64		since;			/* when the first wait began, in monotonic µs, or 0 */
+	int64		begun;			/* when the first round without a wait ended, in monotonic µs, or 0 */
+	int			rounds;			/* number of rounds without a wait */
+	SnoObstacle obstacle;		/* the obstacle that the error reports */
 } SnoWait;
 
 extern int	sno_max_wait;		/* ms */
 
-/* How long a wait may take, in ms. */
+/* Return how long a wait may take, in ms. */
 static inline int
 sno_wait_msec(const SnoWait *wait)
 {

@@ -1,13 +1,15 @@
 /*
  * watermark.c
- *		sno_watermark(): the id below which a feed is complete, and its other functions.
+ *		sno_watermark(), which returns the id below which a feed is complete, and related functions.
  *
- * shared/feed.c knows the unit, or the number of a counter.  This file makes the answer for
- * a statement from it, and has the common part of the triggers of all kinds of ids.  Each
- * statement gets one answer.  If W rose while the statement reads rows, the statement could
- * leave out a row and return a later one.  Two statements may have equal snapshots and need
- * different answers, because time goes on.  So the statement's own copy of the snapshot
- * keeps the answer.
+ * shared/feed.c finds the unit of a watermark, or its number for a counter.  This file turns that
+ * into the answer for a statement.  It also contains the common part of the guard triggers for all
+ * kinds of ids.
+ *
+ * All calls in a statement return the same answer.  If the watermark could rise while the statement
+ * reads rows, the statement might skip a row and return a later row.  Two statements may have
+ * equal snapshots but need different answers, because time goes on.  So the answer is kept in the
+ * statement's own copy of the snapshot.
  */
 #include "postgres.h"
 
@@ -41,20 +43,21 @@ typedef struct Answer
 {
 	SnoSubject	counter;
 	uint64		number;
-	uint32		before;			/* the number of the same snapshot's previous answer; 0: none */
+	uint32		before;			/* number of the previous answer for the same snapshot, or 0 */
 } Answer;
 
-/* Answers of the transaction answers_of, counted from 1, in its memory */
+/* The answers of the transaction `answers_of`, in its memory context; their numbers begin with 1 */
 static Answer *answers;
 static uint32 answer_count,
 			answer_size;
 static uint64 answers_of;
 
 /*
- * Where the active snapshot keeps its answers: the unit plus 1, or 0 if it has none yet; and
- * in the bits above that the number of its last answer for a counter.
- * PostgreSQL uses this field only in the snapshot that GetSnapshotData() fills again.  An
- * active snapshot is a copy of that, and all copies begin with 0.
+ * An active snapshot keeps its answers in the field snapXactCompletionCount.  The lower bits have
+ * the unit plus 1, or 0 if there is no such answer yet.  The bits above have the number of the last
+ * answer for a counter, or 0.  PostgreSQL uses this field only in the snapshot that
+ * GetSnapshotData() fills again.  An active snapshot is a copy of that snapshot, and in all copies
+ * the field begins with 0.
  */
 #define UNIT_BITS	40
 #define UNIT_MASK	((UINT64CONST(1) << UNIT_BITS) - 1)
@@ -80,8 +83,8 @@ forget_row(void *arg)
 }
 
 /*
- * Make the row of the feed cover the next watermark, see shared/feed.c.  The row need not cover
- * watermarks that become possible while it is written.
+ * Make the row of the feed cover the next watermark: see shared/feed.c.  The row needn't cover
+ * higher watermarks that become possible while it is written.
  */
 static void
 cover_watermark(void)
@@ -99,7 +102,7 @@ cover_watermark(void)
 	}
 }
 
-/* The snapshot of the statement. */
+/* Return the snapshot of the statement. */
 static Snapshot
 statement_snapshot(void)
 {
@@ -108,7 +111,7 @@ statement_snapshot(void)
 	return GetActiveSnapshot();
 }
 
-/* Raise an error where no watermark can be found. */
+/* Prepare for a watermark.  Raises an error on a standby and in a parallel worker. */
 static void
 check_place(const char *function)
 {
@@ -120,7 +123,7 @@ check_place(const char *function)
 	sno_session_know_past();
 }
 
-/* The unit before which the statement sees all ids that have a time. */
+/* Return the unit of the statement's watermark.  The statement sees all ids of earlier units. */
 uint64
 sno_watermark_unit(const char *function)
 {
@@ -136,7 +139,7 @@ sno_watermark_unit(const char *function)
 	return (*answer & UNIT_MASK) - 1;
 }
 
-/* The number of a new answer. */
+/* Make room for a new answer, and return the number of that answer. */
 static uint32
 new_answer(void)
 {
@@ -162,8 +165,8 @@ new_answer(void)
 }
 
 /*
- * The number below which the statement sees all numbers of a counter.  `next` reads its next
- * number.  0 if nothing is known.
+ * Return the watermark of a counter.  The statement sees all lower numbers of the counter.  Returns
+ * 0 if nothing is known.  `next` reads the next number of the counter.
  */
 uint64
 sno_watermark_number(const char *function, const SnoSubject *counter,
@@ -250,7 +253,10 @@ refuse_trigger(const SnoGuard *guard, const char *why)
 					 guard->call)));
 }
 
-/* The number of the column that a trigger guards. */
+/*
+ * Return the number of the column that a trigger guards.  Raises an error unless the trigger is
+ * defined as it must be.
+ */
 static int
 guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 {
@@ -261,7 +267,7 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
 		refuse_trigger(guard, "must be fired for each row, before INSERT or UPDATE");
-	/* Another trigger may change the id when no statement names it. */
+	/* Another trigger may change the id in an UPDATE that doesn't set the column. */
 	if (trigger->tg_trigger->tgnattr != 0)
 		refuse_trigger(guard, "must not be limited to updates of some columns");
 	if (trigger->tg_trigger->tgnargs != guard->count)
@@ -274,7 +280,7 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(trigger->tg_relation))));
 
-	/* PostgreSQL makes the value after the triggers have run. */
+	/* PostgreSQL computes the value of a generated column after these triggers have run. */
 	if (TupleDescAttr(desc, column - 1)->attgenerated != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_COLUMN_DEFINITION),
@@ -285,14 +291,14 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 	return column;
 }
 
-/* The state that a trigger keeps */
+/* The state that a guard trigger keeps between its calls */
 typedef struct Guarded
 {
 	int			column;
 	const void *known;
 } Guarded;
 
-/* Check a new row of a table that a trigger guards. */
+/* Check the id of a row that is inserted or updated, in a guard trigger.  Returns the row. */
 Datum
 sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 {
@@ -336,7 +342,7 @@ sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 	PG_RETURN_POINTER(row);
 }
 
-/* The unit before which readers may have read, when this transaction ends. */
+/* Return the lowest unit whose ids this transaction may insert: readers may have read all earlier units. */
 uint64
 sno_guard_unit(void)
 {
@@ -373,8 +379,8 @@ snos_equal(Datum one, Datum other, const void *known)
 }
 
 /*
- * An id of a unit from sno_feed_bound on is below no watermark, past or future, for a snapshot
- * that doesn't show its row.  It doesn't matter how the id was made.
+ * Is the unit of an id before sno_feed_bound?  If it isn't, no watermark, past or future, is above
+ * the id for a snapshot that doesn't show its row.  It doesn't matter how the id was made.
  */
 static bool
 sno_is_passed(Datum id, const void *known)

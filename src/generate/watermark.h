@@ -1,6 +1,6 @@
 /*
  * watermark.h
- *		The common part of the watermarks of all kinds of ids.
+ *		The part of watermarks that is common to all kinds of ids.
  */
 #ifndef SNO_WATERMARK_H
 #define SNO_WATERMARK_H
@@ -12,21 +12,21 @@
 
 #include "core/subject.h"
 
-/* A trigger of a table that is read as a feed. */
+/* A trigger function that guards a table which is read as a feed */
 typedef struct SnoGuard
 {
-	const char *function;		/* its name, */
-	const char *call;			/* and how it is called, in SQL */
-	const char *arguments;		/* that it takes */
-	int			count;			/* of its arguments */
-	const char *generate;		/* the functions that make an id, */
-	const char *watermark;		/* and return a watermark */
+	const char *function;		/* the name of the trigger function */
+	const char *call;			/* its call in CREATE TRIGGER, for a hint */
+	const char *arguments;		/* the arguments that it needs, for an error message */
+	int			count;			/* the number of these arguments */
+	const char *generate;		/* the function that generates an id, for a hint */
+	const char *watermark;		/* the function that returns a watermark, for a message */
 
-	/* Raise an error unless the column has ids.  Returns the argument `known` of the others. */
+	/* Raises an error unless the column has the type of the ids.  Returns `known` for the functions below. */
 	const void *(*look) (const TriggerData *trigger, int column, MemoryContext context);
 	bool		(*equal) (Datum one, Datum other, const void *known);
 
-	/* May readers have passed the id, when this transaction ends? */
+	/* May readers have read past the id before this transaction ends? */
 	bool		(*passed) (Datum id, const void *known);
 } SnoGuard;
 

@@ -1,9 +1,9 @@
 /*
  * check.c
- *		sno_check(): dangers for generators, and their remedies.
+ *		sno_check(): reports dangers for generators, and their remedies.
  *
- * The function returns one row for each item.  No fault that it reports makes it fail: code
- * that may raise an error runs in a subtransaction.
+ * The function returns one row for each item.  A fault that it reports doesn't make it fail,
+ * because code that may raise an error runs in a subtransaction.
  */
 #include "postgres.h"
 
@@ -36,9 +36,9 @@
 #include "shared/worker.h"
 #include "type/fields.h"
 
-#define UNITS_PER_YEAR	(UINT64CONST(31556952) * SNO_UNITS_PER_SEC)	/* Gregorian */
+#define UNITS_PER_YEAR	(UINT64CONST(31556952) * SNO_UNITS_PER_SEC)	/* Gregorian, on average */
 
-/* Add a row.  The hint is left out if the item is right. */
+/* Add the row of an item to the result.  The hint is left out if the item is ok. */
 void
 sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detail, const char *hint)
 {
@@ -53,8 +53,9 @@ sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detai
 }
 
 /*
- * Add the row of a trial, which is ok if the trial raised no error.  Otherwise the row has the
- * words of the error.
+ * Add the row of an item for which something was tried.  `error` is the error that was raised,
+ * or NULL.  Without an error, the item is ok, and its detail is `good`.  Otherwise its detail is
+ * `bad`, with the message and the detail of the error, and its hint is the hint of the error.
  */
 void
 sno_check_report_trial(const SnoCheck *c, const char *item, const char *good, const char *bad, const ErrorData *error)
@@ -72,7 +73,7 @@ time_of(uint64 unit)
 	return pstrdup(timestamptz_to_str(sno_unit_to_timestamptz(unit)));
 }
 
-/* Version of an extension, as the catalog has it; NULL if it isn't there. */
+/* Return the version of an extension in this database, or NULL if it isn't installed. */
 static char *
 catalog_version(const char *extension)
 {
@@ -99,7 +100,7 @@ catalog_version(const char *extension)
 	return version;
 }
 
-/* Each extension of this source must be of its version. */
+/* Report if an extension in this database has another version than the library. */
 static void
 check_version(const SnoCheck *c)
 {
@@ -153,12 +154,12 @@ check_epoch(const SnoCheck *c)
 			   "Move to another type of key. See doc/operations.md#monitoring.");
 }
 
-/* The generators of layouts, and the first one whose layout ends */
+/* The number of generators of layouts, and the generator whose layout is the first to end */
 typedef struct Ends
 {
 	int			count;
-	char	   *unknown;		/* one whose layout can't be looked up, or NULL */
-	char	   *name;			/* NULL if all of them count */
+	char	   *unknown;		/* a generator whose layout can't be looked up, or NULL */
+	char	   *name;			/* NULL if there are only counters */
 	char	   *layout;
 	int64		end;			/* ms since 2010 */
 } Ends;
@@ -201,7 +202,10 @@ check_layouts(const SnoCheck *c)
 			   "Move its table to another layout, or to keys of type sno. See doc/operations.md#monitoring.");
 }
 
-/* The error of the last lease that could not be written, unless it is of another database. */
+/*
+ * Describe the last failure to write a lease.  The error is left out if it happened in another
+ * database.
+ */
 static char *
 last_failure(const SnoJournal *j)
 {
@@ -249,8 +253,8 @@ check_memory(const SnoCheck *c)
 }
 
 /*
- * Leases of other holders are no fault.  They came with the rows, and the other server may
- * be gone.
+ * Leases of other holders are no fault.  Their rows may have come with a copy or a backup, and
+ * the server that wrote the rows may be gone.
  */
 static void
 check_holders(const SnoCheck *c)
@@ -265,8 +269,8 @@ check_holders(const SnoCheck *c)
 }
 
 /*
- * Any role may take all workers that aren't reserved, by parallel queries.  max_parallel_workers
- * is no limit: each session may set it.
+ * By parallel queries, any role can take all background workers that aren't reserved.
+ * max_parallel_workers doesn't prevent that, because each session may set it.
  */
 static void
 check_workers(const SnoCheck *c)
@@ -288,7 +292,10 @@ check_workers(const SnoCheck *c)
 			   "Increase \"max_worker_processes\". sno_reset_statistics() forgets the refusals. See doc/operations.md#monitoring.");
 }
 
-/* Describe the grants and their end.  *over is true if they have ended although more is wanted. */
+/*
+ * Describe the grants and their end.  *over becomes true if a grant has ended and sessions need
+ * more grants.
+ */
 static char *
 describe_grants(const SnoCheck *c, const SnoGrants *granted, bool *over)
 {
@@ -328,7 +335,7 @@ check_registry(const SnoCheck *c)
 						 timestamptz_to_str(news->answered_at),
 						 (double) news->clock_offset / USECS_PER_SEC);
 	appendStringInfo(&detail, " %s", grants);
-	/* The message may name hosts and users. */
+	/* The message may name hosts and users, so not every user may see it. */
 	if (failed)
 		appendStringInfo(&detail, " The last attempt, at %s, failed%s%s", timestamptz_to_str(news->failed_at),
 						 sno_registry_may_see() ? ": " : ".",
@@ -337,7 +344,7 @@ check_registry(const SnoCheck *c)
 		   "Look for the reason in the server log. Ids can be generated as long as the present grants last. See doc/servers.md#what-happens-when.");
 }
 
-/* Read the rows of the table.  An error is raised if the table is missing or altered. */
+/* Read the table of leases into *c.  Raises an error if the table is missing or altered. */
 static void
 read_table(void *arg)
 {

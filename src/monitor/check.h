@@ -12,19 +12,19 @@
 #include "catalog/record.h"
 #include "shared/activity.h"
 
-/* The state that the items are about */
+/* The state of the database and the server, on which the items report */
 typedef struct SnoCheck
 {
 	ReturnSetInfo *result;
-	uint64		now;			/* unit, or the nearest end of the epoch */
+	uint64		now;			/* the present unit, or the nearest unit of the epoch */
 	bool		in_epoch;
 	bool		standby;
-	ErrorData  *error;			/* of the attempt to read the table of leases, or NULL */
-	bool		locked;			/* is that table locked? */
-	MemoryContext context;		/* of the survey */
-	SnoSurvey	survey;			/* of its rows, unless there is an error or a lock */
-	uint64		promised;		/* the unit of the feed's row */
-	SnoJournal	journal;		/* a copy */
+	ErrorData  *error;			/* raised when the table of leases was read, or NULL */
+	bool		locked;			/* is the table of leases locked? */
+	MemoryContext context;		/* memory context of the survey */
+	SnoSurvey	survey;			/* of the table of leases; empty if it couldn't be read */
+	uint64		promised;		/* the unit in the feed's row */
+	SnoJournal	journal;		/* a copy of the journal in shared memory */
 } SnoCheck;
 
 extern void sno_check_report(const SnoCheck *c, const char *item, bool ok, const char *detail, const char *hint);

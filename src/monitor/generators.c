@@ -1,13 +1,14 @@
 /*
  * generators.c
- *		sno_generators(): the state of each generator.
+ *		sno_generators(): shows the state of each generator.
  *
- * A row shows an open partition or a named generator.  Each is copied while sessions issue
- * there (shared/activity.c).  So the columns of a row may be of different moments, a unit apart.
- * Spaces are held only while something is copied from them, and not while catalogs are read.
+ * Each row of the result shows an open partition or a named generator.  Its state is copied
+ * while sessions go on issuing (shared/activity.c).  So the columns of a row may show different
+ * moments, which may be a unit apart.  The spaces are locked only while states are copied from
+ * them (sno_spaces_hold()), and not while catalogs are read.
  *
  * Only members of pg_monitor see generators of other databases.  Named generators of this
- * database are listed even if nobody uses them.
+ * database are listed even if no session uses them.
  */
 #include "postgres.h"
 
@@ -31,7 +32,7 @@
 #include "shared/partition.h"
 #include "type/fields.h"
 
-/* The columns of the result. */
+/* The columns of the result, counted from 0 */
 enum
 {
 	DATABASE, NAME, PARTITION, SEQUENCE_MIN, SEQUENCE_MAX, SEQUENCE,
@@ -61,8 +62,8 @@ set_time(Row *row, int column, uint64 unit)
 }
 
 /*
- * The state of a generator.  If the next id will be of another unit than the last one, the
- * next sequence is the lowest one of that unit, as in the Go package.
+ * Set the columns that show the state of a generator.  If the next id will be in another unit
+ * than the last one, the next sequence is the lowest one of the new unit, as in the Go package.
  */
 static void
 set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
@@ -70,7 +71,7 @@ set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
 	uint64		word = sno_generator_word(g);
 	int			next = Max(g->sequence_min, now.least);
 
-	/* Additions go beyond the bounds. */
+	/* Additions to the word go beyond the bounds (S1). */
 	if (SNO_WORD_UNIT(word) == now.unit)
 		next = Min(Max(next, (int) SNO_WORD_SEQUENCE(word)), (int) g->sequence_max + 1);
 	set_column(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
@@ -81,7 +82,7 @@ set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
 	set_column(row, DRIFTS, Int64GetDatum(g->drifts));
 }
 
-/* Its times, unless it counts. */
+/* Set the columns that show times of a generator.  A counter has none. */
 static void
 set_times(Row *row, const SnoGenerator *g)
 {
@@ -91,8 +92,8 @@ set_times(Row *row, const SnoGenerator *g)
 }
 
 /*
- * Set the place where a named generator issues: a partition, or nodes of a layout with this
- * name in this database; NULL if it has none.
+ * Set the columns that show where a generator issues: in a partition, or in nodes of a layout.
+ * `layout` is the layout's name in this database, or NULL if it has none.
  */
 static void
 set_place(Row *row, const SnoSubject *subject, const char *layout)
@@ -105,7 +106,7 @@ set_place(Row *row, const SnoSubject *subject, const char *layout)
 		set_column(row, LAYOUT, CStringGetTextDatum(layout));
 	if (sno_subject_has_partition(subject) || subject->layout.time_bits == 0 || sno_subject_floats(subject))
 		return;
-	/* The other bits of the shard of a counter are not part of its ids. */
+	/* In the shard of a counter, the bits above the node are a hash of the counter's name. */
 	set_column(row, NODE_FIRST, Int64GetDatum(subject->shard.min & nodes));
 	set_column(row, NODE_LAST, Int64GetDatum(subject->shard.max & nodes));
 }
@@ -129,7 +130,7 @@ may_see_all(void)
 	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
-/* The current unit, or the nearest one if the clock is out of the epoch. */
+/* Return the current unit, or the nearest unit of the epoch if the clock is out of the epoch. */
 static uint64
 current_unit(void)
 {
@@ -144,14 +145,17 @@ put_row(ReturnSetInfo *result, Row *row, Oid database)
 {
 	char	   *name = get_database_name(database);
 
-	/* The database of a state that couldn't be closed may be gone. */
+	/* A state that couldn't be closed may belong to a database that was dropped. */
 	if (name == NULL)
 		return;
 	set_column(row, DATABASE, DirectFunctionCall1(namein, CStringGetDatum(name)));
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
 }
 
-/* When a generator issues next.  A clock outside of the range of the layout is put at its end. */
+/*
+ * Return the time at which a generator would issue its next id.  If the clock is outside of the
+ * layout's range, return the nearest time in the range.
+ */
 static SnoFlakeTime
 time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 {
@@ -168,7 +172,7 @@ time_now(const SnoNodes *nodes, uint64 word, uint64 now)
 typedef struct Used
 {
 	Oid			database;
-	SnoSubject	subject;		/* of an open partition: of sessions */
+	SnoSubject	subject;		/* of kind SNO_OF_SESSION for an open partition */
 	bool		floats;			/* were its nodes chosen? */
 	SnoNodes	nodes;
 	SnoGenerator generator;
@@ -176,14 +180,17 @@ typedef struct Used
 	char		name[NAMEDATALEN];
 } Used;
 
-/* The next sequence of a partition's state word, for counters. */
+/* Return the next sequence of a partition's state word, as its SnoCounters need it. */
 static uint32
 counted_sequence(const SnoGenerator *g)
 {
 	return Min(SNO_WORD_SEQUENCE(sno_generator_word(g)), SNO_SEQUENCE_MAX + 1);
 }
 
-/* Copy the partition of a place where sessions issue by the clock, unless it is empty. */
+/*
+ * If entry `place` of the space's list of open partitions has a partition for ids by the clock,
+ * add a copy of the partition to `copies`.
+ */
 static List *
 copy_open(List *copies, SnoSpace *space, int place)
 {
@@ -216,7 +223,7 @@ copy_state(List *copies, const SnoNamedState *s)
 	return lappend(copies, u);
 }
 
-/* Copies of the generators in use, of this database or of all. */
+/* Return copies of the generators in use, of all databases or only of this one. */
 static List *
 copy_used(bool all)
 {
@@ -257,7 +264,7 @@ put_one_used(ReturnSetInfo *result, const Used *u, uint64 now)
 	put_row(result, &row, u->database);
 }
 
-/* The key of a generator in use: its subject, or its name if its nodes were chosen */
+/* The key of a generator in use: its subject or, if its nodes were chosen, its name */
 typedef struct Key
 {
 	SnoSubject	subject;
@@ -281,10 +288,10 @@ key_of(const SnoSubject *subject, bool floats, const char *name)
 typedef struct Listing
 {
 	ReturnSetInfo *result;
-	HTAB	   *listed;			/* generators in use here, by their keys */
+	HTAB	   *listed;			/* keys of this database's generators in use */
 } Listing;
 
-/* Show the generators in use, and note those that definitions of this database mean. */
+/* Show the generators in use, and note the keys of this database's generators. */
 static void
 put_used(Listing *listing, bool all, uint64 now)
 {
@@ -304,7 +311,7 @@ put_used(Listing *listing, bool all, uint64 now)
 	}
 }
 
-/* Show a definition, unless its generator is in use. */
+/* Show a named generator of this database, unless it is in use and thus was shown before. */
 static void
 put_unused(const char *name, const SnoDefinition *d, void *arg)
 {
@@ -312,7 +319,7 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 	Key			key = key_of(&d->subject, sno_subject_floats(&d->subject), name);
 	Row			row;
 
-	/* Without its layout, it isn't known whether a generator is in use. */
+	/* If the layout of a generator isn't known, it isn't known whether the generator is in use. */
 	if ((sno_is_flake(d) && d->nodes.size == 0) ||
 		hash_search(listing->listed, &key, HASH_FIND, NULL) != NULL)
 		return;

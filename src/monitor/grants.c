@@ -1,6 +1,6 @@
 /*
  * grants.c
- *		sno_grants(): the grants of the registry to this database.
+ *		sno_grants(): shows the grants of the registry to this database.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 #include "shared/grant.h"
 #include "type/fields.h"
 
-/* The name of a layout, or if it has none here, its definition. */
+/* Return the name of a layout, or its definition if this database has no such layout. */
 static Datum
 name_of(const SnoLayout *layout)
 {
@@ -24,7 +24,7 @@ name_of(const SnoLayout *layout)
 	return CStringGetTextDatum(name == NULL ? definition : name);
 }
 
-/* Show the grants of a layout's nodes, or of partitions. */
+/* Show the grants of a layout's nodes, or of partitions if the layout is all zeros. */
 static void
 put_grants(ReturnSetInfo *result, const SnoLayout *layout)
 {

@@ -1,53 +1,56 @@
 /*
  * overflow.c
- *		Notifications that callers have to wait for ids.
+ *		The notifier: a background worker that notifies listeners when sessions wait for ids.
  *
- * A session that waits can't notify anybody before its transaction commits.  So it marks
- * its slot (shared/activity.c) and asks for a background worker, the notifier
- * (shared/worker.c).  The notifier notifies when it starts, then once a second while
- * sessions had to wait in the second before.  After the first second in which no session
- * had to wait, it notifies a last time, with a count of zero.  When it has done so for all
- * generators of all databases, it ends.  If the notifier is switched off, it sets the time
- * until which it is expected, and ends.  Otherwise a session that doesn't know the new
- * setting yet would ask for it again at once.
+ * A session can't send a notification before its transaction commits.  So a session that
+ * has to wait marks its slot (shared/activity.c), and starts the notifier
+ * (shared/worker.c).  For each generator for which sessions have to wait, the notifier
+ * sends a notification at once, and then one after each second in which sessions had to
+ * wait.  After the first second without a wait, it sends a last notification, with the
+ * count 0.  When it has done so for all generators of all databases, it ends.
  *
- * There is one notifier for the server.  It is connected to no database, so it is
- * never in the way of DROP DATABASE, nor of CREATE DATABASE with a template.  A
- * notification belongs to the database that MyDatabaseId names when the transaction
- * commits.  So the notifier makes one transaction for each database, and sets
- * MyDatabaseId for the commit alone.  In async.c of PostgreSQL 15 to 19, two functions
- * use MyDatabaseId: PreCommit_Notify(), for the entries of the queue, and
- * AtCommit_Notify(), to find the listeners.  Nothing more in that commit needs the
- * database or a connection to it:
+ * The notifier also ends if sno.notify_overflow is switched off.  A session that hasn't
+ * read the new setting yet would start it again at once.  To prevent that, the notifier
+ * records a time before which no session starts it.
  *
- *	- The lock on the queue is on "database 0", the transaction's id has none.
- *	- The commit record names the database to logical decoding, which finds no change
- *	  there.
- *	- The caches have shared catalogs only, so invalidations of the database find
- *	  nothing.
- *	- Statistics are reported when the process ends.  MyDatabaseId isn't set then, not
- *	  even after an error.
- *	- Other sessions see the database of our PGPROC, which has none.
+ * There is one notifier for the whole server.  It is connected to no database, so it
+ * never blocks DROP DATABASE, or CREATE DATABASE from a template.  A notification is sent
+ * to the database that MyDatabaseId names when the transaction commits.  So the notifier
+ * runs one transaction for each database, and sets MyDatabaseId only during the commit.
+ * In async.c of PostgreSQL 15 to 19, two functions use MyDatabaseId: PreCommit_Notify()
+ * for the entries of the queue, and AtCommit_Notify() to find the listeners.  Nothing
+ * else in the commit needs the database, or a connection to it:
  *
- * Names of generators are bytes in their database's encoding, and pass through
- * unchanged.  If the database was dropped meanwhile, nobody listens there.
+ *	- The lock on the queue is a lock on "database 0".  The lock on the transaction's id
+ *	  belongs to no database.
+ *	- The commit record names the database, for logical decoding, which finds no changes
+ *	  in the transaction.
+ *	- The caches of the notifier have only shared catalogs, so invalidations for the
+ *	  database have no effect there.
+ *	- Statistics are reported when the process ends.  MyDatabaseId isn't set then, even
+ *	  if the process ends by an error.
+ *	- Other sessions read the database from the notifier's PGPROC, where none is set.
+ *
+ * The name of a generator is in the encoding of its database, and is sent unchanged.  If
+ * the database was dropped meanwhile, it has no listeners.
  *
  * The payload is JSON:
  *
- *	generator	name of the named generator; null for session generators, which share
- *				all partitions and wait for any
- *	partition	its partition; null for session generators and generators of layouts, and
- *				while a locked table of definitions keeps it unknown
- *	time		of the notification, ISO 8601, UTC
- *	count		sessions that had to wait since the notification before
- *	ticks		milliseconds since the notifier saw the overflow first, from 1 on
+ *	generator	name of the named generator; null if the sessions waited for an id of any
+ *				partition
+ *	partition	partition of the named generator; null if there is none, or if it is
+ *				unknown because the table of definitions is locked
+ *	time		time of the notification, in ISO 8601 and UTC
+ *	count		number of sessions that had to wait since the previous notification
+ *	ticks		milliseconds since the notifier first saw these waits, plus 1
  *
- * The last two are named as in the Go package, which notifies in each unit and counts
- * ticks of a timer of about a millisecond.
+ * The names `count` and `ticks` come from the Go package.  It notifies in each unit, and
+ * its ticks are those of a timer that runs about once a millisecond.
  *
- * The notifier runs no SQL and opens no table.  So nobody waits for one of its locks, and
- * nothing in a database can make it run anything.  It doesn't wait until its commits are
- * on disk or on standbys: if a crash loses a notification, its listener is gone, too.
+ * The notifier runs no SQL and opens no table.  So no session waits for a lock of the
+ * notifier, and no object in a database can make the notifier run code.  Its commits are
+ * asynchronous.  If a crash loses a notification, the connection of the listener is lost,
+ * too.
  */
 #include "postgres.h"
 
@@ -79,22 +82,22 @@
 #define CHANNEL				"sno_overflow"
 #define INTERVAL_USEC		USECS_PER_SEC
 
-/* How soon sessions ask again for a notifier that found itself switched off. */
+/* How long no session starts the notifier again, after it was switched off */
 #define SWITCHED_OFF_USEC	(2 * USECS_PER_SEC)
 
-/* A generator that sessions have had to wait for. */
+/* A generator for which sessions have had to wait */
 typedef struct Overflow
 {
 	Oid			database;
-	char		generator[NAMEDATALEN]; /* empty for session generators */
-	int			partition;		/* -1 if there is none, or it isn't known */
+	char		generator[NAMEDATALEN]; /* empty if sessions waited for any partition */
+	int			partition;		/* -1 if there is none, or if it isn't known */
 	int			count;
 	int64		since;			/* monotonic µs */
 } Overflow;
 
 PGDLLEXPORT void sno_overflow_main(Datum arg);
 
-/* End the notifier.  It may end in a commit. */
+/* Clean up at the end of the notifier, which may end during a commit. */
 static void
 end_notifier(int code, Datum arg)
 {
@@ -102,7 +105,7 @@ end_notifier(int code, Datum arg)
 	sno_worker_end(SNO_NOTIFIER, sno_notify_overflow ? 0 : SWITCHED_OFF_USEC);
 }
 
-/* The entry of a generator in the list, which is made if there is none. */
+/* Return the entry of a generator in the list.  Adds an entry if there is none. */
 static Overflow *
 find_overflow(List **overflows, Oid database, const char *generator, int partition, int64 now)
 {
@@ -125,7 +128,7 @@ find_overflow(List **overflows, Oid database, const char *generator, int partiti
 	return o;
 }
 
-/* Count the sessions that had to wait since the last time. */
+/* Count the sessions that had to wait since the last call. */
 static void
 count_waits(List **overflows, int64 now)
 {
@@ -171,7 +174,7 @@ notify_overflow(const Overflow *o, int64 now)
 	pfree(payload.data);
 }
 
-/* In one transaction, notify of a database's overflows. */
+/* Notify the listeners of one database, in one transaction. */
 static void
 notify_database(const List *overflows, Oid database, int64 now)
 {
@@ -188,7 +191,7 @@ notify_database(const List *overflows, Oid database, int64 now)
 }
 
 /*
- * Notify of all overflows, and forget those that are over.  False if none is left.
+ * Notify of all overflows, and forget the ones that are over.  Returns false if none is left.
  */
 static bool
 notify_all(List **overflows)
@@ -213,7 +216,7 @@ notify_all(List **overflows)
 	return *overflows != NIL;
 }
 
-/* Sleep until a monotonic instant, even if something wakes us before. */
+/* Sleep until the monotonic clock has reached `end`, even if the latch is set before. */
 static void
 sleep_until(int64 end)
 {
@@ -233,7 +236,7 @@ sleep_until(int64 end)
 	}
 }
 
-/* The notifier. */
+/* The main function of the notifier */
 void
 sno_overflow_main(Datum arg)
 {

@@ -1,10 +1,11 @@
 /*
  * trials.c
- *		Items of sno_check() that report whether ids and watermarks can be had now.
+ *		The items of sno_check() that report whether ids and watermarks can be generated now.
  *
- * They ask the code that issues ids for the present obstacle and its error.  So an item has the
- * words of the error that callers get.  A trial issues and leases nothing, doesn't ask the
- * registry, and waits for nothing.
+ * Each of these items is a trial.  The trial asks the code that issues ids for the obstacle that
+ * a caller would meet now (generate/wait.h), and raises the error for this obstacle.  So the item
+ * has the message that callers get.  A trial issues no ids, takes no lease, sends no request to
+ * the registry, and doesn't wait.
  */
 #include "postgres.h"
 
@@ -21,7 +22,7 @@
 #include "shared/clock.h"
 #include "shared/feed.h"
 
-/* Raise the error of the table of leases, if there is one. */
+/* Raise an error if the table of leases couldn't be opened. */
 static void
 require_leases(const SnoCheck *c)
 {
@@ -33,7 +34,7 @@ require_leases(const SnoCheck *c)
 		sno_wait_give_up(&wait);
 }
 
-/* Raise the error that a session without a partition would get from sno_generate(). */
+/* Raise the error that sno_generate() would raise now in a new session, if it would fail. */
 static void
 try_id(void *arg)
 {
@@ -59,7 +60,7 @@ sno_trials_ids(SnoCheck *c)
 		sno_check_report_trial(c, "ids", "An id can be had.", "No id can be had", sno_attempt(try_id, c));
 }
 
-/* Raise the error that a watermark would raise. */
+/* Raise the error that sno_watermark() would raise now, if it would fail. */
 static void
 try_watermark(void *arg)
 {
@@ -80,14 +81,14 @@ sno_trials_watermarks(SnoCheck *c)
 					 sno_attempt(try_watermark, c));
 }
 
-/* A named generator that is tried, of a table. */
+/* The arguments of try_generator(): a named generator, and the table of its definition */
 typedef struct Trial
 {
 	SnoDefinitions *in;
 	const char *name;
 } Trial;
 
-/* Raise the error that the generator would raise, also if its key is missing. */
+/* Raise the error that the generator would raise now, for example because its key is missing. */
 static void
 try_generator(void *arg)
 {
@@ -106,7 +107,7 @@ add_name(const char *name, const SnoDefinition *d, void *arg)
 	*names = lappend(*names, pstrdup(name));
 }
 
-/* Named generators that were tried, and the error of the first one that failed */
+/* How many named generators were tried, how many failed, and the error of the first failure */
 typedef struct Trials
 {
 	int			count;
@@ -117,7 +118,7 @@ typedef struct Trials
 static void
 try_table(SnoDefinitions *in, Trials *trials)
 {
-	/* No generator has the empty name.  Trying it shows whether the table can be read. */
+	/* No generator has an empty name.  This trial only fails if the table can't be read. */
 	List	   *names = list_make1("");
 	ListCell   *cell;
 
@@ -178,8 +179,9 @@ try_partition(void *arg)
 }
 
 /*
- * If the rows can't be read, partitions of other holders count as free.  A lack of partitions for
- * given times is a fault only if some were used for them.
+ * If the rows of sno_lease can't be read, partitions of other holders count as free.  If no
+ * partition is left for ids of given times, that is a fault only if partitions were already used
+ * for such ids.
  */
 void
 sno_trials_partitions(const SnoCheck *c)

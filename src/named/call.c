@@ -1,6 +1,6 @@
 /*
  * call.c
- *		The cache of an expression that calls a named generator.
+ *		Caches the named generator that an expression uses.
  */
 #include "postgres.h"
 
@@ -8,7 +8,10 @@
 
 #include "named/call.h"
 
-/* Remember the generator that an argument names, in a struct of `size` bytes that begins with a SnoCall. */
+/*
+ * Look up the generator that an argument names, and cache it in fn_extra, in a struct of `size`
+ * bytes that begins with a SnoCall.
+ */
 SnoCall *
 sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in)
 {
@@ -23,7 +26,7 @@ sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitio
 			IsA(list_nth(((FuncExpr *) expression)->args, argument), Const);
 		flinfo->fn_extra = call;
 	}
-	call->use = NULL;			/* in case of an error */
+	call->use = NULL;			/* remains if the look-up raises an error */
 	call->use = sno_use_of(in, PG_GETARG_TEXT_PP(argument));
 	return call;
 }

@@ -1,6 +1,6 @@
 /*
  * call.h
- *		The cache of an expression that calls a named generator.
+ *		Caches the named generator that an expression uses.
  */
 #ifndef SNO_CALL_H
 #define SNO_CALL_H
@@ -14,12 +14,15 @@
 typedef struct SnoCall
 {
 	SnoUse	   *use;
-	bool		constant;		/* does it always name the same generator? */
+	bool		constant;		/* is the argument that names the generator a constant? */
 } SnoCall;
 
 extern SnoCall *sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitions *in);
 
-/* Does the cache have the generator that an argument names, with unchanged definitions? */
+/*
+ * Does the cache have the generator that an argument names?  Returns false if a definition may have
+ * changed since the generator was looked up.
+ */
 static inline bool
 sno_call_knows(const SnoCall *call, FunctionCallInfo fcinfo, int argument)
 {

@@ -1,17 +1,18 @@
 /*
  * chosen.c
- *		Nodes that were chosen for a generator: may it issue there, and up to when?
+ *		How long a generator may issue with the nodes that were chosen for it.
  *
- * With a registry, leases in nodes end with the grant of the nodes (G3).  Without one,
- * sno_reseed() revokes nodes, and a session stays in nodes of its share.  flake/choose.c
- * chooses them.
+ * A generator of a layout may have no fixed nodes.  flake/choose.c then chooses nodes for it when
+ * it issues.  With a registry, a lease of chosen nodes ends when the grant of the nodes ends, or
+ * before (G3).  Without a registry, chosen nodes remain valid until sno_reseed() revokes them, but
+ * a session uses only nodes of the server's share, which sno.partitions determines.
  */
 #include "postgres.h"
 
 #include "named/chosen.h"
 #include "shared/partition.h"
 
-/* The first node of this server's share, which begins with that partition. */
+/* Return the first node of a server's share.  `first_partition` is the share's first partition. */
 static int64
 share_of(int first_partition, unsigned node_bits)
 {
@@ -20,7 +21,7 @@ share_of(int first_partition, unsigned node_bits)
 	return (((int64) first_partition << node_bits) + SNO_PARTITION_MAX) >> 16;
 }
 
-/* The nodes of a layout that are this server's share: none if the last one is before the first one. */
+/* Return this server's share of the nodes of a layout.  The share is empty if `max` is below `min`. */
 SnoShard
 sno_chosen_share(const SnoLayout *layout)
 {
@@ -30,7 +31,7 @@ sno_chosen_share(const SnoLayout *layout)
 	};
 }
 
-/* Were the nodes chosen, and nothing revoked since then?  Takes no lock. */
+/* Were the nodes of a state chosen, and not revoked since then?  Takes no lock. */
 bool
 sno_chosen_are_in_force(const SnoNamedState *s)
 {
@@ -39,8 +40,9 @@ sno_chosen_are_in_force(const SnoNamedState *s)
 }
 
 /*
- * May this session go on in the nodes that were chosen for a generator, as its definition is
- * now?  Another session may have another share.
+ * May this session go on with the nodes that were chosen for a generator, whose present definition
+ * is *d?  The session that chose the nodes may have had another setting of sno.partitions, and so
+ * another share.
  */
 bool
 sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d)
@@ -56,9 +58,9 @@ sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d)
 }
 
 /*
- * Set `limit` of a state to the last unit up to which its nodes may be leased.  Set `passed`
- * if they may not be used any more: then sessions choose again.  Fixed nodes have no limit.
- * The caller has the turn of the group.
+ * Set the `limit` of a state to the last unit for which its nodes may be leased.  Fixed nodes have
+ * no limit.  If chosen nodes may not be used any more, set `passed`, so that sessions choose other
+ * nodes.  Returns the obstacle to issuing at `now`.  The caller has the turn of the group.
  */
 SnoObstacle
 sno_chosen_find_limit(SnoNamedState *s, uint64 now)

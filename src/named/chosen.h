@@ -1,6 +1,6 @@
 /*
  * chosen.h
- *		Nodes that were chosen for a generator: may it issue there, and up to when?
+ *		How long a generator may issue with the nodes that were chosen for it.
  */
 #ifndef SNO_CHOSEN_H
 #define SNO_CHOSEN_H
@@ -13,13 +13,13 @@
 #include "named/group.h"
 #include "shared/grant.h"
 
-/* How nodes are chosen for the generators of a table of definitions: see flake/choose.c. */
+/* The functions that choose nodes for the generators of a table of definitions: see flake/choose.c. */
 typedef struct SnoChooser
 {
 	List	   *(*find_defined) (SnoDefinitions *in, const SnoDefinition *d);
 	SnoObstacle (*choose) (Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
 						   List *known, SnoNamedState **state);
-	/* Raises the error for an obstacle that only such generators have. */
+	/* Raises the error for an obstacle that only generators of this table have, or returns. */
 	void		(*refuse) (const SnoWait *wait);
 } SnoChooser;
 
@@ -29,8 +29,8 @@ extern bool sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d);
 extern SnoObstacle sno_chosen_find_limit(SnoNamedState *s, uint64 now);
 
 /*
- * A number that changes when the nodes of a state may not be used any more: the holder of the
- * grant, or the count of calls of sno_reseed().
+ * Return the address of a number that changes when the chosen nodes of a state are revoked.  With
+ * a registry, the number is the holder of the grant.  Otherwise it counts the calls of sno_reseed().
  */
 static inline pg_atomic_uint64 *
 sno_chosen_authority(const SnoNamedState *s)

@@ -1,6 +1,6 @@
 /*
  * define.c
- *		sno_create_generator(), sno_restrict_generator(), sno_drop_generator().
+ *		The functions sno_create_generator(), sno_restrict_generator() and sno_drop_generator().
  */
 #include "postgres.h"
 
@@ -19,8 +19,8 @@
 #include "type/fields.h"
 
 /*
- * Choose a partition of this server's share that no row and no definition of this database has, preferably
- * one that no other database of this server uses.  Waits for the tables.
+ * Choose a partition from sno.partitions that no row and no definition of this database names, preferably
+ * a partition that no other database of this server uses.  Waits for locks on the tables.
  */
 static int
 choose_partition(void)
@@ -53,7 +53,7 @@ choose_partition(void)
 	return partition;
 }
 
-/* Put the bounds in order, and check them. */
+/* Put the sequence bounds of a definition in order, and check them. */
 static void
 check_bounds(SnoDefinition *d)
 {
@@ -75,8 +75,9 @@ check_bounds(SnoDefinition *d)
 }
 
 /*
- * Raise an error unless the definition is valid, as far as the grants of the registry are known;
- * put its bounds in order.
+ * Put the sequence bounds of a definition in order, and raise an error unless the definition is
+ * valid.  A partition that the registry grants isn't valid, but this is noticed only if the range
+ * of the registry is known.
  */
 void
 sno_define_check(SnoDefinition *d)
@@ -125,7 +126,10 @@ sno_drop_generator(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Let only members of a role, the second argument, use a generator; null lets everybody. */
+/*
+ * Restrict a generator to members of the role that the second argument names.  If the argument is
+ * null, all users may use the generator.
+ */
 Datum
 sno_define_restrict(FunctionCallInfo fcinfo, SnoDefinitions *in)
 {

@@ -1,6 +1,6 @@
 /*
  * define.h
- *		How definitions of named generators are checked and changed by SQL functions.
+ *		Functions that check and change definitions of named generators.
  */
 #ifndef SNO_DEFINE_H
 #define SNO_DEFINE_H
@@ -11,7 +11,7 @@
 
 #include "catalog/definition.h"
 
-/* A generator can issue at least this many ids in a unit, as in the Go package. */
+/* The bounds of a generator must leave at least this many ids per unit, as in the Go package. */
 #define SNO_UNIT_SIZE_MIN		4
 
 extern void sno_define_check(SnoDefinition *d);

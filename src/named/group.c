@@ -1,22 +1,25 @@
 /*
  * group.c
- *		The named generators of a partition or a layout, found and locked together.
+ *		Groups: the named generators of one partition or one layout.
  *
- * The named generators that a partition or a layout has, or had, are a group.  It is in a
- * list of the database's space, found by the partition's number or the layout's bits.  It
- * stays in the list until the space goes to another database.  A group keeps session
- * generators out of its partition.
+ * A group consists of the named generators that a partition or a layout has or had.  The
+ * database's space has several lists of groups.  The number of the partition, or a hash of the
+ * layout, selects the list.  A group stays in its list until the space is given to another
+ * database.  Once a partition has a group, no ids by the clock are issued in the partition.
  *
- * A definition (catalog/definition.c) gives a name to a state: to a shard of the partition
- * or layout.  Ids are recorded by state, not by name: here, from the state's first use
- * until the server stops, and in the state's row of sno_lease.  So neither a drop nor a
- * rollback forgets anything, and a generator that is defined again goes on where it was.
+ * A definition (catalog/definition.c) gives a name to a shard of the partition or layout.  Each
+ * shard has a state of its own, and issued ids are recorded in the state, not under the name.
+ * The state is kept in memory from its first use until the server stops, and on disk in its row
+ * of sno_lease.  So the record of issued ids survives if the definition is dropped or rolled
+ * back.  A generator that is defined again goes on where it was.
  *
- * Whether ids are sealed doesn't matter: a key changes an id, not the state word.
+ * Generators of sealed ids need no special treatment, because a key changes only the id, not the
+ * state word.
  *
- * Locking: the lists of groups, and the list of all states, only grow, by compare-and-swap of
- * their first element.  The rest of a group is changed by the session that has its turn
- * (shared/turn.c), because the session may write to disk meanwhile.  To lock a group is to
+ * Locking: sessions add elements to the lists of groups, and to the list of all states, by
+ * compare-and-swap of the first element.  No session removes an element.  All other changes of a
+ * group are made by the session that has the turn of the group (shared/turn.c).  An LWLock
+ * wouldn't suffice, because the session may write to disk meanwhile.  To lock a group means to
  * take its turn.
  */
 #include "postgres.h"
@@ -38,7 +41,7 @@ list_of(const SnoSubject *subject)
 	return &sno_space->named.groups[number % SNO_GROUP_LISTS];
 }
 
-/* Nothing is forgotten yet: no shard. */
+/* Note that the group has forgotten no state yet: the forgotten shard is empty. */
 static void
 clear_forgotten(SnoGroup *group)
 {
@@ -46,7 +49,10 @@ clear_forgotten(SnoGroup *group)
 	group->forgotten_shard = (SnoShard) {PG_INT64_MAX, -1};
 }
 
-/* A group without a state would keep session generators out of its partition for nothing. */
+/*
+ * Make a group.  Raises an error unless there is also room for its first state, because a group
+ * without a state would close its partition to other ids for nothing.
+ */
 static SnoGroup *
 make_group(const SnoDefinition *d)
 {
@@ -63,7 +69,7 @@ make_group(const SnoDefinition *d)
 	return group;
 }
 
-/* The group of the state that a definition means, in a list; NULL if there is none. */
+/* Find the group of a definition's partition or layout in a list.  Returns NULL if there is none. */
 static SnoGroup *
 find_in_list(dsa_pointer first, const SnoDefinition *d)
 {
@@ -74,7 +80,7 @@ find_in_list(dsa_pointer first, const SnoDefinition *d)
 	return group;
 }
 
-/* The group of the state that a definition means, in the space; NULL if there is none. */
+/* Find the group of a definition's partition or layout.  Returns NULL if there is none. */
 SnoGroup *
 sno_group_find(const SnoDefinition *d)
 {
@@ -84,7 +90,7 @@ sno_group_find(const SnoDefinition *d)
 	return find_in_list(first, d);
 }
 
-/* The group of the state that a definition means, made if there is none. */
+/* Find the group of a definition's partition or layout, or make it if there is none. */
 SnoGroup *
 sno_group_have(const SnoDefinition *d)
 {
@@ -102,14 +108,15 @@ sno_group_have(const SnoDefinition *d)
 	while (group == NULL && !dsa_pointer_atomic_compare_exchange(list_of(&d->subject), &made->next, made->place));
 	if (group == NULL)
 		return made;
-	/* Another session was first. */
+	/* Another session has added the group first. */
 	sno_space_free(made->place, sizeof(SnoGroup));
 	return group;
 }
 
 /*
- * Lock a group; false if another session has it.  States of a former life of the
- * space have no lease any more.  Their ids are a bound among others.
+ * Lock a group.  Returns false if another session has locked it.  A state that was last used in
+ * a former life of the space (space.c) is closed and loses its lease.  It still records the ids
+ * that were issued, but the rows are read again before it is opened.
  */
 bool
 sno_group_lock(SnoGroup *group)
@@ -127,7 +134,7 @@ sno_group_lock(SnoGroup *group)
 	return true;
 }
 
-/* The state of this shard in a group that is locked, or NULL; NULL if there is none. */
+/* Find the state of a shard in a group, which is locked, or NULL.  Returns NULL if there is no such state. */
 SnoNamedState *
 sno_group_find_state(SnoGroup *group, SnoShard shard)
 {
@@ -138,16 +145,16 @@ sno_group_find_state(SnoGroup *group, SnoShard shard)
 	return s;
 }
 
-/* Put a new state into the list of all states of the space, where it stays. */
+/* Add a new state to the list of all states of the space, where it stays. */
 static void
 list_state(SnoNamedState *s, dsa_pointer place)
 {
 	s->listed = dsa_pointer_atomic_read(&sno_space->named.states);
 	while (!dsa_pointer_atomic_compare_exchange(&sno_space->named.states, &s->listed, place))
-		 /* s->listed is the present one */ ;
+		 /* s->listed is now the present first element */ ;
 }
 
-/* Add the ids of a state to the forgotten ones of its group. */
+/* Merge the ids of a state into the ids of all forgotten states of the group. */
 static void
 forget_state(SnoGroup *group, const SnoNamedState *s)
 {
@@ -158,7 +165,7 @@ forget_state(SnoGroup *group, const SnoNamedState *s)
 	sno_state_merge_other(&group->forgotten, issued);
 }
 
-/* The highest unit of either side. */
+/* Return the last unit that was used in a state, on either side. */
 static uint64
 highest_unit(const SnoNamedState *s)
 {
@@ -168,9 +175,9 @@ highest_unit(const SnoNamedState *s)
 }
 
 /*
- * Is a state closed, without a user, and may it be forgotten?  A counter may not: one bound
- * holds for all forgotten shards together, and a counter would go on after the numbers of
- * another one.
+ * Is a state closed and unused, and may it be forgotten?  A counter may not be forgotten: the
+ * group has a single bound for all forgotten states, and a counter must not go on after the
+ * numbers of another counter.
  */
 static bool
 is_spare(const SnoNamedState *s)
@@ -178,7 +185,10 @@ is_spare(const SnoNamedState *s)
 	return !s->open && !sno_state_is_counter(s) && pg_atomic_read_u32(unconstify(pg_atomic_uint32 *, &s->users)) == 0;
 }
 
-/* The link to the spare state with the lowest units, if these are before the unit `now`. */
+/*
+ * Among the spare states whose last unit is before `now`, find the one whose last unit is lowest.
+ * Returns the link to that state, or NULL if there is none.
+ */
 static dsa_pointer *
 find_lowest(SnoGroup *group, uint64 now)
 {
@@ -195,9 +205,10 @@ find_lowest(SnoGroup *group, uint64 now)
 }
 
 /*
- * Take a state out of the group's list, to be used for another definition, if more than `kept` are spare.
- * The state's ids are before the present unit.  So, as long as the clock is steady, generators that must
- * stay clear of all forgotten ids don't have to wait.  InvalidDsaPointer if there is none.
+ * If more than `kept` states of the group are spare, forget one, and take it out of the group's list, to be
+ * used for another definition.  Otherwise return InvalidDsaPointer.  Only a state whose ids are all before
+ * the present unit is taken.  So, while the clock is steady, no generator has to wait until the clock has
+ * passed the forgotten ids.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)
@@ -240,7 +251,7 @@ make_state(SnoGroup *group, const SnoDefinition *d)
 	return s;
 }
 
-/* The state that a definition means, in a group that is locked; made if there is none. */
+/* Find the state of a definition's shard in a locked group, or make it if there is none. */
 SnoNamedState *
 sno_group_have_state(SnoGroup *group, const SnoDefinition *d)
 {

@@ -1,6 +1,6 @@
 /*
  * group.h
- *		The named generators of a partition or a layout, found and locked together.
+ *		Groups: the named generators of one partition or one layout.
  */
 #ifndef SNO_GROUP_H
 #define SNO_GROUP_H
@@ -10,20 +10,20 @@
 #include "shared/turn.h"
 
 /*
- * Of the closed states of a group that no session uses, this many are kept: as many as
- * Snowflake has nodes.  They take a tenth of the memory that a database may use.
+ * A group keeps this many closed states that no session uses: as many as Snowflake has nodes.
+ * These states take a tenth of the memory that a database may use.
  */
 #define SNO_STATES_KEPT	1024
 
 typedef struct SnoGroup
 {
-	dsa_pointer next;			/* in a list of the space; comes first */
-	dsa_pointer place;			/* its own */
-	dsa_pointer states;
-	SnoSubject	subject;		/* of its states, but for the shard */
-	SnoTurn		turn;			/* to change the fields below, or to write a row */
-	SnoGenerator forgotten;		/* the ids of states that aren't kept any more, */
-	SnoShard	forgotten_shard;	/* somewhere in this */
+	dsa_pointer next;			/* the next group in the list; must be the first field */
+	dsa_pointer place;			/* the address of this group */
+	dsa_pointer states;			/* the first state of the list */
+	SnoSubject	subject;		/* the subject of its states, except for their shards */
+	SnoTurn		turn;			/* the right to change states and the fields below, or to write rows */
+	SnoGenerator forgotten;		/* the issued ids of states that are no longer kept */
+	SnoShard	forgotten_shard;	/* a shard that contains the shards of these states */
 } SnoGroup;
 
 static inline SnoGroup *

@@ -1,6 +1,6 @@
 /*
  * look.c
- *		Looking at a named generator without issuing: its ids, its next number, its obstacle.
+ *		Functions that look at a named generator and don't issue an id.
  */
 #include "postgres.h"
 
@@ -14,7 +14,7 @@
 #include "shared/clock.h"
 #include "shared/partition.h"
 
-/* Open the table of leases and lock the group, if there is one.  Waits sno.max_wait at most. */
+/* Open the table of leases, and lock the group unless it is NULL.  Waits sno.max_wait at most. */
 static Relation
 begin_patiently(SnoGroup *group, const SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
@@ -28,8 +28,8 @@ begin_patiently(SnoGroup *group, const SnoDefinitions *in, const char *name, con
 }
 
 /*
- * The state that a definition means, in a group that is locked; if there is none,
- * initialize and return `unknown`.
+ * Find the state of a definition's shard in a group, which is locked, or NULL.  If there is no
+ * such state, initialize `unknown` and return it.
  */
 static SnoNamedState *
 find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)
@@ -43,7 +43,10 @@ find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)
 	return unknown;
 }
 
-/* The ids that were issued from a generator, as memory and the rows know.  No state is made for it. */
+/*
+ * Return the ids that a named generator may have issued, according to memory and the rows.  This
+ * makes no state for the generator.
+ */
 SnoGenerator
 sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {
@@ -63,9 +66,9 @@ sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d
 }
 
 /*
- * The next number of a counter.  From now on, no lower one is drawn.  Only the state has
- * that number: while the state is open, the row is ahead of the numbers that were drawn.  So
- * a state is made if there is none.
+ * Return the next number of a counter.  From now on, no transaction draws a lower number from the
+ * counter.  The number comes from the counter's state, because the row of an open state is ahead
+ * of the numbers that were drawn.  If there is no state, this makes one.
  */
 uint64
 sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -81,7 +84,7 @@ sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition 
 	s = sno_group_have_state(group, d);
 	if (!s->known)
 	{
-		/* For a count, no clock matters. */
+		/* A counter doesn't depend on the clock, so pass 0 as the present unit. */
 		SnoGenerator g = sno_past_known(rel, group, s, false, 0);
 
 		sno_state_set(s, &g);
@@ -92,7 +95,10 @@ sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition 
 	return sno_state_count_next(&d->nodes, word);
 }
 
-/* When a generator would issue next, by its state word.  Doesn't make the transaction an issuer. */
+/*
+ * Return the unit in which a generator with this state word would issue next.  Unlike
+ * sno_state_now(), this doesn't make the transaction an issuer.
+ */
 static uint64
 unit_next(const SnoNodes *nodes, uint64 word)
 {
@@ -105,7 +111,7 @@ unit_next(const SnoNodes *nodes, uint64 word)
 	return sno_state_count_now(nodes, word).unit;
 }
 
-/* The obstacle to issuing of a generator that floats */
+/* Return the obstacle that keeps a generator without fixed nodes from issuing. */
 static SnoObstacle
 obstacle_to_choice(Relation rel, SnoGroup *group, SnoDefinitions *in, const char *name, const SnoDefinition *d,
 				   List *defined)
@@ -118,7 +124,7 @@ obstacle_to_choice(Relation rel, SnoGroup *group, SnoDefinitions *in, const char
 		SNO_NO_OBSTACLE : obstacle;
 }
 
-/* The obstacle to issuing of a generator with a partition, or with fixed nodes */
+/* Return the obstacle that keeps a generator with a partition, or with fixed nodes, from issuing. */
 static SnoObstacle
 obstacle_to_fixed(Relation rel, SnoGroup *group, const SnoDefinition *d)
 {
@@ -141,8 +147,8 @@ obstacle_to_fixed(Relation rel, SnoGroup *group, const SnoDefinition *d)
 }
 
 /*
- * The obstacle that would keep a generator from issuing an id now.  Nothing is changed, and the
- * registry isn't asked.  A session that writes the state meanwhile is no obstacle.
+ * Return the obstacle that would keep a generator from issuing an id now.  This changes nothing,
+ * and doesn't ask the registry.  If another session has locked the group, that isn't an obstacle.
  */
 static SnoObstacle
 find_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -163,8 +169,9 @@ find_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 }
 
 /*
- * Raise the error that a call for an id would raise now, for a user with the right to it.  Nothing
- * is changed.  *d gets the definition; returns false if there is none.
+ * Raise the error that a call for an id of the generator would raise now.  This changes nothing, and
+ * doesn't check the right of the user.  Stores the definition in *d.  Returns false if there is no
+ * definition.
  */
 bool
 sno_look_try(SnoDefinitions *in, const char *name, SnoDefinition *d)

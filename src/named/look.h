@@ -1,6 +1,6 @@
 /*
  * look.h
- *		Looking at a named generator without issuing: its ids, its next number, its obstacle.
+ *		Functions that look at a named generator and don't issue an id.
  */
 #ifndef SNO_LOOK_H
 #define SNO_LOOK_H

@@ -1,6 +1,6 @@
 /*
  * named.c
- *		sno_generate(meta, name) and sno_generate_many(count, meta, name).
+ *		The functions sno_generate(meta, name) and sno_generate_many(count, meta, name).
  */
 #include "postgres.h"
 
@@ -24,7 +24,10 @@ check_meta(const SnoUse *use, int32 meta)
 	return meta;
 }
 
-/* The metabyte that an argument asks for, or -1: none at all. */
+/*
+ * Return the metabyte for the ids of a call: the argument or, if it is null, the metabyte of the
+ * definition.  Returns -1 if the definition has none, too.  Then the call issues no id.
+ */
 static inline int32
 meta_of(const SnoUse *use, FunctionCallInfo fcinfo, int argument)
 {
@@ -62,12 +65,12 @@ sno_generate_named(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-/* The memory of a call of sno_generate_many() */
+/* The state of a call of sno_generate_many() */
 typedef struct Many
 {
 	SnoUse	   *use;
 	int32		meta;
-	Sno			id;				/* for one row at a time, as in many.c */
+	Sno			id;				/* overwritten by the id of the next row, as in many.c */
 } Many;
 
 static FuncCallContext *

@@ -1,6 +1,6 @@
 /*
  * named_wait.c
- *		Waiting for a named generator, and the errors of waits that took too long.
+ *		Waits for named generators, and the errors that end the waits.
  */
 #include "postgres.h"
 
@@ -9,7 +9,10 @@
 #include "named/chosen.h"
 #include "named/named_wait.h"
 
-/* A call waits for two units of a layout at most this many ms, unless sno.max_wait is more. */
+/*
+ * A call may wait for two units of a layout even if sno.max_wait is shorter, but then not longer
+ * than this, in ms.
+ */
 #define UNITS_WAIT_MAX	2000
 
 /* Raise the error that a named generator couldn't issue an id. */
@@ -24,14 +27,14 @@ refuse_issuing(const SnoWait *wait, const char *detail, const char *hint)
 			 errhint("%s", hint)));
 }
 
-/* The number of ids that a generator issues in a unit. */
+/* Return how many ids a generator can issue in a unit. */
 static int
 unit_size(const SnoDefinition *d)
 {
 	return sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 : d->subject.shard.max - d->subject.shard.min + 1;
 }
 
-/* Raise the error for an obstacle to issuing. */
+/* Raise the error for the obstacle of a wait. */
 static void
 refuse(const SnoWait *wait)
 {
@@ -86,7 +89,10 @@ refuse(const SnoWait *wait)
 	}
 }
 
-/* A wait for a generator of a table, or for its definition (NULL). */
+/*
+ * Return a new wait for the named generator.  `d` is its definition, or NULL if the wait is for
+ * the definition itself.
+ */
 SnoWait
 sno_named_wait(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
 {

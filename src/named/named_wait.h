@@ -1,6 +1,6 @@
 /*
  * named_wait.h
- *		Waiting for a named generator, and the errors of waits that took too long.
+ *		Waits for named generators, and the errors that end the waits.
  */
 #ifndef SNO_NAMED_WAIT_H
 #define SNO_NAMED_WAIT_H

@@ -1,10 +1,10 @@
 /*
  * next.c
- *		The next id of a named generator, if it is not in the unit of the last one.
+ *		Issuing the next id of a named generator, if an addition to its state word isn't enough.
  *
- * All sessions share the generator's state (state.c): one more id of the state word's unit is an
- * addition to it (next.h).  Rarer steps happen in sno_next_slowly(): the next unit, the lease,
- * and waiting.
+ * All sessions share the state of the generator (state.c).  To issue one more id of the state
+ * word's unit, a session adds one to the word (next.h).  sno_next_slowly() takes the rarer steps:
+ * it enters the next unit, opens the state or renews its lease, and waits.
  */
 #include "postgres.h"
 
@@ -32,7 +32,10 @@ renew_named_early(void *arg)
 	sno_open_renew_early(renewal->state, renewal->now);
 }
 
-/* Units that may pass from one with ids to the next, while the clock is steady. */
+/*
+ * Return how far the unit of the state word may rise at once while the clock is steady.  This is
+ * more than 1 for a layout whose units are longer than 4 ms.
+ */
 static uint64
 stride_of(const SnoDefinition *d)
 {
@@ -40,8 +43,9 @@ stride_of(const SnoDefinition *d)
 }
 
 /*
- * ms until the clock is in the next unit of a layout with long units, otherwise 0.  If ids
- * are ahead of the clock, callers move the promise on meanwhile, by a unit of ours at a time.
+ * Return the ms until the clock enters the next unit of a layout whose units are longer than 4 ms.
+ * Returns 0 for other layouts and for partitions.  Also returns 0 if a promise holds the ids ahead
+ * of the clock, because the caller then moves the promise on, by 4 ms at a time.
  */
 static int
 msec_left(const SnoDefinition *d, SnoFlakeTime now)
@@ -53,7 +57,10 @@ msec_left(const SnoDefinition *d, SnoFlakeTime now)
 	return (int) (layout->unit - (sno_clock_msec() + SNO_EPOCH_MSEC - layout->epoch) % layout->unit);
 }
 
-/* Issue, if it is our turn; otherwise set *msec to the time to wait. */
+/*
+ * Issue an id, unless the sessions before us in the queue need all ids that are left in the unit.
+ * If the result is SNO_EXHAUSTED, *msec is set to the time to wait.
+ */
 static SnoStep
 issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 {
@@ -68,7 +75,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	if (sno_word_is_closed(word))
 		return SNO_CLOSED;
 
-	/* Units were left out, or the clock went back. */
+	/* The generator skipped units, or the clock went back, and the difference wraps around. */
 	if (now.unit - SNO_WORD_UNIT(word) > stride_of(&use->definition))
 		sno_clock_watch();
 
@@ -104,7 +111,10 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	return step;
 }
 
-/* Issue, or do one thing that is needed before.  *issued is set if *step is SNO_ISSUED. */
+/*
+ * Issue an id, or do one thing that must precede it: refresh the use, open the state, renew its
+ * lease, or join the queue.  *issued is valid if *step becomes SNO_ISSUED.
+ */
 static SnoObstacle
 issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 {
@@ -130,7 +140,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 	return obstacle;
 }
 
-/* Note that the transaction draws numbers of a counter, beginning with this one. */
+/* Note that `number` is the first number that this transaction draws from a counter. */
 static void
 note_number(SnoUse *use, uint64 number)
 {
@@ -140,7 +150,10 @@ note_number(SnoUse *use, uint64 number)
 	use->first = number;
 }
 
-/* Issue, however long it takes.  Not inline, because compilers would warn about PG_TRY in the caller. */
+/*
+ * Issue an id, and wait for it if necessary.  This function isn't inlined, because compilers would
+ * warn about PG_TRY in the caller.
+ */
 pg_noinline static uint64
 next_patiently(SnoUse *use)
 {
@@ -189,8 +202,9 @@ sno_next_slowly(SnoUse *use)
 }
 
 /*
- * The lowest number that this transaction may draw from a counter, or has drawn.  For a snapshot
- * that doesn't show the transaction, no watermark is above that number from now on.
+ * Return the first number that this transaction has drawn from a counter or, if it has drawn none,
+ * the lowest number that it may still draw.  From now on, no watermark is above that number for a
+ * snapshot that doesn't show the transaction.
  */
 uint64
 sno_next_first_number(SnoUse *use)

@@ -1,6 +1,6 @@
 /*
  * next.h
- *		The next id of a named generator.
+ *		Issuing the next id of a named generator.
  */
 #ifndef SNO_NEXT_H
 #define SNO_NEXT_H
@@ -13,8 +13,9 @@ extern uint64 sno_next_slowly(SnoUse *use);
 extern uint64 sno_next_first_number(SnoUse *use);
 
 /*
- * The state word of the next id.  This is quick if the clock is in the unit of the last id,
- * this transaction may use that unit, and no session waits.
+ * Issue the next id of a generator in a partition, and return its state word.  This is quick if
+ * the clock is still in the unit of the last id, the transaction may use that unit, and no session
+ * waits for the generator.
  */
 static inline uint64
 sno_next(SnoUse *use)
@@ -35,8 +36,9 @@ sno_next(SnoUse *use)
 }
 
 /*
- * Get the time at which a generator of a layout issues next, if this is its state word.  False
- * if the transaction has to become an issuer, for readers of feeds, first.
+ * Set *now to the time at which a generator of a layout with this state word issues next.  Returns
+ * false if the caller needs sno_state_now() instead, because the transaction hasn't announced its
+ * tick or unit yet, or may not use the clock's unit.
  */
 static inline bool
 sno_next_time(const SnoUse *use, uint64 word, SnoFlakeTime *now)
@@ -52,7 +54,7 @@ sno_next_time(const SnoUse *use, uint64 word, SnoFlakeTime *now)
 	return now->clock >= sno_feed_bound;
 }
 
-/* The state word of the next id of a generator of a layout. */
+/* Issue the next id of a generator of a layout, and return its state word. */
 static inline uint64
 sno_next_flake(SnoUse *use)
 {

@@ -1,14 +1,14 @@
 /*
  * open.c
- *		How the state of a named generator is opened, renewed and closed.
+ *		Opening and closing the states of named generators, and renewing their leases.
  *
- * src/README.md has the rules N1 to N5: when a state may be open, the meaning of its
- * row at any time, and how it changes sides.
+ * The rules N1 to N5 of src/README.md determine when a state may be open, how its row limits the
+ * ids at any time, and how the state changes sides.
  *
- * Locking: the table sno_lease is opened first, then the group is locked (group.c), then, for
- * a moment, the locks of partition.c.  Errors and interrupts release the group.  At each
- * moment a state has a word: if the word is closed, the next session that needs the state
- * opens it.
+ * Locking: a session opens the table sno_lease first, then locks the group (group.c), and then may
+ * take LWLocks for a moment.  src/README.md has the order of all locks.  If an error or an
+ * interrupt ends the work of the session, the lock on the group is released.  If the word of the
+ * state is closed at that time, the next session that needs the state opens it.
  */
 #include "postgres.h"
 
@@ -27,10 +27,10 @@
 #include "shared/clock.h"
 #include "shared/partition.h"
 
-/* Half of the units of a counter's leases. */
+/* Half of the length of a counter's lease, in units */
 #define SNO_COUNTER_HALF	1
 
-/* Half of the units of a state's leases. */
+/* Return half of the length of a state's lease, in units. */
 static uint64
 half_of(const SnoNamedState *s)
 {
@@ -44,8 +44,9 @@ unit_now(const SnoNamedState *s, uint64 word)
 }
 
 /*
- * Write the row of an open state: a lease from now on, and at least up to `ceiling` (N2), but
- * no longer than its limit (G3).  False if another holder's row has to be recalled first.
+ * Write the row of an open state.  The row has a lease from now on, at least up to `ceiling` (N2),
+ * but not beyond the limit of the state (G3).  Returns false if another holder has a lease, too.
+ * The rows must then be recalled first.
  */
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
@@ -53,13 +54,13 @@ write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ce
 	uint64		unit = SNO_WORD_UNIT(g.word);
 
 	ceiling = Min(Max(ceiling, Max(unit, sno_lease_end(now, half_of(s)))), s->limit);
-	/* In the last unit of the epoch, an open state must not look exact. */
+	/* A row whose ceiling is the word's unit looks exact, so mark the whole unit as used. */
 	if (ceiling == unit)
 		g.word = SNO_WORD(unit, g.drifts & 1, SNO_SEQUENCE_NONE);
 	return sno_lease_write(&s->lease, rel, &s->subject, g, ceiling);
 }
 
-/* Write the row of a closed state, which is exact.  False if another holder's row has to be recalled first. */
+/* Write the row of a closed state, which is exact.  Returns false as write_open() does. */
 static bool
 write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *lsn)
 {
@@ -68,8 +69,8 @@ write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *l
 }
 
 /*
- * Close a state that another holder leases, too: the rows are recalled before it is opened
- * again.  Sessions leave chosen nodes.
+ * Close a state of which another holder has a lease, too.  The rows are recalled before the state
+ * is opened again.  If its nodes were chosen, sessions leave it and choose other nodes.
  */
 static SnoObstacle
 close_for_recall(SnoNamedState *s)
@@ -81,8 +82,9 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Is no session about to write a row of the partition?  If so, close the partition to sessions for
- * good, and set *was to its use until now.  A layout has no partition.
+ * Is the partition of a subject free for named generators, because no session has the turn of the
+ * partition?  If so, this closes the partition to all other ids, for good.  *was becomes a copy of
+ * the partition, or zeros for a layout, which has no partition.
  */
 static bool
 is_free(const SnoSubject *subject, SnoPartition *was)
@@ -93,7 +95,10 @@ is_free(const SnoSubject *subject, SnoPartition *was)
 	return !sno_partition_is_held(was);
 }
 
-/* Prepare a closed state for opening: close each open state that it overlaps (N1). */
+/*
+ * Prepare a closed state for opening: close each open state that overlaps it (N1), and mark all
+ * ids that may have been issued as used.
+ */
 static SnoGenerator
 prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition was, uint64 now)
 {
@@ -103,7 +108,7 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 		if (o != s && o->open && sno_shards_overlap(o->subject.shard, s->subject.shard))
 		{
 			sno_state_close(o);
-			/* Nodes that were chosen belong to another generator now. */
+			/* If its nodes were chosen, they belong to another generator now. */
 			o->passed = o->floats;
 		}
 	g = sno_past_all(rel, group, s, was, now);
@@ -112,7 +117,10 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 	return g;
 }
 
-/* Is the clock behind both sides of a state that issued the ids of g? */
+/*
+ * Return the obstacle if the clock is behind both sides of a subject.  `g` has the issued ids of the
+ * subject, and `now` is the clock's unit.
+ */
 SnoObstacle
 sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 now)
 {
@@ -123,8 +131,8 @@ sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 no
 }
 
 /*
- * Open a state, or reopen one whose word was taken away; on the other side if the clock
- * went back.  The group is locked.
+ * Open a closed state, or reopen a state whose word was taken away.  If the clock went back, the
+ * state is opened on the other side.  The caller has locked the group.
  */
 static SnoObstacle
 open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, uint64 now)
@@ -141,7 +149,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	used = s->open ? s->shared.ceiling : 0;
 	g = s->open ? sno_state_copy(s) : prepare_to_open(rel, group, s, was, now);
 
-	/* The ids known by now may be later than `now`, so read the clock again: see S4. */
+	/* Ids of g may have been issued after `now` was read, so read the clock again (S4). */
 	now = unit_now(s, g.word);
 	obstacle = sno_open_check_clock(&s->subject, &g, now);
 	if (obstacle != SNO_NO_OBSTACLE)
@@ -150,13 +158,13 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	if (drifted)
 		sno_generator_drift(&g, now);
 
-	/* On disk, the side that is left is used up to its ceiling (N3). */
+	/* In the row, mark the side that is left as used up to its ceiling (N3). */
 	row = g;
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);
 	/*
-	 * A session with this word and the old ceiling may still swap the word after we reopen
-	 * the state.  So, unless the word changed, the ceiling never falls.
+	 * A session that loaded this word and the old ceiling may still swap the word after the
+	 * state is reopened.  So, if the side stays, the ceiling must not fall.
 	 */
 	if (!write_open(rel, s, row, now, drifted ? 0 : s->shared.ceiling))
 		return close_for_recall(s);
@@ -170,7 +178,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	return SNO_NO_OBSTACLE;
 }
 
-/* Write the next lease of an open state, unless an unpublished row covers `now`. */
+/* Write the row of the next lease of an open state, unless an unpublished row already covers `now`. */
 static SnoObstacle
 write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 {
@@ -180,14 +188,17 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 	return close_for_recall(s);
 }
 
-/* May the registry grant these nodes to anybody?  If `ask`, the registry is asked. */
+/*
+ * Return the obstacle if the registry may grant these fixed nodes to any server, or if its range
+ * isn't known.  If `ask` is set, this also asks the registry again, if it is time to do so.
+ */
 static SnoObstacle
 check_nodes(const SnoSubject *subject, bool ask)
 {
 	SnoGranted *granted = sno_granted_of(&subject->layout);
 	SnoNodeRange range = sno_granted_range(granted);
 
-	/* The registry may know the layout later. */
+	/* Ask even if the range is known: the registry may learn of the layout later. */
 	if (ask)
 		sno_grant_renew(granted, 0);
 	if (!range.known)
@@ -196,7 +207,11 @@ check_nodes(const SnoSubject *subject, bool ask)
 		SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
-/* Nobody may choose a partition or nodes that the registry grants.  It grants no nodes of counters. */
+/*
+ * Return the obstacle if the registry may grant the partition or the fixed nodes of a state to
+ * any server, or if its range isn't known.  The registry grants no nodes of counters.  If `ask` is
+ * set, this also asks the registry for its range.
+ */
 SnoObstacle
 sno_open_check_registry(const SnoNamedState *s, bool ask)
 {
@@ -214,7 +229,10 @@ sno_open_check_registry(const SnoNamedState *s, bool ask)
 	return sno_grant_is_for_anybody(s->subject.partition) ? SNO_REGISTERED : SNO_NO_OBSTACLE;
 }
 
-/* Open the table of leases and lock the group, if there is one. */
+/*
+ * Open the table of leases, and lock the group unless it is NULL.  If either is locked by another
+ * session, return the obstacle, with the table closed.
+ */
 SnoObstacle
 sno_open_begin_change(SnoGroup *group, Relation *rel)
 {
@@ -236,8 +254,8 @@ sno_open_end_change(SnoGroup *group, Relation rel)
 }
 
 /*
- * Let a state issue again, unless another session has done so meanwhile:
- * open it, change its side, or renew its lease.  `name` is the generator's.
+ * Let a state issue again: open it, change its side, or renew its lease, unless another session
+ * has done so meanwhile.  `name` is the name of the generator.
  */
 SnoObstacle
 sno_open_or_renew(SnoNamedState *s, const char *name)
@@ -260,7 +278,7 @@ sno_open_or_renew(SnoNamedState *s, const char *name)
 	obstacle = sno_chosen_find_limit(s, now);
 	if (obstacle != SNO_NO_OBSTACLE)
 	{
-		/* The state isn't used, or its lease is over. */
+		/* The chosen nodes may not be used any more, or their grant is over. */
 	}
 	else if (sno_word_is_closed(word))
 		obstacle = open_state(rel, group, s, name, now);
@@ -280,14 +298,17 @@ sno_open_or_renew(SnoNamedState *s, const char *name)
 		if (obstacle == SNO_NO_OBSTACLE)
 			sno_lease_publish(&s->lease, &s->shared, half_of(s));
 	}
-	/* Other nodes may be able to issue. */
+	/* Let sessions choose other nodes, which may be able to issue. */
 	if (obstacle == SNO_CLOCK_BEHIND)
 		s->passed = s->floats;
 	sno_open_end_change(group, rel);
 	return obstacle;
 }
 
-/* Renew the lease when it is time, without waiting for the flush. */
+/*
+ * If it is time to renew the lease of a state, write the next row, but don't wait for its flush.
+ * Do nothing if the table or the group is locked.
+ */
 void
 sno_open_renew_early(SnoNamedState *s, uint64 now)
 {
@@ -307,7 +328,7 @@ sno_open_renew_early(SnoNamedState *s, uint64 now)
 	sno_open_end_change(group, rel);
 }
 
-/* Become a user of the nodes that are chosen for a generator. */
+/* Become a user of the state of the nodes that are chosen for a generator. */
 static SnoObstacle
 join_chosen(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
 {
@@ -334,7 +355,10 @@ join_chosen(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNam
 	return obstacle;
 }
 
-/* Become a user of the state that a definition means, by the name of a generator. */
+/*
+ * Become a user of the state of the generator with this name and definition, and store the state
+ * in *state.  If the generator has no fixed nodes, nodes may be chosen first.
+ */
 SnoObstacle
 sno_open_join(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
 {
@@ -352,7 +376,7 @@ sno_open_join(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoN
 	return SNO_NO_OBSTACLE;
 }
 
-/* Close a state that its last user has left: see N5. */
+/* If no session uses a state any more, close it and write its exact row (N5). */
 void
 sno_open_close_unused(Relation rel, SnoNamedState *s)
 {
@@ -364,14 +388,14 @@ sno_open_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		/* After a row of our own, we would again choose nodes that sno_reseed() revoked. */
+		/* Write no row of nodes that were revoked: because of a row of our own, we would choose them again. */
 		if ((!s->floats || sno_chosen_are_in_force(s)) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}
 	sno_turn_release(&group->turn);
 }
 
-/* Set a state on disk and in memory, so that it issues only ids after `issued`. */
+/* Change a state, on disk and in memory, so that it issues only ids after those of `issued`. */
 static SnoObstacle
 set_after(const SnoDefinition *d, const SnoGenerator *issued)
 {
@@ -388,7 +412,7 @@ set_after(const SnoDefinition *d, const SnoGenerator *issued)
 		return obstacle;
 	s = sno_group_have_state(group, d);
 	sno_state_close(s);
-	/* At the second try, the rows are recalled. */
+	/* If another holder has a lease, too, the second attempt recalls the rows first. */
 	for (int i = 0; i < 2 && !written; i++)
 	{
 		g = sno_past_known(rel, group, s, false, now);
@@ -407,7 +431,10 @@ set_after(const SnoDefinition *d, const SnoGenerator *issued)
 	return written ? SNO_NO_OBSTACLE : SNO_CLASH;
 }
 
-/* Set a generator on disk and in memory, so that it issues only ids after `issued`.  Waits sno.max_wait at most. */
+/*
+ * Change a generator, on disk and in memory, so that it issues only ids after those of `issued`.
+ * Waits sno.max_wait at most.
+ */
 void
 sno_open_restore(const SnoDefinitions *in, const char *name, const SnoDefinition *d, const SnoGenerator *issued)
 {

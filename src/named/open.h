@@ -1,6 +1,6 @@
 /*
  * open.h
- *		How the state of a named generator is opened, renewed and closed.
+ *		Opening and closing the states of named generators, and renewing their leases.
  */
 #ifndef SNO_OPEN_H
 #define SNO_OPEN_H

@@ -1,6 +1,8 @@
 /*
  * past.c
- *		The ids that were issued in the state of a named generator, as far as is known.
+ *		The ids that may have been issued in the state of a named generator.
+ *
+ * The functions return an SnoGenerator in which these ids are marked as used.
  */
 #include "postgres.h"
 
@@ -8,11 +10,11 @@
 #include "catalog/record.h"
 #include "named/past.h"
 
-/* The knowledge of memory about a partition, beside the rows */
+/* The issued ids that memory records, so that our own rows with these ids aren't needed */
 typedef struct Memory
 {
-	SnoGroup   *group;			/* NULL if there is none */
-	bool		knows_sessions; /* all that session generators issued there? */
+	SnoGroup   *group;			/* the group of the state, or NULL */
+	bool		knows_sessions; /* are all ids under leases of the whole partition recorded? */
 } Memory;
 
 static bool
@@ -28,9 +30,10 @@ in_memory(const void *arg, const SnoSubject *subject)
 }
 
 /*
- * The ids that rows and other states say were issued in a state that isn't open.  A row of our
- * own is a worse bound than memory, and isn't used if memory has one.  After a crash there are
- * only rows; a successor has only another holder's (N4).
+ * Return the ids that may have been issued in a state that isn't open, according to the state
+ * itself, to other states of the group and to the rows.  If memory records the ids of one of our
+ * own rows, that row isn't used, because it is a less exact bound.  After a crash, only rows are
+ * left, and a successor has only the rows of another holder (N4).
  */
 SnoGenerator
 sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows_sessions, uint64 now)
@@ -39,7 +42,7 @@ sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows
 	Memory		memory = {group, knows_sessions};
 	SnoUnseen	unseen = {.until = sno_lease_end(now, sno_lease_half())};
 
-	/* No clock bounds the numbers that another server issued from a counter. */
+	/* The clock is no bound for the numbers that another server issued from the counter. */
 	if (sno_state_is_counter(s))
 		unseen.more = sno_count_unseen(&s->nodes.layout);
 	if (!s->known)
@@ -57,7 +60,7 @@ sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows
 	return g;
 }
 
-/* A generator that issued all ids up to a unit, on both sides */
+/* Return a generator in which all ids up to this unit are marked as used, on both sides. */
 static SnoGenerator
 all_up_to(uint64 unit)
 {
@@ -65,8 +68,9 @@ all_up_to(uint64 unit)
 }
 
 /*
- * The ids that rows, other states, sessions and other holders of a grant may have issued in a
- * state that isn't open.  The partition is closed; `was` has its use before that.
+ * Return all ids that may have been issued in a state that isn't open: those of sno_past_known(),
+ * those that sessions issued under leases of the whole partition, and those of servers to which the
+ * nodes were granted before.  `was` is a copy of the partition.
  */
 SnoGenerator
 sno_past_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition was, uint64 now)
@@ -75,7 +79,7 @@ sno_past_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition
 
 	if (s->floats)
 		sno_state_merge_other(&g, all_up_to(s->floor));
-	/* Ids of given times may be in any unit of the epoch. */
+	/* In a partition for given times, ids may be of any unit of the epoch. */
 	if (was.generator.ceiling == SNO_UNIT_MAX)
 		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
 	if (was.life != 0)

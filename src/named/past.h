@@ -1,6 +1,6 @@
 /*
  * past.h
- *		The ids that were issued in the state of a named generator, as far as is known.
+ *		The ids that may have been issued in the state of a named generator.
  */
 #ifndef SNO_PAST_H
 #define SNO_PAST_H

@@ -2,23 +2,28 @@
  * queue.c
  *		The queue of sessions that wait for a named generator.
  *
- * Sessions that wait for a unit stand in a queue.  Each draws a ticket, and may issue as soon as
- * fewer tickets are before its own than ids are left.  `tickets_done` counts the sessions that
- * have left the queue, with an id or without, so the queue always empties.  Until then, new
- * sessions draw tickets, too.  So all get their share.  A session leaves the queue before it does
- * something that may send a message to the client, as interrupts do: sending lasts until the
- * client reads the message.  Without a wait there is no queue, only two loads from the state
- * word's cache line.
+ * A session that has to wait for an id joins the queue, and draws a ticket.  It may issue as soon
+ * as the number of sessions before it is less than the number of ids that are left in the unit.
+ * `tickets_done` counts the sessions that have left the queue, with an id or without, so the queue
+ * always empties.  While the queue isn't empty, each new session also draws a ticket, so that it
+ * doesn't overtake the sessions that wait.
+ *
+ * A session leaves the queue before it does anything that may send a message to the client, for
+ * example before it processes interrupts.  Otherwise it would hold up the queue until the client
+ * reads the message.
+ *
+ * If no session waits, the queue costs a session only two loads from the cache line of the state
+ * word.
  */
 #include "postgres.h"
 
 #include "named/queue.h"
 
-/* The state in whose queue this session stands, and its ticket. */
+/* The state in whose queue this session stands, or NULL; and the ticket of this session. */
 static SnoNamedState *queue;
 static uint32 ticket;
 
-/* Draw a ticket, unless this session stands in a queue. */
+/* Join the queue of a state, unless this session already stands in a queue. */
 void
 sno_queue_join(SnoNamedState *s)
 {
@@ -28,7 +33,7 @@ sno_queue_join(SnoNamedState *s)
 	ticket = pg_atomic_fetch_add_u32(&s->tickets, 1);
 }
 
-/* Leave the queue, if the session stands in one.  This can't fail. */
+/* Leave the queue, if this session stands in a queue.  This can't fail. */
 void
 sno_queue_leave(void)
 {
@@ -37,7 +42,10 @@ sno_queue_leave(void)
 	queue = NULL;
 }
 
-/* How many ids must others get before it is our turn?  Zero or less if it is our turn now. */
+/*
+ * Return how many ids the unit lacks for the sessions before us in the queue and for our own id.
+ * If the result is zero or less, we may issue now.  Joins the queue if other sessions wait.
+ */
 int32
 sno_queue_before_us(SnoNamedState *s, uint64 word, SnoFlakeTime now)
 {

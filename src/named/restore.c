@@ -1,11 +1,12 @@
 /*
  * restore.c
- *		Snapshots of named generators, taken and restored.
+ *		Taking and restoring snapshots of named generators.
  *
- * generate/snapshot.h has their form.  As in the Go package, a key that is missing or
- * null counts as zero, and other keys are ignored.  Bounds come in either order.
- * sequenceMax 0 means 65535 unless sequenceMin is 65535.  sequence may exceed the
- * bounds, or be 0, but not be below them otherwise.
+ * generate/snapshot.h describes the form of a snapshot.  As in the Go package, a key that
+ * is missing or null counts as zero, and unknown keys are ignored.  The bounds sequenceMin
+ * and sequenceMax may be in either order.  A sequenceMax of 0 means 65535, unless
+ * sequenceMin is 65535.  The value of sequence must be 0 or at least the lower bound, and
+ * may be above the upper bound.
  */
 #include "postgres.h"
 
@@ -49,7 +50,10 @@ bad_snapshot(const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* The integer from 0 to max in a value; NULL and null are 0. */
+/*
+ * Return the integer in a JSON value, which must be from 0 to `max`.  Returns 0 if the value is
+ * missing (NULL) or null.
+ */
 static int64
 integer(const JsonbValue *value, const char *key, int64 max)
 {
@@ -91,9 +95,9 @@ partition_in(Jsonb *snapshot)
 }
 
 /*
- * Read the generator's place from a snapshot, and all ids that it may have issued, as a
- * generator.  Up to the time of the snapshot, the ids are on its side.  From then until now
- * the generator may have gone on, on either side.
+ * Read a snapshot.  *d becomes the definition of its generator.  In *issued, all ids that this
+ * generator may have issued are marked as used.  The snapshot shows the ids that were issued before
+ * it was taken.  After that, the generator may have gone on until now, on either side.
  */
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)

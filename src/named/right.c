@@ -2,9 +2,10 @@
  * right.c
  *		The right to use a named generator that is restricted to the members of a role.
  *
- * A use remembers the user that was found to have the right (use.h).  The right is checked
- * again if the current user is another one, as in a function with SECURITY DEFINER.  Any
- * change of the rights of roles counts as a change of definitions, so all is looked up again.
+ * A session remembers for which user it checked the right to a generator (use.h).  It checks the
+ * right again if the current user is another one, for example in a SECURITY DEFINER function.
+ * Any change of roles, of their members or of the database's owner counts as a change of the
+ * definitions.  So sessions then look up the definitions and check the rights again.
  */
 #include "postgres.h"
 
@@ -16,7 +17,7 @@
 
 #include "named/right.h"
 
-/* Tables of which this session used a restricted generator */
+/* List of the tables of definitions of which this session has used a restricted generator */
 static SnoDefinitions *restricted;
 
 static void
@@ -26,7 +27,7 @@ rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
 		in->table.version++;
 }
 
-/* At the first use of a restricted generator: notice changes of the rights of roles. */
+/* Add a table of definitions to the list, so that changes of roles change its version. */
 static void
 watch_rights(SnoDefinitions *in)
 {
@@ -44,9 +45,9 @@ watch_rights(SnoDefinitions *in)
 }
 
 /*
- * Raise an error unless the current user may use the generator.  A role that is gone has no
- * members, so only the database's owner and superusers may use its generator, even if
- * another role has that name now.
+ * Raise an error unless the current user may use the generator.  If the role to which it is
+ * restricted was dropped, only the database's owner and superusers may use the generator, even if
+ * another role has the name of the dropped role now.
  */
 void
 sno_right_check(SnoDefinitions *in, const char *name, const SnoDefinition *d)

@@ -2,15 +2,15 @@
  * state.c
  *		The state of a named generator, which all sessions share.
  *
- * Locking: users, and tickets (queue.c), are counted atomically.  The rest of a state
- * changes in the turn of its group, except the state word while it is open.  The fields that
- * decide whether chosen nodes may be used are read without the turn.
+ * Locking: users and tickets (queue.c) are counted atomically.  While the state word is open,
+ * any session may change it atomically.  The other fields of a state change only in the turn of
+ * its group.  Sessions read the fields of chosen nodes without the turn, to check whether the
+ * nodes may be used.
  *
- * Memory ordering: the ceiling, and the fields that a change of side changes, are
- * stored before the state word is (release), and loaded after it (acquire).  A
- * ceiling is stored after the flush that it needs.  Nobody uses a value that another
- * session computes from an id that isn't issued yet, so the additions need no order
- * of their own.
+ * Memory ordering: a session stores the ceiling, and the fields that change with the side,
+ * before it stores the state word (release).  A session loads these fields after the state word
+ * (acquire).  A ceiling is stored after its row was flushed.  A session that only adds to the
+ * word changes no other field on which issuing depends, so additions need no order of their own.
  */
 #include "postgres.h"
 
@@ -22,14 +22,17 @@
 #include "shared/feed.h"
 #include "type/fields.h"
 
-/* The next sequence of a state word, for counters: additions go beyond the bounds. */
+/*
+ * Return the next sequence of a state word, for the statistics in SnoCounters.  Additions may leave
+ * the word far above the bounds, so the result is at most the first sequence above them.
+ */
 static uint32
 sequence_of(const SnoNamedState *s, uint64 word)
 {
 	return Min(SNO_WORD_SEQUENCE(word), (uint32) s->shared.sequence_max + 1);
 }
 
-/* The next number of a counter that isn't closed, if this is its state word. */
+/* Return the next number of a counter with this state word, which must not be closed. */
 uint64
 sno_state_count_next(const SnoNodes *nodes, uint64 word)
 {
@@ -40,8 +43,9 @@ sno_state_count_next(const SnoNodes *nodes, uint64 word)
 }
 
 /*
- * The time at which a generator issues next, if this is its state word; `nodes` are of size 0
- * for a partition.  Makes the transaction an issuer (core/issuer.h).
+ * Return the unit, and the lowest sequence in the unit, in which a generator with this state word
+ * issues next.  Makes the transaction an issuer (core/issuer.h).  The size of `nodes` is 0 for a
+ * generator in a partition.
  */
 SnoFlakeTime
 sno_state_now(const SnoNodes *nodes, uint64 word)
@@ -61,12 +65,15 @@ sno_state_now(const SnoNodes *nodes, uint64 word)
 	unit = sno_feed_unit();
 	if (nodes->size == 0)
 		return (SnoFlakeTime) {.unit = unit,.clock = unit};
-	/* Not in Max(), which would read the clock twice: the clock may be set back in between. */
+	/* Max() would read the clock twice, and the clock may be set back in between. */
 	msec = sno_clock_msec();
 	return sno_state_time_in(nodes, Max(msec, (int64) unit * SNO_UNIT_MSEC));
 }
 
-/* The unit of the clock for nodes, or the nearest one of their layout. */
+/*
+ * Return the present unit for these nodes.  If the clock is outside of the times of their layout,
+ * return the nearest unit of the layout.
+ */
 uint64
 sno_state_unit(const SnoNodes *nodes)
 {
@@ -78,7 +85,7 @@ sno_state_unit(const SnoNodes *nodes)
 	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end)).unit;
 }
 
-/* Raise the error that a generator has come to the end of its layout. */
+/* Raise the error that a layout has no number left, or doesn't have the present time. */
 void
 sno_state_out_of_time(const SnoNodes *nodes)
 {
@@ -96,7 +103,7 @@ sno_state_out_of_time(const SnoNodes *nodes)
 			 errhint("Set the system clock right, or move to another layout. See doc/operations.md#trouble.")));
 }
 
-/* Initialize a state of which nothing is known. */
+/* Initialize a closed state for a definition, with no record of issued ids. */
 void
 sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 {
@@ -118,7 +125,7 @@ sno_state_init(SnoNamedState *s, const SnoDefinition *d)
 	sno_counters_init(&s->counters, sequence_of(s, s->word));
 }
 
-/* Take the state word away.  A later addition to it issues no id. */
+/* Close the shared state word, and keep its value in `word`.  A later addition issues no id. */
 void
 sno_state_take_word(SnoNamedState *s)
 {
@@ -136,7 +143,7 @@ sno_state_close(SnoNamedState *s)
 	s->lease.pending_ceiling = 0;
 }
 
-/* The state as a generator of one's own: exact if nobody issues. */
+/* Return a copy of the generator of a state.  The copy is exact if no session issues meanwhile. */
 SnoGenerator
 sno_state_copy(const SnoNamedState *s)
 {
@@ -158,7 +165,10 @@ sno_state_set(SnoNamedState *s, const SnoGenerator *g)
 	s->shared.lease_floor = g->lease_floor;
 }
 
-/* Mark the ids of a generator with different sequence bounds as used. */
+/*
+ * Mark the ids of another generator as used in `g`.  The generators may have different bounds of
+ * sequences, so the last unit of the other generator counts as used up.
+ */
 void
 sno_state_merge_other(SnoGenerator *g, SnoGenerator other)
 {
@@ -172,7 +182,10 @@ sno_state_leave(SnoNamedState *s)
 	pg_atomic_fetch_sub_u32(&s->users, 1);
 }
 
-/* Issue an id.  If it begins another unit, add the ids of the last one to the counters. */
+/*
+ * Issue an id.  If it is the first id of a unit, add the number of ids of the former unit to the
+ * statistics.
+ */
 SnoStep
 sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 {
@@ -189,8 +202,8 @@ sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
 }
 
 /*
- * The next of the open states of a space after `s`, the first one after NULL; NULL if there
- * is none.  The caller holds the spaces.
+ * Return the open state that follows `s` in the list of a space, or the first one if `s` is NULL.
+ * Returns NULL if there is none.  The caller has called sno_spaces_hold().
  */
 const SnoNamedState *
 sno_state_next_open(const SnoSpace *space, const SnoNamedState *s)
@@ -207,7 +220,10 @@ sno_state_counts(const SnoNamedState *s)
 	return sno_counters_read(&s->counters, sequence_of(s, sno_state_copy(s).word));
 }
 
-/* Reset the counters of all states.  The caller holds the spaces and the journal's lock. */
+/*
+ * Reset the statistics of all states.  The caller has called sno_spaces_hold(), and holds the
+ * lock of the journal.
+ */
 void
 sno_state_reset_counters(void)
 {

@@ -17,41 +17,41 @@
 #include "shared/clock.h"
 #include "shared/space.h"
 
-/* state.c describes the protection of each field. */
+/* The state of a named generator.  state.c describes how its fields are protected. */
 typedef struct SnoNamedState
 {
-	/* The cache line that all callers use.  Machines of 32 bits have the same layout. */
-	SnoGenerator shared;		/* its state word is shared while the state is open */
-	pg_atomic_uint32 tickets;	/* drawn by those who wait */
-	pg_atomic_uint32 tickets_done;	/* whose owners don't wait any more */
+	/* All sessions that issue use the first cache line, which has the same layout on 32-bit machines. */
+	SnoGenerator shared;		/* sessions add to its state word while the state is open */
+	pg_atomic_uint32 tickets;	/* number of tickets drawn by waiting sessions */
+	pg_atomic_uint32 tickets_done;	/* number of tickets whose sessions wait no more */
 	char		pad[PG_CACHE_LINE_SIZE / 2 - sizeof(SnoGenerator) - 8];
 
-	uint64		word;			/* the exact state word, while it isn't shared */
-	dsa_pointer next;			/* in the group */
-	uint32		life pg_attribute_aligned(8);	/* of the space, in which the rest is valid */
-	pg_atomic_uint32 users;		/* sessions that may issue */
-	bool		made_here;		/* as its definition says */
-	bool		known;			/* have the rows been merged? */
-	bool		open;			/* see N1; its word may be closed for a moment */
+	uint64		word;			/* the exact state word, while the shared word is closed */
+	dsa_pointer next;			/* the next state of the group */
+	uint32		life pg_attribute_aligned(8);	/* life of the space in which the lease is valid */
+	pg_atomic_uint32 users;		/* number of sessions that have joined the state */
+	bool		made_here;		/* copied from its definition */
+	bool		known;			/* are the ids of all rows merged into the state? */
+	bool		open;			/* see N1; the shared word may still be closed for a moment */
 	SnoLease	lease pg_attribute_aligned(8);
 
-	/* Its activity, for sno_generators(); see activity.c. */
-	dsa_pointer listed;			/* the next in the space's list of all */
+	/* The identity and the activity of the state, which sno_generators() shows; see activity.c. */
+	dsa_pointer listed;			/* the next state in the list of all states of the space */
 	Oid			database;
 	SnoSubject	subject;
-	SnoNodes	nodes;			/* of a layout; otherwise of size 0 */
+	SnoNodes	nodes;			/* the nodes in a layout; of size 0 in a partition */
 	dsa_pointer group;
-	char		name[NAMEDATALEN];	/* by which it was opened last, */
-	uint64		opened;			/* and with which state word */
+	char		name[NAMEDATALEN];	/* name of the generator that opened or chose it last */
+	uint64		opened;			/* state word with which it was opened last */
 	SnoCounters counters;
 
-	/* Nodes that were chosen; see chosen.c. */
-	bool		floats;			/* were they? */
-	bool		passed;			/* must the nodes not be used any more? */
+	/* The fields for nodes that were chosen; see chosen.c. */
+	bool		floats;			/* were the nodes chosen, and not fixed by a definition? */
+	bool		passed;			/* must sessions choose other nodes? */
 	dsa_pointer granted;		/* the SnoGranted of the nodes, invalid without a registry */
-	uint64		authority;		/* the value of sno_chosen_authority() then */
-	uint64		floor;			/* unit: of the grant, or given to sno_flake_advance() */
-	uint64		limit;			/* the last unit of any lease */
+	uint64		authority;		/* the value of sno_chosen_authority() when they were chosen */
+	uint64		floor;			/* ids are of later units than this, by the grant and by sno_flake_advance() */
+	uint64		limit;			/* last unit for which the nodes may be leased */
 } SnoNamedState;
 
 StaticAssertDecl(offsetof(SnoNamedState, listed) == SNO_STATE_LINK, "the fields for issuing from a named generator are not two cache lines, or space.c cannot follow a list of states");
@@ -62,28 +62,31 @@ sno_state_at(dsa_pointer place)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* Ids that a generator can issue in a unit. */
+/* Return how many ids a generator can issue in a unit. */
 static inline int
 sno_state_unit_size(const SnoGenerator *g)
 {
 	return g->sequence_max - g->sequence_min + 1;
 }
 
-/* Do sessions wait for a unit of the generator? */
+/* Does any session stand in the queue of the generator? */
 static inline bool
 sno_state_is_queued(SnoNamedState *s)
 {
 	return pg_atomic_read_u32(&s->tickets) != pg_atomic_read_u32(&s->tickets_done);
 }
 
-/* Does a generator count, instead of using the time? */
+/* Is a generator a counter, whose ids have a number and no time? */
 static inline bool
 sno_state_is_counter(const SnoNamedState *s)
 {
 	return s->nodes.size != 0 && s->nodes.layout.unit == 0;
 }
 
-/* How long the ids of a unit last, at least: until the clock is in the next one. */
+/*
+ * Return the length in ms of the units in which a generator issues: units of 4 ms, or the longer
+ * units of its layout.
+ */
 static inline int
 sno_state_unit_msec(const SnoNodes *nodes)
 {
@@ -92,7 +95,7 @@ sno_state_unit_msec(const SnoNodes *nodes)
 
 pg_noreturn extern void sno_state_out_of_time(const SnoNodes *nodes);
 
-/* When a counter issues next, if this is its state word. */
+/* Return the unit in which a counter with this state word issues its next number. */
 static inline SnoFlakeTime
 sno_state_count_now(const SnoNodes *nodes, uint64 word)
 {
@@ -103,7 +106,10 @@ sno_state_count_now(const SnoNodes *nodes, uint64 word)
 	return now;
 }
 
-/* When a generator of a layout with a time issues, in this ms. */
+/*
+ * Return the unit, and the lowest sequence in the unit, for an id of a layout with a time.  The time
+ * of the id is `msec` since 2010.
+ */
 static inline SnoFlakeTime
 sno_state_time_in(const SnoNodes *nodes, int64 msec)
 {

@@ -2,8 +2,8 @@
  * use.c
  *		The named generators that a session uses.
  *
- * A session remembers each generator that it used, by name, and looks its definition up again
- * when that may have changed.
+ * A session remembers each named generator that it has used.  It looks up the definition of the
+ * generator again when the definition may have changed.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@
 #include "named/use.h"
 #include "shared/primary.h"
 
-/* The key of the session's uses: the beginning of each. */
+/* The key of the hash table of uses.  Each SnoUse begins with the same fields. */
 typedef struct UseKey
 {
 	char		name[NAMEDATALEN];
@@ -34,7 +34,7 @@ StaticAssertDecl(offsetof(SnoUse, kind) == offsetof(UseKey, kind), "a use does n
 
 static HTAB *uses;
 
-/* Leave all states at the end of a session: see N5. */
+/* Leave all states at the end of a session, and close those that no session uses any more (N5). */
 static void
 end_uses(int code, Datum arg)
 {
@@ -44,7 +44,7 @@ end_uses(int code, Datum arg)
 
 	sno_queue_leave();
 
-	/* Leave the states first, because an error may come below. */
+	/* Leave all states first, because the code below may raise an error. */
 	hash_seq_init(&status, uses);
 	while ((use = hash_seq_search(&status)) != NULL)
 		if (use->state != NULL)
@@ -60,7 +60,7 @@ end_uses(int code, Datum arg)
 	sno_leases_close_at_exit(rel);
 }
 
-/* Prepare this session for its first use of a generator. */
+/* Prepare this session for its first use of a named generator. */
 void
 sno_use_begin(void)
 {
@@ -76,8 +76,8 @@ sno_use_begin(void)
 }
 
 /*
- * Look for the definition by that name; an error if its layout is gone.  Returns the lock that is
- * in the way, if there is one.
+ * Look for the definition with this name, and set *found.  Returns the obstacle if another session
+ * has locked a table.  Raises an error if the layout of the definition is gone.
  */
 SnoObstacle
 sno_use_look(SnoDefinitions *in, const char *name, SnoDefinition *d, bool *found)
@@ -92,8 +92,8 @@ sno_use_look(SnoDefinitions *in, const char *name, SnoDefinition *d, bool *found
 }
 
 /*
- * The definition by that name; false if there is none.  Waits sno.max_wait at most for its table,
- * and for the table of layouts.
+ * Find the definition with this name.  Returns false if there is none.  If the table of
+ * definitions or the table of layouts is locked, waits sno.max_wait at most.
  */
 bool
 sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
@@ -111,8 +111,8 @@ sno_use_find(SnoDefinitions *in, const char *name, SnoDefinition *d)
 }
 
 /*
- * The definition by that name; an error if there is none, or if the current user may not use it.
- * Waits as sno_use_find().
+ * Find the definition with this name, as sno_use_find() does.  Raises an error if there is none, or
+ * if the current user may not use the generator.
  */
 void
 sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d)
@@ -122,7 +122,7 @@ sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition *d)
 	sno_right_check(in, name, d);
 }
 
-/* Leave a state that isn't the definition's any more, and close it if no other session uses it. */
+/* Leave the state of a use.  If no other session uses the state, close it. */
 static void
 leave_state(SnoUse *use)
 {
@@ -132,7 +132,7 @@ leave_state(SnoUse *use)
 	sno_queue_leave();
 	rel = sno_leases_open();
 
-	/* An error before this point changes nothing; a later one leaves a closed state. */
+	/* An error before this point changes nothing.  A later error leaves the state closed. */
 	use->state = NULL;
 	use->version = 0;
 	sno_state_leave(s);
@@ -142,7 +142,10 @@ leave_state(SnoUse *use)
 	sno_leases_close(rel);
 }
 
-/* Leave the states of all generators of a table that were dropped, or defined anew. */
+/*
+ * Leave the states of all generators of a table of definitions that were dropped, or that were
+ * defined anew with another subject.
+ */
 static void
 leave_stale_states(SnoDefinitions *in)
 {
@@ -168,7 +171,7 @@ leave_stale_states(SnoDefinitions *in)
 	in->looked = seen;
 }
 
-/* Note the present definition.  The first number doesn't hold for another counter. */
+/* Store the present definition in a use.  If it has another subject, `first` isn't valid any more. */
 static void
 define(SnoUse *use, const SnoDefinition *d)
 {
@@ -177,14 +180,14 @@ define(SnoUse *use, const SnoDefinition *d)
 	use->definition = *d;
 }
 
-/* Note that the current user has the right that the definition demands. */
+/* Note that the current user was found to have the right to use the generator. */
 static void
 note_right(SnoUse *use)
 {
 	use->user = use->definition.role[0] == '\0' ? InvalidOid : GetUserId();
 }
 
-/* May the session go on in the state that it uses, with the present definition? */
+/* May the session keep the state of a use if the present definition is *d? */
 static bool
 may_stay(const SnoUse *use, const SnoDefinition *d)
 {
@@ -192,11 +195,11 @@ may_stay(const SnoUse *use, const SnoDefinition *d)
 		(!sno_subject_floats(&d->subject) || sno_chosen_may_stay(use->state, d));
 }
 
-/* Note that ids are of the chosen nodes, as long as these may be used. */
+/* Note the chosen nodes of a use's state, and the authority under which they may be used. */
 static void
 note_nodes(SnoUse *use)
 {
-	static pg_atomic_uint64 nobody; /* 0, of fixed nodes */
+	static pg_atomic_uint64 nobody; /* always 0: fixed nodes are never revoked */
 	bool		floats = sno_subject_floats(&use->definition.subject);
 
 	use->authority = floats ? sno_chosen_authority(use->state) : &nobody;
@@ -206,8 +209,8 @@ note_nodes(SnoUse *use)
 }
 
 /*
- * Look the definition up, if it may have changed, see that the current user may use the
- * generator, and join its state.
+ * Bring a use up to date: look up the definition if it may have changed, check that the current
+ * user may use the generator, and join its state.  Returns the obstacle if that isn't possible now.
  */
 SnoObstacle
 sno_use_refresh(SnoUse *use)
@@ -221,7 +224,7 @@ sno_use_refresh(SnoUse *use)
 	{
 		sno_right_check(use->in, use->name, &use->definition);
 		note_right(use);
-		/* The same nodes may have been chosen again. */
+		/* The same nodes may have been chosen again, under another authority. */
 		note_nodes(use);
 		return SNO_NO_OBSTACLE;
 	}
@@ -249,8 +252,8 @@ sno_use_refresh(SnoUse *use)
 }
 
 /*
- * The use of that name, if this session has one and no definition may have changed since
- * that use was refreshed.
+ * Return the use with this key.  Returns NULL if this session has none, or if a definition may
+ * have changed since the use was refreshed.
  */
 static SnoUse *
 known_use(const UseKey *key)
@@ -264,8 +267,9 @@ known_use(const UseKey *key)
 }
 
 /*
- * This session's use of a generator, made if there is a definition; with the present definition,
- * but perhaps without a state yet.
+ * Return this session's use of a generator, or make it.  The use has the present definition, but
+ * it may have no state yet.  Raises an error if there is no definition, or if the current user may
+ * not use the generator.
  */
 SnoUse *
 sno_use_of(SnoDefinitions *in, const text *name)
@@ -276,7 +280,7 @@ sno_use_of(SnoDefinitions *in, const text *name)
 	bool		found;
 	SnoUse	   *use;
 
-	/* No generator has a name that is too long. */
+	/* Clip a name that is too long for the key.  No generator has such a name. */
 	memcpy(key.name, VARDATA_ANY(name), pg_mbcliplen(VARDATA_ANY(name), length, NAMEDATALEN - 1));
 	use = length < NAMEDATALEN ? known_use(&key) : NULL;
 	if (use != NULL)

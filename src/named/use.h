@@ -12,23 +12,23 @@
 #include "generate/wait.h"
 #include "named/state.h"
 
-/* A generator that this session uses, by name. */
+/* The use of a named generator by this session */
 typedef struct SnoUse
 {
 	char		name[NAMEDATALEN];
-	char		kind;			/* of its definition */
-	int			length;
-	SnoDefinitions *in;			/* where it is defined */
-	uint64		version;		/* of the definitions, when it was looked up */
+	char		kind;			/* the kind of its subject, a SnoKind */
+	int			length;			/* of the name */
+	SnoDefinitions *in;			/* the table with its definition */
+	uint64		version;		/* version of that table when the definition was looked up */
 	SnoDefinition definition;
-	SnoNamedState *state;		/* NULL if it isn't joined yet */
-	pg_atomic_uint64 *authority;	/* of its nodes, which may be used */
-	uint64		granted;		/* while the authority is this number */
-	Oid			user;			/* known to have the right; InvalidOid if everybody has it */
+	SnoNamedState *state;		/* NULL if the session hasn't joined it yet */
+	pg_atomic_uint64 *authority;	/* sno_chosen_authority() of its nodes */
+	uint64		granted;		/* the nodes may be used while *authority is this number */
+	Oid			user;			/* user who was found to have the right; InvalidOid if all users have it */
 
-	/* Of a counter: a transaction, and the lowest number that it may draw. */
-	uint64		transaction;
-	uint64		first;
+	/* For a counter: */
+	uint64		transaction;	/* value of sno_feed_transaction when `first` was set; 0 if it wasn't */
+	uint64		first;			/* the lowest number that this transaction draws */
 } SnoUse;
 
 extern void sno_use_begin(void);
@@ -38,7 +38,7 @@ extern void sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition 
 extern SnoUse *sno_use_of(SnoDefinitions *in, const text *name);
 extern SnoObstacle sno_use_refresh(SnoUse *use);
 
-/* Is its definition known, and the current user's right to use it? */
+/* Is the definition of a use still valid, and is the current user known to have the right to use it? */
 static inline bool
 sno_use_is_known(const SnoUse *use)
 {

@@ -2,26 +2,28 @@
  * client.c
  *		The registry client: the background worker that sends requests to the registry.
  *
- * Sessions start the worker (shared/grant.c), and mark the space of their database.  The
- * worker sends requests for all marked databases, and ends.  core/asker.h describes the
- * requests.  The order of events is:
+ * A session that needs grants sets a mark in the space of its database, and starts the worker
+ * (shared/grant.c).  The worker sends the requests of all marked databases.  Then it ends,
+ * unless its process is reserved for it (shared/worker.c).  core/asker.h describes the requests.
+ * The order of events is:
  *
  *		the next token is on disk < the request is sent
  *		the registry has committed < its answer is taken
  *		grants and revocations are on disk < they are in force in memory
  *
- * So after a crash at any point, the file has the grants that were in force, except for the
- * change in progress: a new grant may already be in the file, and a revoked one may already
- * be gone.  A server that restarts in its place uses the grants in the file at once, before
- * its first request.
+ * So after a crash at any point, the file contains the grants that were in force, except for
+ * a change that was in progress: a new grant may already be in the file, and a revoked grant
+ * may already be gone from it.  A server that restarts in the same place (registry/place.c)
+ * uses the grants in the file at once, before its first request.
  *
- * A server that can't write the file can't send requests, and so doesn't learn if a copy of
- * it has become the holder.  So grants are in force only if the last attempt to write the
- * file succeeded.  The first attempt is made before any grant comes into force, and a failed
- * attempt revokes all grants.  A file with grants that were given up is removed.
+ * A server that can't write the file can't send requests.  So such a server wouldn't learn that
+ * the registry has given its grants to a copy of the server.  Therefore, grants are in force
+ * only if the last attempt to write the file succeeded.  The first attempt is made before any
+ * grant comes into force, and a failed attempt revokes all grants.  If the file still has grants
+ * that this server has given up, and can't be written, the file is removed.
  *
- * If something fails for one database, the others still get their answers: each answer is
- * written and published before the next request is sent.
+ * If the request of one database fails, the other databases still get their answers: each
+ * answer is written to disk and comes into force before the next request is sent.
  *
  * Like the notifier (monitor/overflow.c), the worker is connected to no database, so that it
  * never blocks DROP DATABASE.
@@ -55,21 +57,23 @@
 #include "shared/grant.h"
 #include "shared/worker.h"
 
-/* Grants are renewed after this time, or at half of their duration if that is earlier. */
+/* Grants are renewed after this time, or earlier, when half of their remaining time is over. */
 #define RENEWAL_USEC		(600 * USECS_PER_SEC)
 
-/* Pause after a failure */
+/* How long no session starts the worker again after a failure */
 #define PAUSE_USEC			USECS_PER_SEC
 
 /*
- * Rounds of requests before the worker ends: the registry may have forgotten a database, then
- * it may be superseded, and sessions may mark databases meanwhile.
+ * The worker sends requests in this number of rounds, at most.  If the registry has forgotten
+ * the holder of a database, or a copy has superseded it, the database asks again in the next
+ * round, as a new holder.  Databases that sessions mark during a round also ask in the next one.
  */
 #define ROUNDS				4
 
 /*
- * The schema of the registry's function.  The function must have the owner of the schema
- * sno_registry, so the search path can't lead to another function.
+ * The query for the schema of the registry's function.  The function must have the same owner as
+ * the schema sno_registry.  So no function of another user is called, whatever the search path
+ * is.
  */
 #define FIND_SCHEMA \
 	"SELECT DISTINCT pg_catalog.quote_ident(n.nspname)" \
@@ -79,7 +83,7 @@
 	" WHERE p.proname OPERATOR(pg_catalog.=) 'sno_registry_renew'::pg_catalog.name" \
 	" AND r.nspname OPERATOR(pg_catalog.=) 'sno_registry'::pg_catalog.name"
 
-/* Exact types, so that no overloaded function is called */
+/* The request.  Its parameters have exact types, so that no overloaded function is called. */
 #define REQUEST \
 	"SELECT " SNO_REPLY_COLUMNS \
 	" FROM %s.sno_registry_renew($1::pg_catalog.int8, $2::pg_catalog.int8, $3::pg_catalog.int8," \
@@ -90,29 +94,29 @@ typedef struct Client
 {
 	const SnoLibpq *libpq;
 	SnoConnection *connection;	/* NULL if there is none */
-	char	   *request;		/* the statement, once there is a connection */
-	bool		in_vain;		/* did one of the last answers grant too little? */
-	const char *failure;		/* the reason, or NULL */
+	char	   *request;		/* the statement of a request, once there is a connection */
+	bool		in_vain;		/* did an answer of the last round grant too little? */
+	const char *failure;		/* why an answer granted too little, or NULL */
 } Client;
 
 PGDLLEXPORT void sno_registry_main(Datum arg);
 
-/* The file, and the tasks in progress, whose entries may not be on disk yet */
+/* The content of the file, and the tasks of this round, whose entries may not be on disk yet */
 static SnoGrantsFile grants_file;
 static List *tasks;
 
-/* Does the file on disk have grants that were given up? */
+/* Does the file on disk still have grants that this server has given up? */
 static bool gave_up;
 
-/* The pause before the worker may be started again */
+/* How long no session starts the worker again after it has ended, in µs */
 static int64 pause_usec;
 
 static Client client;
 
-/* The memory context of one run */
+/* The memory context of one call of work() */
 static MemoryContext context;
 
-/* A random number that is not 0 */
+/* Return a random number that is not 0. */
 static uint64
 draw(void)
 {
@@ -126,7 +130,7 @@ draw(void)
 	return number;
 }
 
-/* The identity of a database.  False if it was dropped. */
+/* Look up the identity of a database.  Returns false if the database was dropped. */
 static bool
 identify(Oid database, SnoDatabaseIdentity *identity)
 {
@@ -147,7 +151,7 @@ identify(Oid database, SnoDatabaseIdentity *identity)
 	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
 }
 
-/* Is the database of an entry still the same?  If so, update its identity in the entry. */
+/* Is the entry still for the same database?  If so, update the identity in the entry. */
 static bool
 is_same(SnoGrantsEntry *entry)
 {
@@ -161,7 +165,7 @@ is_same(SnoGrantsEntry *entry)
 	return true;
 }
 
-/* Remove the entries of dropped databases, whose OIDs other databases may have got. */
+/* Remove the entries of dropped databases.  Other databases may have got their OIDs. */
 static void
 forget_dropped(void)
 {
@@ -179,7 +183,7 @@ publish_range(void)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Read the file, or write it.  A failure revokes all grants. */
+/* Read the file or write it.  A failure revokes all grants. */
 static void
 access_file(bool write)
 {
@@ -204,7 +208,10 @@ access_file(bool write)
 	sno_grants_are_kept();
 }
 
-/* The time at which to renew the grants: at half of the shortest one, at the latest. */
+/*
+ * Return the monotonic time at which to renew the grants: after RENEWAL_USEC, or earlier, when
+ * half of the remaining time of the shortest grant is over.
+ */
 static int64
 renewal_of(const SnoGrants *grants, uint64 now)
 {
@@ -220,7 +227,7 @@ renewal_of(const SnoGrants *grants, uint64 now)
 	return sno_clock_monotonic() + Max(usec, PAUSE_USEC);
 }
 
-/* The entry of a task, or NULL */
+/* Return the entry of a task in the file, or NULL if there is none. */
 static SnoGrantsEntry *
 entry_of(const SnoGrantTask *task)
 {
@@ -243,9 +250,10 @@ is_asked_for(const SnoGrantTask *task)
 }
 
 /*
- * Put the grants of the file into force for databases without grants in force: the server was
- * restarted, or the file could not be written before.  This is also done during waits for the
- * registry, because sessions may mark other databases.
+ * Put the grants in the file into force for all databases that have no grants in force, because
+ * the server was restarted, or because the file could not be written before.  This function is
+ * also called while the worker waits for the registry, because sessions of other databases may
+ * need these grants meanwhile.
  */
 static void
 go_on_from_file(void)
@@ -262,7 +270,7 @@ go_on_from_file(void)
 	}
 }
 
-/* The tasks that sessions marked.  Each gets an entry in the file. */
+/* Return the tasks for which sessions have asked.  Makes an entry for each task that has none. */
 static List *
 list_tasks(void)
 {
@@ -283,7 +291,10 @@ list_tasks(void)
 	return list;
 }
 
-/* Note that the registry answered in our unit `now`. */
+/*
+ * Record in the journal that the registry answered, and how far its clock is ahead.  `now` is
+ * the unit of our clock.
+ */
 static void
 note_answer(int64 registry_now, uint64 now)
 {
@@ -315,7 +326,7 @@ send_request(Client *c, const SnoAsker *a, uint64 now, const SnoGrantTask *task)
 	return c->libpq->query(c->connection, c->request, lengthof(parameter), parameter);
 }
 
-/* Does a block cover the unit? */
+/* Does one of the grants cover this unit? */
 static bool
 serves(const SnoGrants *granted, uint64 unit)
 {
@@ -351,7 +362,7 @@ disconnect_client(Client *c)
 	c->connection = NULL;
 }
 
-/* The problem with an answer, or NULL */
+/* Return the problem with an answer, or NULL if there is none. */
 static const char *
 complaint_about(const SnoGrantTask *task, SnoAnswer answer)
 {
@@ -362,7 +373,7 @@ complaint_about(const SnoGrantTask *task, SnoAnswer answer)
 	return answer == SNO_ANSWER_RANGE && task->want > 0 ? "It grants no nodes of a layout that is used." : NULL;
 }
 
-/* Send the request of a task, and take the answer. */
+/* Send the request of a task, and take the answer into the task's entry. */
 static void
 ask_for(Client *c, SnoGrantTask *task)
 {
@@ -397,7 +408,7 @@ ask_for(Client *c, SnoGrantTask *task)
 	task->again = reply.answer == SNO_ANSWER_SUPERSEDED || reply.answer == SNO_ANSWER_FORGOTTEN;
 }
 
-/* Write the tokens of the requests to disk, before these are sent (G4). */
+/* Write the tokens of all requests to disk, before the requests are sent (G4). */
 static void
 prepare(void)
 {
@@ -413,7 +424,7 @@ prepare(void)
 		access_file(true);
 }
 
-/* Write the answer to disk, and then put it into force (G4). */
+/* Write the answer to disk, and then put its grants into force (G4). */
 static void
 publish(const SnoGrantTask *task)
 {
@@ -427,7 +438,7 @@ publish(const SnoGrantTask *task)
 	sno_grants_answered(task);
 }
 
-/* Note and log the current error. */
+/* Record the current error in the journal, and log it unless it was logged recently. */
 static void
 note_failure(void)
 {
@@ -436,7 +447,7 @@ note_failure(void)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	/* The end of a transaction also closes files opened outside of transactions. */
+	/* The end of a transaction also closes the files that were opened outside of transactions. */
 	LWLockReleaseAll();
 	if (!IsTransactionState())
 		StartTransactionCommand();
@@ -451,7 +462,7 @@ note_failure(void)
 	pause_usec = PAUSE_USEC;
 }
 
-/* Send the requests of all tasks once.  False if one of them failed. */
+/* Send the requests of all tasks once.  Returns false if a request failed. */
 static bool
 ask_for_all(Client *c)
 {
@@ -486,17 +497,17 @@ ask_for_all(Client *c)
 static void
 run(void)
 {
-	/* The library is loaded only once per process. */
+	/* In later calls, the library is already loaded. */
 	client.libpq = ((SnoLibpqFunctions)
 					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
-	(void) RecoveryInProgress();	/* lets this process know of the end of recovery */
+	(void) RecoveryInProgress();	/* makes this process notice the end of recovery */
 	access_file(false);
 	publish_range();
 	if (!sno_grants_were_kept())
 		access_file(true);
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		/* Here, all entries in memory are on disk. */
+		/* At this point, all entries in memory are on disk. */
 		tasks = NIL;
 		forget_dropped();
 		go_on_from_file();
@@ -512,7 +523,7 @@ run(void)
 		pause_usec = PAUSE_USEC;
 }
 
-/* The work of the worker, unless another worker is running */
+/* Do the work of the worker, unless another process is doing it. */
 static void
 work(void)
 {
@@ -546,7 +557,10 @@ end_client(int code, Datum arg)
 	sno_worker_end(SNO_REGISTRY_CLIENT, 0);
 }
 
-/* Main function of the registry client, which ends after its work unless it `stays` */
+/*
+ * The main function of the registry client.  If `stays` is true, the process does its work
+ * whenever a session asks for it.  Otherwise it does the work once, and ends.
+ */
 void
 sno_registry_main(Datum stays)
 {

@@ -1,12 +1,12 @@
 /*
  * file.c
- *		The file of the registry's grants to this server's databases.
+ *		The file in which a server keeps the registry's grants to its databases.
  *
- * The file is in the data folder, outside of the folders that CREATE DATABASE copies, and
- * never in WAL.  It is replaced as a whole, by a durable rename.  It contains the place and
- * the WAL timeline in which it was written.  A copied server is in another place, and a
- * promoted one on another timeline: these read only the registry's ranges from the file, not
- * the grants.
+ * The file is in the data folder, outside of the folders that CREATE DATABASE copies.  The
+ * file isn't logged in WAL.  It is replaced as a whole, by a durable rename.  The file names
+ * the place and the WAL timeline in which it was written.  A copy of the server is in another
+ * place, and a promoted server is on another timeline.  On such a server, only the registry's
+ * ranges in the file are used, and not the grants.
  *
  * Only the registry client reads and writes the file.
  */
@@ -31,12 +31,12 @@
 /* Increase this when a struct in the file changes. */
 #define FORMAT				2
 
-/* The header of the file; the entries follow it. */
+/* The header of the file.  The entries follow it. */
 typedef struct Header
 {
 	uint64		magic;
 	uint32		format;
-	uint32		checksum;		/* CRC-32C of everything after it */
+	uint32		checksum;		/* CRC-32C of the rest of the file */
 	uint64		system_identifier;
 	char		place[SNO_PLACE_SIZE];
 	uint32		timeline;
@@ -86,7 +86,7 @@ is_of_here(const Header *header)
 		memcmp(header->place, here.place, SNO_PLACE_SIZE) == 0;
 }
 
-/* Is the entry valid?  The code relies on these conditions. */
+/* Is the entry valid?  Other code relies on these conditions. */
 static bool
 is_valid(const SnoGrantsEntry *entry)
 {
@@ -98,7 +98,10 @@ is_valid(const SnoGrantsEntry *entry)
 		sno_grants_are_valid(granted, sno_granted_last(&entry->layout));
 }
 
-/* Read the file into the memory context.  False if it is damaged. */
+/*
+ * Read the file into *header and *file.  Returns false if the file is damaged, or has another
+ * format.
+ */
 static bool
 read_file(int fd, Header *header, SnoGrantsFile *file)
 {
@@ -125,8 +128,8 @@ read_file(int fd, Header *header, SnoGrantsFile *file)
 }
 
 /*
- * Read the file.  Entries have no grants if it is from another place or timeline.  There are
- * no entries if there is no file, or if it is damaged.
+ * Read the file.  If it was written in another place, or on another timeline, its entries get no
+ * grants.  If there is no file, or if it is damaged, *file has no entries.
  */
 void
 sno_grants_read(SnoGrantsFile *file)
@@ -169,7 +172,7 @@ write_all(int fd, const void *data, size_t size)
 	errno = 0;
 	if (write(fd, data, size) == (ssize_t) size)
 		return;
-	/* If write didn't set errno, the disk is full. */
+	/* If write() didn't set errno, assume that the disk is full. */
 	if (errno == 0)
 		errno = ENOSPC;
 	ereport(ERROR,
@@ -177,7 +180,7 @@ write_all(int fd, const void *data, size_t size)
 			 errmsg("could not write file \"%s\": %m", NEW_FILE)));
 }
 
-/* Replace the file.  It is on disk when this returns. */
+/* Replace the file.  The new file is on disk when this function returns. */
 void
 sno_grants_write(const SnoGrantsFile *file)
 {
@@ -198,7 +201,7 @@ sno_grants_write(const SnoGrantsFile *file)
 	(void) durable_rename(NEW_FILE, SNO_GRANTS_FILE, ERROR);
 }
 
-/* The entry of a database and a layout, or NULL */
+/* Return the entry of a database and a layout, or NULL if there is none. */
 SnoGrantsEntry *
 sno_grants_find_entry(const SnoGrantsFile *file, Oid database, const SnoLayout *layout)
 {
@@ -219,7 +222,7 @@ sno_grants_make_entry(SnoGrantsFile *file, Oid database,
 		file->entry = file->entry == NULL ? palloc(file->room * sizeof(SnoGrantsEntry)) :
 			repalloc(file->entry, file->room * sizeof(SnoGrantsEntry));
 	}
-	/* Padding is written to disk, too. */
+	/* Clear the padding, because it is written to disk, too. */
 	memset(&file->entry[file->count], 0, sizeof(SnoGrantsEntry));
 	file->entry[file->count].database = database;
 	file->entry[file->count].identity = *identity;

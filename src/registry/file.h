@@ -1,6 +1,6 @@
 /*
  * file.h
- *		The file of the registry's grants to this server's databases.
+ *		The file in which a server keeps the registry's grants to its databases.
  */
 #ifndef SNO_REGISTRY_FILE_H
 #define SNO_REGISTRY_FILE_H
@@ -12,33 +12,34 @@
 #include "shared/space.h"
 
 /*
- * The identity of a database.  Both members differ in another database with the same OID.
- * ALTER DATABASE changes the first member, and recovery of CREATE DATABASE the second.
- * ALTER DATABASE SET TABLESPACE changes both, and can't be distinguished from DROP and
- * CREATE with the same content, so the database asks as a new holder then.
+ * The identity of a database.  Another database with the same OID has other values of both
+ * members.  ALTER DATABASE changes the first member, and recovery of CREATE DATABASE changes
+ * the second.  So a database is the same as before if one member is unchanged.  ALTER DATABASE
+ * SET TABLESPACE changes both members, like DROP DATABASE and CREATE DATABASE.  After this
+ * command, the database asks for grants as a new holder.
  */
 typedef struct SnoDatabaseIdentity
 {
 	TransactionId incarnation;	/* see shared/space.c */
-	SnoFileIdentity folder;		/* of the PG_VERSION in it */
+	SnoFileIdentity folder;		/* of the file PG_VERSION in the database's folder */
 } SnoDatabaseIdentity;
 
-/* The grants and the asker of a database, for partitions or for one layout. */
+/* The asker of a database, with its grants, for partitions or for one layout */
 typedef struct SnoGrantsEntry
 {
 	Oid			database;
 	SnoDatabaseIdentity identity;
 	SnoLayout	layout;			/* all zeros for partitions */
-	SnoNodeRange range;			/* of the layout */
+	SnoNodeRange range;			/* the nodes that the registry grants */
 	SnoAsker	asker;
 } SnoGrantsEntry;
 
 typedef struct SnoGrantsFile
 {
-	int32		range_first;	/* partitions that the registry grants */
+	int32		range_first;	/* the partitions that the registry grants */
 	int32		range_last;		/* -1 if the range isn't known */
 	int32		count;
-	int32		room;			/* for entries */
+	int32		room;			/* number of entries for which there is memory */
 	SnoGrantsEntry *entry;
 } SnoGrantsFile;
 

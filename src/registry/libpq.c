@@ -2,24 +2,26 @@
  * libpq.c
  *		The connection to the registry.
  *
- * The connection is in a child process.  Only the child runs libpq and the resolver of host
- * names.  These may block without reacting to signals, and the registry's data determines
- * how much time and memory they take.  So:
+ * A child process has the connection.  Only the child runs libpq and resolves host names.
+ * Both may block without reacting to signals, and the registry's data determines how much
+ * time and memory they take.  So parent and child follow these rules:
  *
- *	- The child is forked by this process.  It never uses shared memory, nor PostgreSQL's
- *	  functions for errors, memory and exit.  It unmaps the main segment, calls only libpq
- *	  and the kernel, and ends by _exit().  Its only signal handlers end it.
- *	- The child limits its memory and processor time before it connects, and ends if it
- *	  receives more data than any answers have.
- *	- The child sends only packets of at most PACKET bytes.  They contain the registry's
- *	  texts as short, printable ASCII, so no line of the log can be forged.  Notices of the
- *	  registry are dropped.
- *	- While the parent waits for the child, it handles interrupts, and the wait is limited.
- *	- When the connection ends, and whenever this process exits, it kills the child and
- *	  waits for its end.  The postmaster must not inherit the child: a postmaster that is
- *	  process 1, in a container, would take the end of the child for the crash of a backend.
- *	  If this process is killed, the kernel sends the child a signal, at which it exits with
- *	  status 0.
+ *	- The parent, which is the registry client, forks the child.  The child unmaps the main
+ *	  segment of shared memory, and never uses shared memory, or PostgreSQL's functions for
+ *	  errors, memory and exit.  It calls only libpq and the kernel.  It ends by _exit(), and
+ *	  its only signal handlers are those that end it.
+ *	- The child limits its memory and processor time before it connects.  It ends if it
+ *	  receives more data than valid answers can have.
+ *	- The child sends only packets of at most PACKET bytes.  Texts from the registry are
+ *	  shortened and converted to printable ASCII, so that they can't forge lines of the log.
+ *	  Notices of the registry are dropped.
+ *	- The parent waits for the child only for a limited time, and handles interrupts
+ *	  meanwhile.
+ *	- When the connection ends, and whenever the parent exits, the parent kills the child
+ *	  and waits for its end.  Otherwise the postmaster might inherit the child.  In a
+ *	  container, the postmaster may be process 1, and would then take the end of the child
+ *	  for the crash of a backend.  If the parent is killed, the kernel sends SIGTERM to the
+ *	  child, which exits with status 0.
  *
  * This is a separate library, so that no session loads libpq.
  */
@@ -53,33 +55,34 @@ PG_MODULE_MAGIC;
 #define PATIENCE_MSEC		20000
 
 /*
- * Time after which a host that doesn't acknowledge packets is given up for the next one of
- * the connection string, in milliseconds
+ * If a host of the connection string doesn't acknowledge packets for this time, in
+ * milliseconds, libpq tries the next host.
  */
 #define HOST_PATIENCE_MSEC	"3000"
 
-/* Interval of the calls of the caller's function during a wait */
+/* Interval at which the caller's function is called during a wait */
 #define MEANWHILE_MSEC		100
 
-/* Limits of the child: memory in addition to the parent's, in bytes, and processor time. */
+/* Limits of the child: bytes of memory in addition to the parent's, and seconds of processor time */
 #define CHILD_MEMORY		(64 * 1024 * 1024)
 #define CHILD_CPU_SEC		5
 
 /*
- * Limit of the bytes received during a connection.  Bytes that are not read yet are counted
- * repeatedly.  Some hundred databases take at most 10 kB each.
+ * Limit of the bytes that the child receives.  Bytes that libpq hasn't read yet may be counted
+ * more than once.  The answers to some hundred databases have at most 10 kB each.
  */
 #define MOST_RECEIVED		(16 * 1024 * 1024)
 
-/* A request or an answer.  The longest answer has 64 blocks, in some 6 kB. */
+/* The maximum size of a packet.  The longest answer has 64 blocks, and takes some 6 kB. */
 #define PACKET				32768
 
 /* The maximum size of a value or an error; longer texts are truncated. */
 #define TEXT_SIZE			400
 
 /*
- * A packet is a kind and zero-terminated texts.  In ROWS, the first two texts are the
- * numbers of rows and columns, and before each value is a byte, IS_NULL or IS_VALUE.
+ * A packet consists of a byte for its kind and zero-terminated texts.  In a packet of kind
+ * ROWS, the first two texts are the number of rows and the number of columns.  The other texts
+ * are the values.  Before each value, there is a byte IS_NULL or IS_VALUE.
  */
 enum
 {
@@ -99,7 +102,7 @@ typedef struct Packet
 
 struct SnoConnection
 {
-	pid_t		pid;			/* of the child, 0 if there is none */
+	pid_t		pid;			/* pid of the child, or 0 if there is none */
 	int			socket;
 };
 
@@ -120,7 +123,7 @@ begin_packet(char kind)
 	packet.size = 1;
 }
 
-/* Append bytes; false if there is no room. */
+/* Append bytes to the packet.  Returns false if there is no room. */
 static bool
 put(const char *bytes, int size)
 {
@@ -137,14 +140,14 @@ put_text(const char *text)
 	return put(text, (int) strlen(text) + 1);
 }
 
-/* Append a text that may come from the registry. */
+/* Append a text that may come from the registry, as short, printable ASCII. */
 static bool
 put_clean(const char *text)
 {
 	char		clean[TEXT_SIZE];
 	int			length = 0;
 
-	/* libpq ends its messages with a newline. */
+	/* Leave out the newline with which libpq ends its messages. */
 	for (; *text != '\0' && strcmp(text, "\n") != 0 && length < TEXT_SIZE - 1; text++)
 		clean[length++] = *text == '\n' || *text == '\t' ? ' ' :
 			*text < ' ' || *text > '~' ? '?' : *text;
@@ -152,7 +155,7 @@ put_clean(const char *text)
 	return put_text(clean);
 }
 
-/* The text at *at, which moves on to the next one; NULL if the packet has no more. */
+/* Return the text at *at, and move *at to the next text.  Returns NULL at the packet's end. */
 static char *
 next_text(int *at)
 {
@@ -173,7 +176,7 @@ end_with_parent(int signal_number)
 	_exit(0);
 }
 
-/* The processor time is used up. */
+/* The processor time is used up: report this to the parent, and end. */
 static void
 end_exhausted(int signal_number)
 {
@@ -208,7 +211,7 @@ limit(int resource, rlim_t most)
 	(void) setrlimit(resource, &l);
 }
 
-/* Limit the growth of the data, whose size is the sixth number of the file. */
+/* Limit the growth of the data segment, whose size is the sixth number in /proc/self/statm. */
 static void
 limit_memory(void)
 {
@@ -224,7 +227,10 @@ limit_memory(void)
 	close(fd);
 }
 
-/* Reset the signal handlers, end with the parent, and set the limits. */
+/*
+ * Prepare the child: reset the signal handlers, make sure that the child ends if the parent
+ * ends, and set the limits.
+ */
 static void
 be_child(pid_t parent)
 {
@@ -252,7 +258,7 @@ tell_failure(const char *message)
 	(void) put_clean(message);
 }
 
-/* Wait until the socket is ready. */
+/* Wait until the socket of the connection is ready.  Ends the child after too much data. */
 static void
 await(PGconn *conn, short events)
 {
@@ -270,7 +276,7 @@ await(PGconn *conn, short events)
 	_exit(0);
 }
 
-/* The next result of a statement, NULL after the last one. */
+/* Return the next result of a statement, or NULL after the last one. */
 static PGresult *
 next_result(PGconn *conn)
 {
@@ -283,7 +289,7 @@ next_result(PGconn *conn)
 	return PQgetResult(conn);
 }
 
-/* Put the rows into the packet; false if they don't fit. */
+/* Put the rows into the packet.  Returns false if they don't fit. */
 static bool
 put_rows(const PGresult *result)
 {
@@ -307,7 +313,7 @@ put_rows(const PGresult *result)
 	return true;
 }
 
-/* Answer the request in the packet. */
+/* Run the statement in the packet, and put the answer into the packet. */
 static void
 answer(PGconn *conn)
 {
@@ -321,7 +327,7 @@ answer(PGconn *conn)
 		count++;
 	if (PQsendQueryParams(conn, statement, count, NULL, parameter, NULL, NULL, 0))
 		result = next_result(conn);
-	/* The registry commits after the rows.  The next result shows if that failed. */
+	/* The registry commits after it has sent the rows.  If that fails, there is another result. */
 	if (PQresultStatus(result) != PGRES_TUPLES_OK || next_result(conn) != NULL)
 		tell_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
 					 "it did not return rows");
@@ -334,7 +340,7 @@ answer(PGconn *conn)
 pg_noreturn static void
 run_child(const char *conninfo, const char *name)
 {
-	/* Keywords before the connection string are defaults, which it may override. */
+	/* The connection string comes last, so that it can override the other values. */
 	const char *keyword[] = {"tcp_user_timeout", "fallback_application_name", "dbname", NULL};
 	const char *value[] = {HOST_PATIENCE_MSEC, name, conninfo, NULL};
 	PGconn	   *conn = PQconnectStartParams(keyword, value, true);
@@ -363,7 +369,7 @@ run_child(const char *conninfo, const char *name)
 
 /* The parent */
 
-/* The time of a monotonic clock */
+/* Return the time of a monotonic clock, in ms. */
 static int64
 clock_msec(void)
 {
@@ -373,7 +379,7 @@ clock_msec(void)
 	return (int64) INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* End the child, and return its wait status. */
+/* End the child, if there is one, and return its wait status. */
 static int
 end_child(void)
 {
@@ -395,7 +401,7 @@ end_child_at_exit(int code, Datum arg)
 	(void) end_child();
 }
 
-/* Raise an error, and end the connection. */
+/* End the connection, and raise an error. */
 pg_noreturn static void
 fail(const char *what, const char *message)
 {
@@ -407,7 +413,7 @@ fail(const char *what, const char *message)
 
 static uint32 wait_event;
 
-/* Wait for a packet, but not beyond `end` nor longer than MEANWHILE_MSEC. */
+/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error if the time `end` is over. */
 static void
 wait_for_child(int64 end, const char *what)
 {
@@ -430,7 +436,7 @@ wait_for_child(int64 end, const char *what)
 	do_meanwhile();
 }
 
-/* Receive a packet of a kind from the child, or raise an error. */
+/* Receive a packet of this kind from the child.  Raises an error if that isn't possible. */
 static void
 receive(char kind, const char *what)
 {
@@ -472,7 +478,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 				(errcode_for_socket_access(),
 				 errmsg("could not create a socket: %m")));
 
-	/* None of PostgreSQL's signal handlers may run in the child. */
+	/* Block all signals, because none of PostgreSQL's signal handlers may run in the child. */
 	sigfillset(&all);
 	(void) sigprocmask(SIG_SETMASK, &all, &before);
 	connection.pid = fork();
@@ -500,7 +506,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	return &connection;
 }
 
-/* The next number, of rows or columns, in the packet; 0 if there is none. */
+/* Return the next number in the packet, of rows or columns, or 0 if there is none. */
 static int
 next_number(int *at)
 {

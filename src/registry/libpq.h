@@ -2,14 +2,15 @@
  * libpq.h
  *		The connection to the registry.
  *
- * libpq is linked to a separate library, which only the registry client loads.
+ * The code of the connection is a separate library, which is linked to libpq.  Only the registry
+ * client loads this library.
  */
 #ifndef SNO_REGISTRY_LIBPQ_H
 #define SNO_REGISTRY_LIBPQ_H
 
 #include "postgres.h"
 
-/* The library, and its entry point */
+/* The names of the library and of its entry point */
 #define SNO_LIBPQ_LIBRARY	"sno_libpq"
 #define SNO_LIBPQ_FUNCTION	"sno_libpq_functions"
 
@@ -18,21 +19,21 @@
 
 typedef struct SnoConnection SnoConnection;
 
-/* The rows that a statement returned, as short texts of printable ASCII. */
+/* The rows that a statement returned.  The values are short texts of printable ASCII. */
 typedef struct SnoRows
 {
 	int			count;
 	int			columns;
-	char	  **value;			/* by row and column; NULL if it is null */
+	char	  **value;			/* all values, row by row; NULL stands for a null */
 } SnoRows;
 
 /*
- * There is one connection at a time.  If something fails or takes too long, all of these end
- * the connection and raise an error.
+ * The functions of the library.  There is only one connection at a time.  If a function fails or
+ * takes too long, it ends the connection and raises an error.
  */
 typedef struct SnoLibpq
 {
-	/* During waits, `meanwhile` is called now and then. */
+	/* While the functions wait for the registry, they call `meanwhile` now and then. */
 	SnoConnection *(*connect) (const char *conninfo, const char *name,
 							   void (*meanwhile) (void));
 	SnoRows		(*query) (SnoConnection *c, const char *statement, int count,

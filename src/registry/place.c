@@ -2,16 +2,17 @@
  * place.c
  *		The place where this server runs.
  *
- * The grants of a server must not be used by a copy of it (G2).  A copy has all the data,
- * but it is in another place.  A place is identified by:
+ * A copy of a server must not use the server's grants (G2).  The copy has all the data, but it
+ * is in another place.  Two things identify a place:
  *
  *	- the boot of the machine, by the kernel's random boot id;
- *	- the data folder in it, by the device, inode and change time of PG_VERSION.
+ *	- the data folder on this machine, by the device, inode and change time of PG_VERSION.
  *
- * A server that restarts after a crash is in the same place.  A copied folder, a base
- * backup, a restored volume and a machine that booted again are other places.  Only one
- * server at a time runs in a place, because of its lock file.  If a running virtual machine
- * is copied with its memory, the original and the copy are in the same place.
+ * A server that restarts after a crash is in the same place.  A copied folder, a base backup
+ * and a restored volume are in other places.  When the machine has booted again, the server is
+ * in another place, too.  Because of the lock file in the data folder, only one server at a
+ * time runs in a place.  If a running virtual machine is copied with its memory, the original
+ * and the copy are in the same place.
  */
 #include "postgres.h"
 
@@ -26,10 +27,10 @@
 #define BOOT_ID_FILE		"/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_LENGTH		36
 
-/* The folder of the server is the process's current one. */
+/* The current folder of the process is the data folder. */
 #define DATA_FILE			"PG_VERSION"
 
-/* Get the identity of a file.  False if there is no such file. */
+/* Get the identity of a file.  Returns false if there is no such file. */
 bool
 sno_file_identity(const char *name, SnoFileIdentity *identity)
 {

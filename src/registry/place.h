@@ -9,12 +9,12 @@
 
 #define SNO_PLACE_SIZE		128
 
-/* The identity of a file among all files that existed since the machine was booted */
+/* Distinguishes a file from all other files that have existed since the machine was booted */
 typedef struct SnoFileIdentity
 {
 	uint64		device;
 	uint64		inode;
-	int64		changed;		/* ns */
+	int64		changed;		/* change time, in ns */
 } SnoFileIdentity;
 
 extern bool sno_file_identity(const char *name, SnoFileIdentity *identity);

@@ -1,14 +1,14 @@
 /*
  * reply.c
- *		Answers of the registry, parsed and checked.
+ *		Parses and checks the answers of the registry.
  *
- * The registry may be any server, so it isn't trusted: invalid values raise an error.
+ * The registry isn't trusted, because it may be any server.  Invalid values raise an error.
  */
 #include "postgres.h"
 
 #include "registry/reply.h"
 
-/* In the order of SNO_REPLY_COLUMNS */
+/* The columns of an answer, in the order of SNO_REPLY_COLUMNS */
 enum
 {
 	STATUS, RANGE_FIRST, RANGE_LAST, NOW, FIRST, LAST, FLOOR, CEILING,
@@ -23,7 +23,7 @@ bad_answer(const char *what)
 			 errmsg("invalid answer from the registry: %s", what)));
 }
 
-/* A number of an answer, from 0 to max. */
+/* Return a number in an answer.  Raises an error unless the number is from 0 to `max`. */
 static int64
 number_in(const SnoRows *rows, int row, int column, int64 max)
 {
@@ -52,7 +52,7 @@ answer_in(const SnoRows *rows)
 	bad_answer(status == NULL ? "status is null" : status);
 }
 
-/* The blocks granted, of partitions or nodes up to `last` */
+/* Return the granted blocks.  `last` is the last partition, or the last node of the layout. */
 static SnoGrants
 blocks_in(const SnoRows *rows, int64 last)
 {
@@ -76,7 +76,10 @@ blocks_in(const SnoRows *rows, int64 last)
 	return blocks;
 }
 
-/* The range from which the registry grants; empty for a layout that it doesn't know. */
+/*
+ * Return the range from which the registry grants.  The range is empty if the registry doesn't
+ * know the layout.
+ */
 static SnoNodeRange
 node_range_in(const SnoRows *rows, int64 last)
 {
@@ -89,7 +92,7 @@ node_range_in(const SnoRows *rows, int64 last)
 	};
 }
 
-/* Parse an answer about a layout's nodes, or about partitions. */
+/* Parse an answer about nodes of the layout, or about partitions if the layout is all zeros. */
 SnoReply
 sno_reply_read(const SnoRows *rows, const SnoLayout *layout)
 {
@@ -104,7 +107,7 @@ sno_reply_read(const SnoRows *rows, const SnoLayout *layout)
 		.now = number_in(rows, 0, NOW, SNO_UNIT_MAX),
 		.blocks = blocks_in(rows, last)
 	};
-	/* A registry always has partitions. */
+	/* A registry always has a range of partitions. */
 	if (sno_layout_is_none(layout) && (reply.answer == SNO_ANSWER_RANGE || reply.range.last < 0))
 		bad_answer("range");
 	return reply;

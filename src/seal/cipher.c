@@ -1,6 +1,6 @@
 /*
  * cipher.c
- *		Ciphers of keys for generators, which are in library sno.
+ *		Ciphers with the keys of this library, for generators of library sno.
  */
 #include "postgres.h"
 
@@ -12,7 +12,7 @@
 
 typedef struct Sparx
 {
-	SnoCipher	cipher;			/* first: callers have a pointer to it */
+	SnoCipher	cipher;			/* comes first, because callers have a pointer to it */
 	SnoSparx	schedule;
 	MemoryContextCallback wipe;
 } Sparx;
@@ -58,7 +58,7 @@ make_sparx(const char *key, MemoryContext context, SnoCipher *former)
 	uint8		secret[SNO_KEY_SIZE];
 
 	if (s != NULL)
-		s->cipher.version = 0;	/* in case of an error */
+		s->cipher.version = 0;	/* invalid, in case of an error below */
 	sno_key_secret(key, secret);
 	if (s == NULL)
 		s = new_sparx(context);

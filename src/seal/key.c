@@ -2,16 +2,16 @@
  * key.c
  *		Keys that encrypt ids: the table sno_seal_key.
  *
- * A key has a name, which callers use, and a secret, which only these functions read.
- * No role but the owner has privileges on the table, and row security without a policy hides
- * the rows from roles that may read all tables, unless they bypass row security.  Rows are
- * written by heap functions, and not by SQL, so the secret is in no statement, plan or
- * parameter of a log.  Rows are left out of logical decoding and dumps, and secrets out of
- * statistics.
+ * A key has a name, which callers use, and a secret, which only this library reads.  Only the
+ * owner of the table has privileges on it.  Row security without a policy hides the rows from
+ * roles that may read all tables, unless they bypass row security.  Rows are written by heap
+ * functions, and not by SQL, so no log has a statement, plan or parameter that writes a secret
+ * to the table.  Logical decoding and dumps don't contain the rows, and statistics don't
+ * contain the secrets.
  *
- * The table has no index.  The creation of a key locks out other creations until the end of
- * the transaction, so names are unique.  A transaction that uses a key in a definition locks
- * out sno_seal_drop_key(), which then sees the definition.
+ * The table has no index.  A transaction that creates a key locks out other creations until it
+ * ends, so names are unique.  A transaction that names a key in a definition locks out
+ * sno_seal_drop_key(), which waits until the transaction ends, and then sees the definition.
  */
 #include "postgres.h"
 
@@ -49,7 +49,10 @@ SnoTable	sno_keys = {
 	.extension = SNO_SEAL_EXTENSION,.name = TABLE,.types = column_types,.columns = COLUMNS,.version = 1
 };
 
-/* Is there a key of this name?  If so, get its row's place and secret, unless these are NULL. */
+/*
+ * Find the key of this name.  Returns false if there is none.  Otherwise, stores the location of
+ * its row in *place, and its secret in `secret`, unless these pointers are NULL.
+ */
 static bool
 find_key(Relation rel, const char *name, ItemPointer place, uint8 *secret)
 {
@@ -85,7 +88,10 @@ key_missing(const char *name)
 			 errhint("Create it with sno_seal_create_key(). Dumps have no keys: after a restore, create it with the same secret. See doc/operations.md#dump-and-restore.")));
 }
 
-/* Get the secret of a key.  The caller wipes it after use. */
+/*
+ * Get the secret of a key.  Raises an error if there is no such key.  The caller must wipe the
+ * secret after use.
+ */
 void
 sno_key_secret(const char *name, uint8 *secret)
 {
@@ -96,7 +102,10 @@ sno_key_secret(const char *name, uint8 *secret)
 	table_close(rel, AccessShareLock);
 }
 
-/* Keep a key from being dropped until the end of the transaction. */
+/*
+ * Prevent a key from being dropped until the transaction ends.  Raises an error if there is no
+ * such key.
+ */
 void
 sno_key_hold(const char *name)
 {
@@ -107,7 +116,10 @@ sno_key_hold(const char *name)
 	table_close(rel, NoLock);
 }
 
-/* After a change: show it to the next commands of this transaction, and to others when it commits. */
+/*
+ * Close the table after a change.  The next commands of this transaction see the change, and
+ * other sessions are notified of it when the transaction commits.
+ */
 static void
 close_changed(Relation rel)
 {
@@ -183,7 +195,10 @@ sno_seal_create_key(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The name of a generator that uses a key, or NULL.  Library sno looks for the generator. */
+/*
+ * Return the name of a generator that uses a key, or NULL if there is none.  Library sno finds
+ * the generator.
+ */
 static char *
 generator_using(const char *key)
 {

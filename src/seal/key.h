@@ -11,7 +11,7 @@
 
 #define SNO_KEY_SIZE	16		/* bytes of a secret */
 
-/* The table. */
+/* The table sno_seal_key */
 extern SnoTable sno_keys;
 
 extern void sno_key_secret(const char *name, uint8 *secret);

@@ -2,11 +2,12 @@
  * seal.c
  *		Sealed ids: sno_seal(), sno_seal_uuid() and sno_unseal().
  *
- * An id of type sno is sealed by FF1 with AES-128, a bigint by SPARX-64/128.  Each id has
- * one sealed form of each type.  A text or bigint has no redundancy: unsealing it with the
- * wrong key gives a wrong id and no error.  A uuid has 42 bits that detect the wrong key.
+ * An id of type sno is sealed by FF1 with AES-128, and a bigint is sealed by SPARX-64/128.
+ * With a given key, an id has one sealed form of each type.  A sealed text or bigint has no
+ * redundancy: if it is unsealed with another key, the result is a wrong id, and there is no
+ * error.  A sealed uuid has 42 bits by which another key is detected.
  *
- * The key schedule is kept with the call's place in a plan, until keys may have changed.
+ * Each call in a plan keeps its key schedule, until keys may have changed.
  */
 #include "postgres.h"
 
@@ -29,16 +30,16 @@ PG_MODULE_MAGIC;
 /* The schedule of the key that a call used last */
 typedef struct Seal
 {
-	uint64		keys_version;	/* version of the table of keys; 0 if there is no key yet */
+	uint64		keys_version;	/* version of the table of keys; 0 if the schedule is not valid */
 	int			name_size;
-	char		name[NAMEDATALEN];	/* of the key; not terminated */
+	char		name[NAMEDATALEN];	/* name of the key; not terminated */
 	SnoSparx	sparx;
 	SnoFf1		ff1;
 	EVP_CIPHER_CTX *aes;
 	MemoryContextCallback wipe;
 } Seal;
 
-/* The functions of type sno, which are in library sno. */
+/* The input and output functions of type sno, which are in library sno */
 static PGFunction type_in;
 static PGFunction type_out;
 
@@ -62,7 +63,7 @@ new_seal(MemoryContext context)
 	return seal;
 }
 
-/* The schedule of the key that the second argument names */
+/* Return the schedule of the key that the second argument names. */
 static Seal *
 seal_of(FunctionCallInfo fcinfo, Prepare prepare)
 {
@@ -120,7 +121,10 @@ prepare_ff1(Seal *seal, const uint8 *secret)
 	sno_ff1_start(&seal->ff1, encrypt_block, seal->aes);
 }
 
-/* The schedule for ids of type sno; also loads the functions of the type. */
+/*
+ * Return the schedule of the key for ids of type sno.  The first call loads the functions of the
+ * type.
+ */
 static Seal *
 seal_of_sno(FunctionCallInfo fcinfo)
 {
@@ -166,7 +170,7 @@ sno_seal_uuid(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(sealed);
 }
 
-/* Null if this key didn't seal the uuid */
+/* Returns null if the uuid was not sealed with this key. */
 PG_FUNCTION_INFO_V1(sno_unseal_uuid);
 Datum
 sno_unseal_uuid(PG_FUNCTION_ARGS)

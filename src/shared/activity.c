@@ -2,21 +2,23 @@
  * activity.c
  *		The activity of the server's generators, for functions that show it.
  *
- * The journal, and a slot for each process that the server can have, are in shared memory beside the
- * spaces.  Only its session writes a slot.  The session holds the journal's lock while it writes the
- * generator that it waits for.  Others read slots without any lock, or hold the journal's lock.  A
- * session takes that lock only when something rare happens: when it begins, when it begins to wait for
- * another generator, or when it notes something in the journal.
+ * Besides the spaces (space.c), shared memory contains a journal, which records events of the
+ * whole server, and a slot for each process that the server can have.  A slot records the
+ * generator that the session of the process waited for last.  A session writes only its own slot,
+ * and the notifier (monitor/overflow.c) clears the flag `waited` there.  The journal's lock
+ * protects the journal, and the generator in each slot.  The other fields of a slot are read
+ * without a lock.  A session takes the lock only in rare cases: when it takes its slot, when it
+ * begins to wait for another generator than before, and when it records an event in the journal.
  *
- * Ids aren't counted one by one.  The state word of a generator counts them within a unit.
- * `base` is changed at the first id of the next unit, so that the ids issued so far are
- * always base + the word's next sequence.  A reader of one of the two before that change,
- * and of the other one after it, gets a sum that is wrong by the ids of a unit.  The next
- * sum is right again.
+ * A session doesn't count each id that it issues, because the state word of a generator counts
+ * the ids of its unit.  The counter `base` is changed when the first id of another unit is
+ * issued, so that the number of ids issued so far is always `base` plus the state word's next
+ * sequence.  If a reader reads one of these two numbers before such a change, and the other one
+ * after it, the sum is wrong by the ids of one unit.  The sum that is read next is right again.
  *
- * Sessions share the counters of a generator, so they change them by atomic
- * additions.  A reset writes the present values beside the counters, under the journal's
- * lock.  Readers subtract these values.
+ * All sessions that use a generator share its counters, and change them by atomic additions.  A
+ * reset stores the present values of the counters in `reset`, under the journal's lock, and
+ * readers subtract the stored values.  Only the longest wait is set to 0 by a reset.
  */
 #include "postgres.h"
 
@@ -29,17 +31,20 @@
 
 #define JOURNAL_SIZE	TYPEALIGN(PG_CACHE_LINE_SIZE, sizeof(SnoJournal))
 
-/* How often a condition that lasts is logged */
+/* The least time between two log messages about one condition */
 #define LOG_AGAIN_USEC	(60 * USECS_PER_SEC)
 
 SnoJournal *sno_journal;
 
-/* The slot of this process. */
+/* The slot of this process */
 SnoActivity *sno_my_activity;
 
 static SnoActivity *slots;
 
-/* Set before the first wait, because an error must not end a wait. */
+/*
+ * Our wait events.  They are registered before the first wait, because an error must not end a
+ * wait.
+ */
 uint32		sno_wait_event[SNO_WAIT_EVENTS];
 
 static const char *const wait_names[SNO_WAIT_EVENTS] = {
@@ -50,7 +55,7 @@ static const char *const wait_names[SNO_WAIT_EVENTS] = {
 	[SNO_WAITS_AS_CLIENT] = "SnoRegistry"
 };
 
-/* Make journal and slots, in an area that is new. */
+/* Allocate the journal and the slots in a new area, and return their address. */
 dsa_pointer
 sno_activity_create(dsa_area *area, int tranche)
 {
@@ -75,7 +80,7 @@ sno_activity_attach(void *address)
 		sno_wait_event[i] = sno_new_wait_event(wait_names[i]);
 }
 
-/* The slots of all processes; those without a pid are free. */
+/* Return the slots of all processes, and their number in *count.  A slot whose pid is 0 is free. */
 SnoActivity *
 sno_activity_slots(int *count)
 {
@@ -83,7 +88,7 @@ sno_activity_slots(int *count)
 	return slots;
 }
 
-/* Note that this session generates, unless that was noted before. */
+/* Take the slot of this process for this session, unless that was done before. */
 void
 sno_activity_begin(void)
 {
@@ -92,7 +97,7 @@ sno_activity_begin(void)
 	if (a->pid == MyProcPid)
 		return;
 	LWLockAcquire(&sno_journal->lock, LW_EXCLUSIVE);
-	/* Workers may look at the fields before this. */
+	/* Keep has_feed, which parallel workers may read at any time. */
 	memset(&a->pid, 0, sizeof(SnoActivity) - offsetof(SnoActivity, pid));
 	a->database = MyDatabaseId;
 	a->wait_partition = -1;
@@ -107,8 +112,9 @@ sno_activity_end(void)
 }
 
 /*
- * Note that this session waits for a named generator, or for its own partitions (NULL, -1).
- * `partition` is -1 also if the partition is unknown, or if the generator has none.
+ * Record that this session waits for a named generator, or, if `generator` is NULL, for any
+ * partition that can issue.  `partition` is the partition of the named generator.  It is -1 if
+ * the generator has no partition, or if its partition isn't known.
  */
 void
 sno_activity_wait(const char *generator, int partition)
@@ -128,15 +134,16 @@ sno_activity_wait(const char *generator, int partition)
 }
 
 /*
- * Has a session had to wait since the last call?  If so, return its database, and the generator
- * that it waited for: "" for partitions of the session.
+ * Did the session of a slot have to wait since the last call?  Sets *database, *generator and
+ * *partition from the slot.  *generator is "" if the session waited for any partition that can
+ * issue.
  */
 bool
 sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *partition)
 {
 	bool		waited;
 
-	/* Until the lock is released, no other session takes the slot. */
+	/* While the lock is held, no other session takes the slot. */
 	LWLockAcquire(&sno_journal->lock, LW_SHARED);
 	waited = pg_atomic_exchange_u32(&a->waited, 0) != 0;
 	*database = a->database;
@@ -146,7 +153,7 @@ sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *part
 	return waited;
 }
 
-/* Initialize counters, for a state word that has this next sequence. */
+/* Initialize the counters of a generator whose state word has this next sequence. */
 void
 sno_counters_init(SnoCounters *c, uint32 sequence)
 {
@@ -155,8 +162,8 @@ sno_counters_init(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Keep the sum when the next sequence of the state word changes from `from` to `to`, in
- * another unit or partition.
+ * Keep the number of issued ids unchanged when the next sequence of the state word changes from
+ * `from` to `to`, because the state word enters another unit or is replaced.
  */
 void
 sno_counters_go_on(SnoCounters *c, uint32 from, uint32 to)
@@ -170,14 +177,14 @@ sno_counters_exhausted(SnoCounters *c)
 	pg_atomic_fetch_add_u64(&c->exhausted, 1);
 }
 
-/* A call begins to wait. */
+/* Count a call that begins to wait. */
 void
 sno_counters_wait(SnoCounters *c)
 {
 	pg_atomic_fetch_add_u64(&c->waits, 1);
 }
 
-/* Note that a call has waited `usec` by now. */
+/* Record that a call has waited for `usec` so far. */
 void
 sno_counters_waited(SnoCounters *c, int64 usec)
 {
@@ -185,10 +192,10 @@ sno_counters_waited(SnoCounters *c, int64 usec)
 
 	while ((uint64) usec > longest &&
 		   !pg_atomic_compare_exchange_u64(&c->longest_wait, &longest, usec))
-		 /* longest is the present value */ ;
+		 /* The failed exchange has updated `longest`. */ ;
 }
 
-/* The counts since the reset.  `sequence` is the state word's next one. */
+/* Return the counts since the last reset.  `sequence` is the next sequence of the state word. */
 SnoCounts
 sno_counters_read(const SnoCounters *counters, uint32 sequence)
 {
@@ -203,7 +210,7 @@ sno_counters_read(const SnoCounters *counters, uint32 sequence)
 	};
 }
 
-/* Reset counters; the journal's lock is held. */
+/* Reset the counters.  The caller holds the journal's lock. */
 void
 sno_counters_reset(SnoCounters *c, uint32 sequence)
 {
@@ -216,8 +223,9 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Is it time to log a condition again that was logged at *logged_at?  If so, set *logged_at to now.
- * It is also time if the clock was set back.  The journal's lock is held.
+ * Is it time to log a condition again that was last logged at *logged_at?  If so, *logged_at is
+ * set to the present time.  It is also time if *logged_at is in the future, because the clock was
+ * set back.  The caller holds the journal's lock.
  */
 bool
 sno_journal_is_due(TimestampTz *logged_at)
@@ -230,7 +238,7 @@ sno_journal_is_due(TimestampTz *logged_at)
 	return true;
 }
 
-/* Note that the wall clock was stepped by `usec`. */
+/* Record a step of the wall clock by `usec`. */
 void
 sno_journal_clock_step(int64 usec)
 {
@@ -242,8 +250,8 @@ sno_journal_clock_step(int64 usec)
 }
 
 /*
- * Note as much of an error's message as there is room for.  The message is shown in
- * databases of any encoding, so it becomes printable ASCII.
+ * Copy an error message, as far as there is room.  Databases of any encoding show the message, so
+ * all bytes but printable ASCII are replaced.
  */
 static void
 note_message(char *place, size_t size, const char *message)
@@ -256,7 +264,10 @@ note_message(char *place, size_t size, const char *message)
 	place[length] = '\0';
 }
 
-/* Note that a lease could not be renewed early; `of` is its subject. */
+/*
+ * Record that a lease could not be renewed early.  `of` names the partition or generator of the
+ * lease.
+ */
 void
 sno_journal_failure(const char *of, const char *message)
 {
@@ -271,8 +282,8 @@ sno_journal_failure(const char *of, const char *message)
 }
 
 /*
- * Note a failure of a request to the registry, or of the registry.  Returns whether to log
- * the failure: when it is new, and then once in a while as long as it lasts.
+ * Record a failure to get grants from the registry.  Returns true if the failure is to be logged:
+ * when it differs from the last one, and then once a minute while it lasts.
  */
 bool
 sno_journal_registry_failure(const char *message)

@@ -12,7 +12,7 @@
 #include "storage/lwlock.h"
 #include "utils/dsa.h"
 
-/* Counts of a generator since its counters were reset */
+/* The counts of a generator since its counters were last reset */
 typedef struct SnoCounts
 {
 	int64		issued;			/* ids */
@@ -21,32 +21,38 @@ typedef struct SnoCounts
 	int64		longest_wait;	/* µs */
 } SnoCounts;
 
-/* Its counters; see activity.c. */
+/* The counters of a generator; activity.c describes them */
 typedef struct SnoCounters
 {
-	pg_atomic_uint64 base;		/* ids issued, less the sequence of the state word */
+	pg_atomic_uint64 base;		/* number of issued ids, minus the next sequence of the state word */
 	pg_atomic_uint64 exhausted;
 	pg_atomic_uint64 waits;
 	pg_atomic_uint64 longest_wait;
-	SnoCounts	reset;			/* the counts when they were reset */
+	SnoCounts	reset;			/* values at the last reset, which readers subtract */
 } SnoCounters;
 
-/* The activity of a session.  Only the session writes this, except for fields that say otherwise. */
+/*
+ * The slot of a process, in which its session records its activity; activity.c describes who
+ * writes it
+ */
 typedef struct SnoActivity
 {
-	pg_atomic_uint32 has_feed;	/* the pid of a process that has attached to its
-								 * database's feed, see feed_memory.c */
+	pg_atomic_uint32 has_feed;	/* pid of the process, if it has attached to its database's
+								 * feed; see feed_memory.c */
 
-	int32		pid;			/* 0 if nobody generates here */
+	int32		pid;			/* pid of the session that has taken the slot, or 0 */
 	Oid			database;
 
-	/* The generator that the session waited for last; the journal's lock protects all but `waited`. */
-	pg_atomic_uint32 waited;	/* set; cleared by monitor/overflow.c */
-	int32		wait_partition; /* of a named generator, or -1 */
-	char		generator[NAMEDATALEN]; /* its name, or empty */
+	/*
+	 * The generator that the session waited for last.  The journal's lock protects all but
+	 * `waited`.
+	 */
+	pg_atomic_uint32 waited;	/* 1 if the session waited; monitor/overflow.c clears it */
+	int32		wait_partition; /* partition of the named generator, or -1 */
+	char		generator[NAMEDATALEN]; /* name of the named generator, or empty */
 } SnoActivity;
 
-/* The extension's background workers. */
+/* The kinds of background workers of the extension */
 typedef enum SnoWorkerKind
 {
 	SNO_NOTIFIER,				/* monitor/overflow.c */
@@ -60,48 +66,50 @@ typedef enum SnoWaitEvent
 	SNO_WAITS_FOR_GENERATOR,
 	SNO_WAITS_FOR_FEED,
 	SNO_WAITS_AS_NOTIFIER,
-	SNO_WAITS_AS_CLIENT,		/* of the registry */
+	SNO_WAITS_AS_CLIENT,		/* the registry client */
 	SNO_WAIT_EVENTS
 } SnoWaitEvent;
 
 typedef struct SnoWorker
 {
-	int32		pid;			/* 0 unless it runs */
-	int64		expected_until; /* no session asks for the worker before; monotonic µs */
-	int32		resident;		/* number of the process reserved for it, plus 1; 0 if none */
-	int64		refusals;		/* to start it */
+	int32		pid;			/* 0 if the worker isn't running */
+	int64		expected_until; /* until then, no session starts the worker; monotonic µs */
+	int32		resident;		/* number of the process that is reserved for the worker, plus
+								 * 1; 0 if there is none */
+	int64		refusals;		/* number of failures to start the worker */
 	TimestampTz refused_at;
-	TimestampTz logged_at;		/* when a refusal was logged last */
+	TimestampTz logged_at;		/* when such a failure was last logged */
 } SnoWorker;
 
-/* The results of the registry client */
+/* The last results of the registry client */
 typedef struct SnoRegistryNews
 {
-	TimestampTz answered_at;	/* 0 if never */
-	TimestampTz failed_at;		/* 0 if never since it answered */
-	TimestampTz logged_at;		/* when a failure was logged last */
-	bool		kept;			/* is all that is in force in the file? */
-	int64		clock_offset;	/* µs: the registry's clock less ours */
-	int32		range_first;	/* partitions that it grants */
-	int32		range_last;		/* -1 if they aren't known */
-	char		failure[256];	/* the message, in ASCII */
+	TimestampTz answered_at;	/* 0 if the registry never answered */
+	TimestampTz failed_at;		/* 0 if no request failed since the last answer */
+	TimestampTz logged_at;		/* when a failure was last logged */
+	bool		kept;			/* does the file on disk have all grants in force? */
+	int64		clock_offset;	/* the registry's clock minus ours, in µs */
+	int32		range_first;	/* first partition that the registry may grant */
+	int32		range_last;		/* last partition that it may grant; -1 if the range isn't known */
+	char		failure[256];	/* message of the last failure, in ASCII */
 } SnoRegistryNews;
 
-/* Events of all generators of the server */
+/* The journal: events of the whole server */
 typedef struct SnoJournal
 {
-	LWLock		lock;			/* protects the rest */
+	LWLock		lock;			/* protects all other fields */
 
 	int64		clock_steps;
-	int64		clock_step_usec;	/* the last one */
-	TimestampTz clock_stepped_at;	/* by the clock as it then was */
+	int64		clock_step_usec;	/* size of the last step */
+	TimestampTz clock_stepped_at;	/* time of the last step, by the clock after the step */
 
-	int64		failures;		/* to renew a lease early */
+	int64		failures;		/* number of failures to renew a lease early */
 	TimestampTz failed_at;
 	Oid			failure_database;
-	char		failure[256];	/* the subject of the lease, and the error, in ASCII */
+	char		failure[256];	/* partition or generator of the last such lease, and the error,
+								 * in ASCII */
 
-	SnoWorker	workers[2];		/* by kind */
+	SnoWorker	workers[2];		/* indexed by SnoWorkerKind */
 	SnoRegistryNews registry;
 } SnoJournal;
 

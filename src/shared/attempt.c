@@ -1,6 +1,6 @@
 /*
  * attempt.c
- *		Work whose failure is not the caller's.
+ *		Running a function whose errors don't abort the caller's transaction.
  */
 #include "postgres.h"
 
@@ -11,8 +11,8 @@
 #include "shared/attempt.h"
 
 /*
- * Do some work in a subtransaction.  If it raises an error, roll the subtransaction back and
- * return the error.  Otherwise return NULL.  A query cancel is re-thrown.
+ * Call `work` in a subtransaction.  If it raises an error, roll the subtransaction back and
+ * return the error.  Otherwise return NULL.  A query cancel is raised again.
  */
 ErrorData *
 sno_attempt(void (*work) (void *), void *arg)
@@ -30,7 +30,7 @@ sno_attempt(void (*work) (void *), void *arg)
 	}
 	PG_CATCH();
 	{
-		/* Roll back first, so that no subtransaction is left if the copy fails. */
+		/* Roll back first, so that the subtransaction is over even if copying the error fails. */
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();

@@ -1,6 +1,6 @@
 /*
  * attempt.h
- *		Work whose failure is not the caller's.
+ *		Running a function whose errors don't abort the caller's transaction.
  */
 #ifndef SNO_ATTEMPT_H
 #define SNO_ATTEMPT_H

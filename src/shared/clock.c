@@ -1,10 +1,10 @@
 /*
  * clock.c
- *		Steps of the wall clock, noticed and logged.
+ *		Detecting and logging steps of the wall clock.
  *
- * The wall clock's offset from the monotonic clock changes only when somebody sets the
- * wall clock: slewing moves both.  The offset last seen is kept in shared memory, so
- * that a step is logged once.
+ * The difference between the wall clock and the monotonic clock changes only when somebody sets
+ * the wall clock.  Slewing doesn't change it, because it adjusts both clocks.  The last
+ * difference is stored in shared memory, so that only one session logs a step.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "shared/clock.h"
 #include "shared/shmem.h"
 
-/* A smaller step than a unit doesn't matter. */
+/* The duration of a unit.  A step of half a unit or less is ignored. */
 #define STEP_USEC	(SNO_UNIT_MSEC * 1000)
 
 void
@@ -38,7 +38,7 @@ read_usec(clockid_t clock)
 	return (int64) t.tv_sec * USECS_PER_SEC + t.tv_nsec / 1000;
 }
 
-/* Microseconds of a clock that never steps. */
+/* Return the time of the monotonic clock, which is never set, in microseconds. */
 int64
 sno_clock_monotonic(void)
 {
@@ -46,8 +46,9 @@ sno_clock_monotonic(void)
 }
 
 /*
- * Log a step of the wall clock since a session last looked.  If something came between the
- * readings of the two clocks, read both again, because the delay would look like a step.
+ * Log a step of the wall clock, if there was one since any session last called this function.  If
+ * too much time passed between the readings of the two clocks, both are read again, because the
+ * delay would look like a step.
  */
 void
 sno_clock_watch(void)

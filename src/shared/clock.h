@@ -1,6 +1,6 @@
 /*
  * clock.h
- *		The wall clock in units of an id, and its steps.
+ *		Reading the wall clock, in units or milliseconds, and detecting its steps.
  */
 #ifndef SNO_CLOCK_H
 #define SNO_CLOCK_H
@@ -16,8 +16,8 @@ extern void sno_clock_watch(void);
 extern int64 sno_clock_monotonic(void);
 
 /*
- * The current unit.  It comes from the vDSO, without a system call.  Raises
- * 22008 if the clock is outside of the epoch.
+ * Return the current unit.  The clock is read in the vDSO, without a system call.  Raises 22008
+ * if the clock is outside the time range of ids.
  */
 static inline uint64
 sno_clock_unit(void)
@@ -25,7 +25,7 @@ sno_clock_unit(void)
 	struct timespec t;
 	uint64		unit;
 
-	/* Before the epoch this wraps to more than any unit. */
+	/* A time before 2010 wraps to a number above SNO_UNIT_MAX. */
 	clock_gettime(CLOCK_REALTIME, &t);
 	unit = ((uint64) t.tv_sec - SNO_EPOCH_UNIX) * SNO_UNITS_PER_SEC +
 		(uint32) t.tv_nsec / (SNO_UNIT_MSEC * 1000000);
@@ -34,7 +34,7 @@ sno_clock_unit(void)
 	return unit;
 }
 
-/* The current ms since 2010.  Raises 22008 if the clock is outside of the epoch. */
+/* Return the milliseconds since 2010.  Raises 22008 if the clock is outside the time range of ids. */
 static inline int64
 sno_clock_msec(void)
 {
@@ -49,9 +49,9 @@ sno_clock_msec(void)
 }
 
 /*
- * A number that changes when the wall clock does, but only every few milliseconds: at each
- * tick of the kernel, or when somebody sets the clock.  It costs less than the current
- * unit.  Where there is no such clock, the number is never the same twice.
+ * Return a number that changes only every few milliseconds, at each tick of the kernel, or when
+ * somebody sets the wall clock.  Reading it costs less than reading the current unit.  On systems
+ * without a coarse clock, the number is different at each call.
  */
 static inline int64
 sno_clock_tick(void)

@@ -2,27 +2,40 @@
  * feed.c
  *		The protocol between transactions that issue ids and readers of feeds.
  *
- * Each transaction reports the unit from which it issues, before its first id, by its issuer
- * (core/issuer.h).  For the numbers of counters it reports a tick of a logical clock
- * (core/numbers.h).  Readers promise a unit, and look at the issuers of all processes.
+ * A feed is the state of a database's watermarks in shared memory.  A reader is a session that
+ * computes a watermark.  A reader must know the lowest unit in which a running transaction issues
+ * ids.  So before its first id, each transaction announces in an issuer (core/issuer.h) the unit
+ * from which it issues.  A reader first promises a unit, before which no transaction begins to
+ * issue, and then looks at the issuers of all processes.
  *
- * A parallel worker issues for its leader's transaction, so it uses the leader's issuers.  The
- * leader ends them with the transaction, even if the leader issued nothing itself.
+ * The numbers of counters have no unit.  So before a transaction draws numbers, it announces a
+ * tick of a logical clock, in a second issuer.  Readers, and sometimes transactions, make notes
+ * of the next number of a counter (core/numbers.h).
  *
- * A prepared transaction issues no more, but snapshots don't show its rows yet.  It enters the
- * list before it leaves its issuers, and stays there until all snapshots show it (prepared.c).
+ * A parallel worker issues ids for its leader's transaction, so the worker uses the issuers of
+ * the leader.  The leader ends the announcements with the transaction, even if only workers
+ * issued ids.
  *
- * A row of the table of leases has a unit that no watermark exceeds.  The first id or watermark
- * since the server started reads the row, and promises its unit again.  So a promise outlives the
- * server.  The row is written a second ahead of the clock.
+ * A prepared transaction issues no more ids, but snapshots don't show its rows before it is
+ * committed.  So PREPARE TRANSACTION adds the transaction to the feed's list of prepared
+ * transactions before the announcements end.  The transaction stays in the list until all
+ * snapshots show it (prepared.c).
  *
- * Locking: issuers, promise and ticks are atomic.  The lock of the feed protects the list, the
- * notes of counters, and whether the past is known.  A transaction that reports a tick doesn't
- * wait for the lock.  Readers hold it while they look at issuers and list, in shared mode unless
- * they make a note.  So they see a transaction that moves from its issuers to the list, and no
- * promise is forgotten meanwhile.  Nothing under the lock takes long: PostgreSQL reads files
- * before the lock is taken, or after it is released.  The row is written by the session that has
- * the turn (turn.c).
+ * The feed has a row in sno_lease, with a unit that no watermark exceeds.  The first session that
+ * issues an id or computes a watermark after a start of the server reads this row, and promises
+ * its unit again.  So a promise outlives the server.  A row covers all watermarks up to its unit.
+ * It is written with a unit that is a second ahead of the clock, so that few watermarks need
+ * another row.
+ *
+ * Locking: the issuers, the promise and the ticks are atomic.  The lock of the feed protects the
+ * list of prepared transactions and the notes of counters.  It is also held to set `past_known`,
+ * the flag that the row was read since the server started.  A transaction that announces a tick
+ * doesn't wait for the lock.  A reader holds the lock while it looks at the issuers and at the
+ * list, in exclusive mode if it makes a note, and otherwise in shared mode.  So the reader finds
+ * a transaction that moves from its issuers to the list, and no promise is forgotten meanwhile.
+ * No work under the lock takes a long time: functions of PostgreSQL that may read files are
+ * called before the lock is taken, or after it is released.  The row is written by the session
+ * that has the turn `writing` (turn.c).
  */
 #include "postgres.h"
 
@@ -40,7 +53,7 @@
 #include "shared/feed_memory.h"
 #include "type/fields.h"
 
-/* How far ahead of the clock the row covers units: a second */
+/* How far ahead the row is written, in units: a second */
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
 #define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
 #endif
@@ -48,15 +61,17 @@
 uint64		sno_feed_bound = SNO_NO_UNIT;
 uint64		sno_feed_transaction = 1;
 
-/* The unit from which the transaction issues, as this process reported it */
+/* The unit that this process announced for its transaction, or SNO_NO_UNIT */
 static uint64 told = SNO_NO_UNIT;
 
-/* The transaction in which this process last reported a tick */
+/* The number (sno_feed_transaction) of the transaction in which this process last announced a tick */
 static uint64 ticked_in;
 
 /*
- * The unit in which to issue now: the clock's, or a later one that is promised.
- * Must be called before each id whose unit is below sno_feed_bound.
+ * Return the unit in which to issue now: the clock's unit, or the promised unit if that is later.
+ * The first call of a transaction announces the clock's unit, and so does a call that finds the
+ * clock before the announced unit (W1).  Call this before you issue an id of a unit below
+ * sno_feed_bound.
  */
 uint64
 sno_feed_unit(void)
@@ -66,7 +81,7 @@ sno_feed_unit(void)
 	sno_feed_attach();
 	if (now < told)
 	{
-		/* If this raises an error, nothing is reported yet, and the next call tries again. */
+		/* If this raises an error, `told` is unchanged, so the next call announces the unit again. */
 		uint64		unit = sno_issuer_begin(&sno_feed_issuers->told[SNO_TOLD_UNIT], &sno_feed->promise, now,
 											   sno_clock_unit);
 
@@ -78,7 +93,10 @@ sno_feed_unit(void)
 	return Max(now, sno_feed_bound);
 }
 
-/* The unit in which this statement began.  Counters go on even if the clock is outside of the epoch. */
+/*
+ * Return the unit in which this statement began.  If the clock is outside the time range of ids,
+ * return the nearest unit: counters issue numbers in this case, too.
+ */
 static uint64
 statement_unit(void)
 {
@@ -89,9 +107,10 @@ statement_unit(void)
 }
 
 /*
- * Note the next number of a counter, before the transaction reports a tick.  So that number is the
- * watermark if this transaction stays open.  Once per unit is enough, so a session that
- * finds the lock taken goes on without a note.
+ * Make a note of a counter's next number, before the transaction announces a tick.  If the
+ * transaction stays open for a long time, it then holds the counter's watermark at this number,
+ * and not at an earlier one.  One note per unit is enough, so this makes none if the last note is
+ * more recent, or if another session holds the lock.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -111,8 +130,9 @@ note_number(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * Report a tick, before the transaction draws numbers of counters: first of this one, whose
- * next number is `next`; NULL if its next number isn't known.
+ * Announce a tick, unless this process has announced one in this transaction.  Call this before
+ * the transaction draws numbers of counters.  `counter` is the first counter from which it draws,
+ * and `next` is the next number of this counter.  `counter` is NULL if that number isn't known.
  */
 void
 sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
@@ -132,10 +152,10 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * Move the promise on, because a generator exhausted the unit that sno_feed_unit()
- * returned, or a reader wants to read the ids of that unit.  True if the unit is ahead of
- * the clock, and ids go on in the next one.  This happens once in the time of a unit, so
- * that ids don't get further ahead of the clock.
+ * Promise the unit after `exhausted`.  This is called when a generator has exhausted that unit,
+ * and when a reader is about to read the ids of that unit.  Returns false, and promises nothing,
+ * if `exhausted` isn't ahead of the clock, or if the promise was moved less than the duration of
+ * a unit ago.  Because of the second condition, ids don't get further ahead of the clock.
  */
 bool
 sno_feed_move_on(uint64 exhausted)
@@ -150,7 +170,7 @@ sno_feed_move_on(uint64 exhausted)
 	return true;
 }
 
-/* Was sno_feed_recall() called since the server started? */
+/* Since the server started, was the unit of the feed's row promised, or were watermarks reset? */
 bool
 sno_feed_knows_past(void)
 {
@@ -158,16 +178,18 @@ sno_feed_knows_past(void)
 
 	sno_feed_attach();
 	known = pg_atomic_read_u32(&sno_feed->past_known) != 0;
-	/* The caller reads the promise after this. */
+	/* Read the flag before the caller reads the promise. */
 	pg_read_barrier();
 	return known;
 }
 
 /*
- * Promise the unit that `read` finds in the row on disk.  Before the server started, no watermark was
- * above it.  If the clock was set back since, ids go on in that unit.  Any number of sessions may read
- * the row.  A unit that was read before a reset is not promised after the reset, because the past is
- * known then.
+ * Promise the unit that `read` reads from the feed's row on disk, if no session has done so since
+ * the server started.  No watermark that was returned before the start is above this unit.  If
+ * the clock was set back since then, ids are issued in this unit.  Several sessions may read the
+ * row at the same time, and the first one of them makes the promise.  If a session resets
+ * watermarks after the row was read, the unit of the row isn't promised, because the reset sets
+ * `past_known`.
  */
 void
 sno_feed_recall(uint64 (*read) (void *arg), void *arg)
@@ -184,7 +206,7 @@ sno_feed_recall(uint64 (*read) (void *arg), void *arg)
 	LWLockRelease(&sno_feed->lock);
 }
 
-/* The unit of the highest watermark now. */
+/* Return the unit of the highest watermark that is possible now. */
 uint64
 sno_feed_highest(void)
 {
@@ -192,7 +214,7 @@ sno_feed_highest(void)
 	return sno_promise_now(&sno_feed->promise, sno_clock_unit(), sno_clock_unit);
 }
 
-/* Does a row on disk, in this file, cover watermarks up to the unit? */
+/* Does the feed's row, in this file of sno_lease, cover watermarks up to the unit? */
 bool
 sno_feed_is_covered(uint64 unit, RelFileNumber file)
 {
@@ -203,8 +225,8 @@ sno_feed_is_covered(uint64 unit, RelFileNumber file)
 }
 
 /*
- * Let `write` write and flush a row that covers the unit, unless another session has done
- * so meanwhile.  The row covers the next second, so this is rare.
+ * Call `write` to write and flush a row that covers the unit, unless another session has written
+ * one meanwhile.  Each row covers the next second, so this is rare.
  */
 void
 sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
@@ -225,14 +247,17 @@ sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, voi
 	sno_turn_release(&sno_feed->writing);
 }
 
-/* The unit of the clock when a process reported `since` */
+/* Return the clock's unit at the time when a process announced `since`, which is a unit or a tick. */
 static uint64
 unit_of(const SnoFeedIssuers *i, SnoTold what, uint64 since)
 {
 	return what == SNO_TOLD_UNIT ? since : __atomic_load_n(&i->tick_unit, __ATOMIC_RELAXED);
 }
 
-/* List this transaction, which is about to be prepared. */
+/*
+ * Add this transaction, which is about to be prepared, to the list, if it announced a unit or a
+ * tick.
+ */
 static void
 note_prepared(SnoTold what)
 {
@@ -245,11 +270,14 @@ note_prepared(SnoTold what)
 	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);
 	sno_prepared_add(&sno_feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
 	LWLockRelease(&sno_feed->lock);
-	/* A reader that finds the lock must find the transaction in the list. */
+	/*
+	 * Take the lock after the transaction was listed: a session that finds the lock must also
+	 * find the list entry.
+	 */
 	sno_prepared_lock(xid, what, unit);
 }
 
-/* Attach, and list the transactions that were prepared before the server started. */
+/* Attach to the feed, and list the transactions that were prepared before the server started. */
 static void
 attach_to_read(void)
 {
@@ -272,8 +300,9 @@ refuse_broken(void)
 }
 
 /*
- * Raise the error that a watermark would raise now, because an earlier watermark didn't
- * hold, or won't hold as soon as an id is issued.  The row on disk has the unit `promised`.
+ * Raise the error that a reader would get now, if ids were issued below an earlier watermark, or
+ * if the next id would be.  `promised` is the unit of the feed's row on disk.  It matters only if
+ * no session has promised this unit since the server started.
  */
 void
 sno_feed_check(uint64 promised)
@@ -282,7 +311,7 @@ sno_feed_check(uint64 promised)
 
 	if (sno_feed_knows_past())
 		promised = 0;
-	/* Use a copy, so that the promise itself doesn't change. */
+	/* Check a copy of the promise, because the check may mark it as broken. */
 	promise = sno_feed->promise;
 	promise.unit = Max(promise.unit, promised);
 	(void) sno_promise_now(&promise, sno_clock_unit(), sno_clock_unit);
@@ -290,7 +319,10 @@ sno_feed_check(uint64 promised)
 		refuse_broken();
 }
 
-/* The lowest unit or tick of the transactions that the snapshot doesn't show.  The lock is held. */
+/*
+ * Return the lowest unit or tick that was announced by a transaction that the snapshot doesn't
+ * show.  The caller holds the lock.
+ */
 static uint64
 lowest_told(SnoTold what, SnoView *view)
 {
@@ -309,13 +341,14 @@ lowest_told(SnoTold what, SnoView *view)
 }
 
 /*
- * The watermark for a snapshot: no row that the snapshot doesn't show will appear with
- * an id of an earlier unit, if the transaction that inserts it made the id.  Raises 55000
- * if an earlier watermark didn't hold.
+ * Return the watermark for a snapshot, as a unit.  A row that the snapshot doesn't show has no id
+ * of an earlier unit, provided that the transaction that inserts the row issues the id.  Raises
+ * 55000 if ids were issued below an earlier watermark.
  *
- * The caller has seen that the row covers the present unit (W4).  If TRUNCATE or a rewrite has
- * replaced the file since then, it might as well have come after the watermark: the row is gone
- * in any case, and until the server stops, the promise in memory holds without the row.
+ * The caller has checked that the feed's row covers the present unit (W4).  TRUNCATE or a rewrite
+ * may have replaced the table's file since that check, and removed the row.  This does no harm,
+ * because the same could happen after the watermark is returned: until the server stops, the
+ * promise in memory holds without the row.
  */
 uint64
 sno_feed_lowest(Snapshot snapshot)
@@ -344,9 +377,10 @@ sno_feed_lowest(Snapshot snapshot)
 }
 
 /*
- * The watermark of a counter, whose next number is `next` or a higher one by now: no row that
- * the snapshot doesn't show will appear with a lower number, if the transaction that inserts
- * the row drew the number.  0 if nothing is known.
+ * Return the watermark of a counter for a snapshot, as a number.  A row that the snapshot doesn't
+ * show has no lower number, provided that the transaction that inserts the row draws the number.
+ * `next` is the counter's next number as the caller has read it; by now, the next number may be
+ * higher.  Returns 0 if no watermark is known.
  */
 uint64
 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
@@ -365,7 +399,10 @@ sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next
 	return lowest;
 }
 
-/* Add a transaction, or join its unit and tick if it is listed. */
+/*
+ * Add a transaction.  If it is in the array already, because it announced a unit and a tick, keep
+ * the lower one of the two values of `since`.
+ */
 static void
 add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 {
@@ -378,7 +415,7 @@ add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 	blockers[(*count)++] = b;
 }
 
-/* Leave out prepared transactions that have ended. */
+/* Remove the prepared transactions that have ended. */
 static SnoBlocker *
 without_ended(SnoBlocker *blockers, int *count)
 {
@@ -391,7 +428,7 @@ without_ended(SnoBlocker *blockers, int *count)
 	return blockers;
 }
 
-/* The sessions and prepared transactions that keep watermarks from rising. */
+/* Return an array of the sessions and prepared transactions that keep watermarks from rising. */
 SnoBlocker *
 sno_feed_blockers(int *count)
 {
@@ -425,15 +462,18 @@ sno_feed_blockers(int *count)
 }
 
 /*
- * Let watermarks begin anew from the clock.  Earlier ones don't hold any more.  `forget`
- * resets the row.
+ * Let watermarks begin again at the clock's unit.  Watermarks that were returned earlier don't
+ * hold any more.  `forget` resets the feed's row.
  */
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)
 {
 	sno_feed_attach();
 	sno_turn_take(&sno_feed->writing, sno_wait_event[SNO_WAITS_FOR_FEED]);
-	/* Clear this first: `forget` may be interrupted half-way. */
+	/*
+	 * Clear `covered` first, because `forget` may be interrupted when it has changed only some
+	 * rows.
+	 */
 	pg_atomic_write_u64(&sno_feed->covered, 0);
 	forget(arg);
 	LWLockAcquire(&sno_feed->lock, LW_EXCLUSIVE);

@@ -14,20 +14,20 @@
 #include "core/subject.h"
 
 /*
- * The lowest unit that this transaction may use; SNO_NO_UNIT before its first call of
- * sno_feed_unit().
+ * The lowest unit in which this transaction may issue, or SNO_NO_UNIT before the transaction's
+ * first call of sno_feed_unit()
  */
 extern uint64 sno_feed_bound;
 
-/* Counts this session's transactions. */
+/* The number of the present transaction in this session */
 extern uint64 sno_feed_transaction;
 
 /* A session or prepared transaction that keeps a watermark from rising */
 typedef struct SnoBlocker
 {
-	int32		pid;			/* of a session, 0 for a prepared transaction */
-	TransactionId xid;			/* InvalidTransactionId if it has none yet */
-	uint64		since;			/* it issues from this unit of the clock on */
+	int32		pid;			/* pid of the session, or 0 for a prepared transaction */
+	TransactionId xid;			/* InvalidTransactionId if the session has no xid yet */
+	uint64		since;			/* unit of the clock at its first announcement */
 } SnoBlocker;
 
 extern void sno_feed_init(void);

@@ -2,13 +2,16 @@
  * feed_memory.c
  *		The feed of a database in shared memory: how it is made, found and forgotten.
  *
- * A feed is made when the first id of a database is issued, or the first watermark is asked for.
- * It stays with the space, and is found by an atomic pointer.  A process keeps its issuers when
- * the session ends, because a reader may have an older snapshot.
+ * The feed of a database is made when a session issues the first id there, or computes the first
+ * watermark.  The space of the database (space.c) has an atomic pointer to the feed, and keeps
+ * the feed.  The issuers of a process keep their contents when its session ends, because a reader
+ * with an older snapshot needs them.
  *
- * At the end of a failed transaction a leader can't attach, because that may raise an error.  So
- * a parallel worker issues nothing unless its leader has attached before.  The leader attaches
- * when it plans a query that calls a function that issues.
+ * A parallel worker announces its unit in the issuers of its leader.  The leader ends this
+ * announcement at the end of its transaction, so it must be attached to the feed by then.  At the
+ * end of a failed transaction the leader can't attach, because attaching may raise an error.  So
+ * the leader attaches when it plans a call of a function that issues ids, and a worker whose
+ * leader isn't attached raises an error.
  */
 #include "postgres.h"
 
@@ -24,7 +27,7 @@
 SnoFeed    *sno_feed;
 SnoFeedIssuers *sno_feed_issuers;
 
-/* Forget the notes of all counters.  Returns the number of counters. */
+/* Forget the notes of all counters, and return the number of counters. */
 static int
 clear_counters(SnoFeed *f)
 {
@@ -40,7 +43,7 @@ clear_counters(SnoFeed *f)
 	return count;
 }
 
-/* Clear the feed of a database that is gone. */
+/* Clear the feed of a space that another database has taken over. */
 static void
 clear_feed(SnoFeed *f)
 {
@@ -50,9 +53,10 @@ clear_feed(SnoFeed *f)
 }
 
 /*
- * Let a feed follow its space, which has gone to another database, or begun another life.  In
- * another life the row may not be in the table, but the promise still counts.  The first session
- * that attaches does this.
+ * Adapt a feed to its space, which has begun another life, or was taken over by another database.
+ * In another life, the feed's row may be missing on disk, so it must be read and written again.
+ * But if the database is the same, the promise remains valid.  The first session that attaches in
+ * a life calls this.
  */
 static void
 follow_space(SnoFeed *f)
@@ -69,7 +73,7 @@ follow_space(SnoFeed *f)
 
 		pg_atomic_write_u64(&f->covered, 0);
 		pg_atomic_write_u32(&f->past_known, 0);
-		/* The memory of a database that is gone isn't counted any more. */
+		/* If another database has taken the space over, clear_space() has set `allocated` to 0. */
 		if (!gone)
 			pg_atomic_fetch_sub_u64(&sno_space->allocated, counters * sizeof(SnoFeedCounter));
 	}
@@ -79,7 +83,7 @@ follow_space(SnoFeed *f)
 	LWLockRelease(&f->lock);
 }
 
-/* Make a feed for the space, unless another session is first. */
+/* Make a feed for the space, unless another session makes it first. */
 static void
 make_feed(void)
 {
@@ -97,9 +101,9 @@ make_feed(void)
 }
 
 /*
- * The feed of the space that this session has entered, made if there is none.  A session that
- * stands still must not keep others from attaching.  So this takes no lock, except in the first
- * sessions of a life of the space.
+ * Return the feed of the space that this session has entered, and make it if there is none.  This
+ * takes no lock, except in the first sessions of a life of the space.  So a session that is
+ * stopped here doesn't keep others from attaching.
  */
 static SnoFeed *
 have_feed(void)
@@ -116,7 +120,7 @@ have_feed(void)
 	return f;
 }
 
-/* In a parallel worker: will its leader end the issuers, which the worker uses, too? */
+/* Is the leader of this parallel worker attached, so that it will end the worker's announcements? */
 static bool
 leader_is_attached(const PGPROC *leader)
 {
@@ -128,7 +132,7 @@ leader_is_attached(const PGPROC *leader)
 	return pg_atomic_read_u32(&slots[GetNumberFromPGProc(leader)].has_feed) == leader->pid;
 }
 
-/* Attach to the feed of this session's database, at the first need of a process. */
+/* Attach this process to the feed of its database, if it hasn't attached yet. */
 void
 sno_feed_attach(void)
 {
@@ -149,7 +153,7 @@ sno_feed_attach(void)
 		pg_atomic_write_u32(&sno_my_activity->has_feed, MyProcPid);
 }
 
-/* The counter, NULL if no watermark of it was asked for */
+/* Return the feed's data about a counter, or NULL if no watermark of the counter was computed. */
 SnoFeedCounter *
 sno_feed_find_counter(const SnoSubject *counter)
 {
@@ -166,7 +170,10 @@ sno_feed_find_counter(const SnoSubject *counter)
 	return NULL;
 }
 
-/* The counter, made if there is none, within the database's memory limit.  The lock is held. */
+/*
+ * Return the feed's data about a counter.  If there is none, make it, within the limit of the
+ * database's memory.  The caller holds the lock.
+ */
 SnoFeedCounter *
 sno_feed_have_counter(const SnoSubject *counter)
 {
@@ -179,7 +186,7 @@ sno_feed_have_counter(const SnoSubject *counter)
 	c = dsa_get_address(sno_area, place);
 	c->next = sno_feed->counters;
 	c->subject = *counter;
-	/* The list is read without the lock, too. */
+	/* Sessions read the list without the lock, too, so the new element must be complete. */
 	pg_write_barrier();
 	sno_feed->counters = place;
 	return c;

@@ -13,43 +13,45 @@
 #include "shared/prepared.h"
 #include "shared/turn.h"
 
-/* A counter of which a watermark was asked for.  It stays in the list. */
+/* A counter of which a watermark was computed.  It stays in the list during the life of the space. */
 typedef struct SnoFeedCounter
 {
 	dsa_pointer next;
 	SnoSubject	subject;
-	pg_atomic_uint64 noted_at;	/* monotonic µs of the last note of a transaction */
+	pg_atomic_uint64 noted_at;	/* when a transaction last made a note, monotonic µs */
 	SnoNumbers	numbers;
 } SnoFeedCounter;
 
-/* The issuers of a process */
+/* The issuers of a process, and of its parallel workers */
 typedef struct SnoFeedIssuers
 {
 	SnoIssuer	told[SNO_TOLDS];
-	SnoAtomic	tick_unit;		/* of the clock at the time of its tick */
+	SnoAtomic	tick_unit;		/* the clock's unit at the time when it announced the tick */
 } SnoFeedIssuers;
 
 typedef struct SnoFeed
 {
 	SnoPromise	promise;
-	SnoAtomic	ticks;			/* of the logical clock, see core/numbers.h */
-	pg_atomic_uint64 moved_at;	/* monotonic µs, see sno_feed_move_on() */
+	SnoAtomic	ticks;			/* the last tick of the logical clock, see core/numbers.h */
+	pg_atomic_uint64 moved_at;	/* when the promise was last moved on, monotonic µs; see
+								 * sno_feed_move_on() */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(SnoPromise) - sizeof(uint64) - sizeof(pg_atomic_uint64)];
 
-	LWLock		lock;			/* protects the next two */
+	LWLock		lock;			/* protects the next two fields; held to set past_known */
 	SnoPreparedList prepared;
 	dsa_pointer counters;
 
-	SnoTurn		writing;		/* to read or write the row; protects file */
-	pg_atomic_uint64 covered;	/* no watermark is above this unit, which is on disk */
-	RelFileNumber file;			/* of the table that the row was written to */
-	pg_atomic_uint32 past_known;	/* see sno_feed_recall() */
+	SnoTurn		writing;		/* held to write or reset the row; protects `file` */
+	pg_atomic_uint64 covered;	/* unit of the row on disk; no watermark is above it */
+	RelFileNumber file;			/* file of sno_lease to which the row was written */
+	pg_atomic_uint32 past_known;	/* 1 after the unit of the row was promised; see
+									 * sno_feed_recall() */
 
-	/* Of the space, when a session attached last; the life is set last. */
+	/* The values of the space to which the feed was last adapted.  `life` is set last. */
 	uint32		former;
 	pg_atomic_uint32 life;
 
-	SnoFeedIssuers issuers[FLEXIBLE_ARRAY_MEMBER];	/* by the number of the process */
+	SnoFeedIssuers issuers[FLEXIBLE_ARRAY_MEMBER];	/* indexed by the number of the process */
 } SnoFeed;
 
 /* The feed of this session's database, and the issuers of this process or its leader */

@@ -2,23 +2,24 @@
  * grant.c
  *		The grants of the registry to a database, as its sessions see them.
  *
- * No session talks to the registry.  A background worker, the registry client
- * (registry/client.c), does.  It publishes the grants of each database in the space of the
- * database.  Sessions start the worker when no grant covers the present unit.  While ids are
- * made, they also start it when it is time to renew.
+ * Sessions don't connect to the registry.  A background worker, the registry client
+ * (registry/client.c), sends the requests, and publishes the grants of each database in the
+ * database's space.  A session starts the worker when no grant covers the present unit.  A
+ * session that writes a lease also starts the worker when the grants are due for renewal.
  *
- * A grant ends in two ways.  When the clock passes the grant's ceiling, no more ids are
- * issued, because no lease goes beyond the ceiling.  When another holder, or none, comes
- * into force, all grants of the database are revoked.  A partition remembers the holder
- * that it was reserved under.  If that holder isn't the present one, the partition isn't
- * used any more.
+ * A grant ends in one of two ways.  Either the clock passes the grant's ceiling: then no more ids
+ * are issued under the grant, because no lease goes beyond the ceiling.  Or the registry client
+ * revokes all grants of the database, by publishing the grants of another holder, or of none.  A
+ * partition records the holder under which it was reserved.  If the grants in force belong to
+ * another holder, sessions don't use the partition any more.
  *
- * The registry grants nodes of layouts in the same way.  Generators without fixed nodes choose
- * among them (flake/choose.c).  For partitions, and for each layout that a database has asked
- * for, the space has one SnoGranted.
+ * The registry grants nodes of layouts in the same way, and generators without fixed nodes choose
+ * among the granted nodes (flake/choose.c).  A space has one SnoGranted for partitions, and one
+ * for each layout whose nodes were asked for.
  *
- * Locking: the lock of grants protects all of an SnoGranted, and the list of them, which only
- * grows.  List, holder and `asked` may be read without it.
+ * Locking: the lock of a space's grants protects each SnoGranted, and the list of them.  The
+ * list, and the fields `holder` and `asked`, may be read without the lock.  While the space has
+ * users, the list only grows.
  */
 #include "postgres.h"
 
@@ -34,8 +35,9 @@
 #include "shared/worker.h"
 
 /*
- * Layouts of a database.  Each answer about one is written to disk with all others, so an
- * owner of a database must not add any number.
+ * The most layouts of which a database can request nodes.  With each answer, the grants of all
+ * layouts are written to disk, so the owner of a database must not be able to add layouts without
+ * a limit.
  */
 #define LAYOUTS_MAX		64
 
@@ -44,10 +46,13 @@ bool		sno_registry_refused;
 int			sno_grant_duration;
 char	   *sno_server;
 
-/* Was the present setting of the registry checked? */
+/* Was the present value of sno.registry checked? */
 static bool setting_is_checked;
 
-/* Note that the setting was assigned; `refused` if the value that was given isn't in force. */
+/*
+ * Note that sno.registry was assigned.  `refused` is true if the user gave a value, and the
+ * default is in force instead.
+ */
 void
 sno_grant_setting_changed(bool refused)
 {
@@ -56,9 +61,9 @@ sno_grant_setting_changed(bool refused)
 }
 
 /*
- * Raise an error if the setting was refused, or if there is a file of grants but no
- * registry.  Without a registry, all partitions may be used, but other servers may have
- * been granted some of them.
+ * Raise an error if the given value of sno.registry was refused, or if sno.registry is empty
+ * although the server has a file of grants.  Without a registry, sessions may use all partitions.
+ * But if there is such a file, the registry may have granted some partitions to other servers.
  */
 void
 sno_grant_check_setting(void)
@@ -85,8 +90,8 @@ sno_grant_check_setting(void)
 }
 
 /*
- * Check the setting again, at each new lease: the server may have been granted something since the
- * last check.
+ * Check sno.registry, even if it was checked before.  This is called for each new lease, because
+ * the file of grants may have been written since the last check.
  */
 void
 sno_grant_check_setting_again(void)
@@ -95,7 +100,10 @@ sno_grant_check_setting_again(void)
 	sno_grant_check_setting();
 }
 
-/* The next SnoGranted of a space: first partitions, then layouts.  NULL after the last one. */
+/*
+ * Return the next SnoGranted of a space, or NULL after the last one.  The first one is for
+ * partitions, and the others are for layouts.
+ */
 static SnoGranted *
 granted_after(SnoSpace *space, const SnoGranted *granted)
 {
@@ -105,7 +113,7 @@ granted_after(SnoSpace *space, const SnoGranted *granted)
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* The grants of a layout in a space, NULL if they were never asked for */
+/* Return the SnoGranted of a layout in a space, or NULL if no nodes of the layout were asked for. */
 static SnoGranted *
 find_granted(SnoSpace *space, const SnoLayout *layout)
 {
@@ -116,7 +124,7 @@ find_granted(SnoSpace *space, const SnoLayout *layout)
 	return granted;
 }
 
-/* Raise an error if this database has as many layouts as the registry is asked for. */
+/* Raise an error if this database can't request nodes of one more layout. */
 static void
 check_count(void)
 {
@@ -133,7 +141,7 @@ check_count(void)
 				 errhint("Drop generators of some layouts, and restart the server. See doc/operations.md#trouble.")));
 }
 
-/* Initialize an SnoGranted: nothing is granted or asked for yet. */
+/* Initialize an SnoGranted, without grants and requests. */
 void
 sno_granted_init(SnoGranted *granted)
 {
@@ -142,7 +150,7 @@ sno_granted_init(SnoGranted *granted)
 	pg_atomic_init_u32(&granted->asked, 0);
 }
 
-/* The grants of a layout's nodes to this database, made if there are none */
+/* Return the SnoGranted of a layout in this database, and make it if there is none. */
 SnoGranted *
 sno_granted_of(const SnoLayout *layout)
 {
@@ -170,7 +178,7 @@ sno_granted_of(const SnoLayout *layout)
 	return granted;
 }
 
-/* The nodes of a layout that the registry grants, to any server */
+/* Return the range of nodes of a layout that the registry may grant to any server. */
 SnoNodeRange
 sno_granted_range(SnoGranted *granted)
 {
@@ -182,7 +190,10 @@ sno_granted_range(SnoGranted *granted)
 	return range;
 }
 
-/* Start the registry client, to ask for this many blocks or more. */
+/*
+ * Start the registry client, in order to request this many blocks, or more if more are wanted
+ * already.
+ */
 void
 sno_grant_ask(SnoGranted *granted, int blocks)
 {
@@ -193,7 +204,7 @@ sno_grant_ask(SnoGranted *granted, int blocks)
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
 
-/* Ask for one block more than those that cover this unit. */
+/* Request one more block than the number of grants that have begun before this unit. */
 void
 sno_grant_ask_more(SnoGranted *granted, uint64 now)
 {
@@ -208,7 +219,7 @@ sno_grant_ask_more(SnoGranted *granted, uint64 now)
 	sno_grant_ask(granted, 0);
 }
 
-/* Ask to renew grants, if it is time. */
+/* Request this many blocks, if it is time to renew the grants. */
 void
 sno_grant_renew(SnoGranted *granted, int blocks)
 {
@@ -232,7 +243,10 @@ sno_grants_copy(const SnoGranted *granted)
 	return copy;
 }
 
-/* Find the holder's grant in force that contains a partition or node.  False if there is none. */
+/*
+ * Find the grant of a partition or node.  Returns false if there is none, or if the grants in
+ * force belong to another holder.
+ */
 bool
 sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant)
 {
@@ -248,9 +262,15 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 }
 
 /*
- * Are more grants wanted than there are?  The caller has seen that the present ones have
- * ended.  If none are wanted, no session made an id since then, and no fault is known.  The
- * registry may have been asked only for the range of a layout.
+ * Do sessions lack grants?  The caller has seen that no present grant covers the clock's unit.
+ *
+ * Sessions lack grants if the registry granted too little.  If there are grants, this is the case
+ * if the registry has answered since the first of them ended.  If there are none, this is the
+ * case if the registry has answered, and sessions want blocks.  If they want no blocks, the
+ * registry was asked only for the range of a layout, and its answer without grants is no refusal.
+ *
+ * Sessions also lack grants if they want blocks, and the registry hasn't answered their request
+ * yet.  Otherwise, no session has needed an id since the grants ended, and no fault is known.
  */
 bool
 sno_grants_lack(SnoGranted *granted)
@@ -269,7 +289,10 @@ sno_grants_lack(SnoGranted *granted)
 	return in_vain || (wanted && pg_atomic_read_u32(&granted->asked) != 0);
 }
 
-/* Is the registry asked in vain?  The caller has seen that no grant covers the present unit. */
+/*
+ * Did the last request to the registry fail, or do sessions lack grants?  The caller has seen
+ * that no present grant covers the clock's unit.
+ */
 bool
 sno_grants_are_in_vain(SnoGranted *granted)
 {
@@ -298,7 +321,10 @@ add_task(List *tasks, SnoSpace *space, SnoGranted *granted)
 	return lappend(tasks, task);
 }
 
-/* The tasks of the registry client, in the current memory context */
+/*
+ * Return the tasks of the registry client, in the current memory context: one for each SnoGranted
+ * of each database, whether sessions ask for grants or not.
+ */
 List *
 sno_grants_tasks(void)
 {
@@ -323,8 +349,8 @@ sno_grants_tasks(void)
 }
 
 /*
- * The SnoGranted of a task, with the lock of grants and all spaces held.  NULL, and nothing held,
- * if the database was dropped, so that another one may have its space.
+ * Return the SnoGranted of a task, with the lock of grants and all spaces held.  If the database
+ * was dropped, its space may belong to another one.  In this case, return NULL, and hold nothing.
  */
 static SnoGranted *
 hold_granted(const SnoGrantTask *task)
@@ -351,9 +377,10 @@ release_granted(const SnoGrantTask *task)
 }
 
 /*
- * Bring grants, which are in the file on disk, into force in a database, with the range of a
- * layout.  Sessions renew them from a monotonic µs on.  `answered` is the unit of the registry's
- * answer, 0 if the grants come from the file.  Only the registry client calls this.
+ * Bring grants into force in a database, together with the range of the layout.  The file on disk
+ * contains the grants already.  `renew_at` is the monotonic time, in µs, from which sessions ask
+ * to renew the grants.  `answered` is the unit in which the registry answered, or 0 if the grants
+ * come from the file.  Only the registry client calls this.
  */
 void
 sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoNodeRange *range,
@@ -371,7 +398,10 @@ sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoN
 	release_granted(task);
 }
 
-/* Note that a request to the registry is over.  Sessions that still need grants ask again. */
+/*
+ * Clear the mark that sessions ask for this task, unless the registry client must ask again.
+ * Sessions that still need grants set the mark again.
+ */
 void
 sno_grants_answered(const SnoGrantTask *task)
 {
@@ -383,7 +413,7 @@ sno_grants_answered(const SnoGrantTask *task)
 	release_granted(task);
 }
 
-/* Revoke all grants of this server: the file of grants could not be written. */
+/* Revoke all grants of this server, because the file of grants could not be read or written. */
 void
 sno_grants_revoke_all(void)
 {
@@ -401,7 +431,7 @@ sno_grants_revoke_all(void)
 	}
 }
 
-/* Note that the file has all grants in force. */
+/* Note that the file of grants contains all grants in force. */
 void
 sno_grants_are_kept(void)
 {
@@ -410,7 +440,7 @@ sno_grants_are_kept(void)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Was the file written since the server started, and did the last attempt succeed? */
+/* Was the file of grants written since the server started, and was the last attempt successful? */
 bool
 sno_grants_were_kept(void)
 {
@@ -422,7 +452,7 @@ sno_grants_were_kept(void)
 	return kept;
 }
 
-/* Is it known which partitions the registry grants? */
+/* Is the range of partitions known that the registry may grant? */
 bool
 sno_grants_know_range(void)
 {
@@ -435,8 +465,8 @@ sno_grants_know_range(void)
 }
 
 /*
- * May the registry grant this partition to any server?  If so, no named generator may choose
- * the partition.  False as long as the registry's range isn't known.
+ * May the registry grant this partition to any server?  If so, no named generator may use the
+ * partition.  Returns false as long as the range of the registry isn't known.
  */
 bool
 sno_grant_is_for_anybody(int partition)
@@ -453,7 +483,7 @@ sno_grant_is_for_anybody(int partition)
 	return may;
 }
 
-/* May the user see messages about the connection to the registry? */
+/* May the current user see messages about the connection to the registry? */
 bool
 sno_registry_may_see(void)
 {

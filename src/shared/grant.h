@@ -12,14 +12,14 @@
 #include "core/asker.h"
 #include "shared/space.h"
 
-/* The registry client's file of grants, in the data folder */
+/* The file of grants, in the data directory */
 #define SNO_GRANTS_FILE		"sno.grants"
 
 /* Settings */
-extern char *sno_registry;		/* how to connect to the registry; empty if there is none */
-extern bool sno_registry_refused;	/* a value was given, but not taken */
+extern char *sno_registry;		/* connection string of the registry; empty if there is none */
+extern bool sno_registry_refused;	/* a value was given, but the default is in force */
 extern int	sno_grant_duration; /* seconds */
-extern char *sno_server;		/* its name in the registry */
+extern char *sno_server;		/* name of this server in the registry */
 
 /* Is there a registry, so that only granted partitions and nodes may be used? */
 static inline bool
@@ -28,7 +28,10 @@ sno_is_registered(void)
 	return sno_registry[0] != '\0';
 }
 
-/* May a partition that was reserved under this holder be used? */
+/*
+ * May a partition that was reserved under this holder be used?  The holder is 0 if the partition
+ * was reserved without a registry.
+ */
 static inline bool
 sno_grant_is_in_force(uint64 holder)
 {
@@ -37,27 +40,27 @@ sno_grant_is_in_force(uint64 holder)
 	return sno_is_registered() && pg_atomic_read_u64(&sno_space->grants.partitions.holder) == holder;
 }
 
-/* A task of the registry client for a database: to ask for partitions, or for nodes */
+/* A task of the registry client: to request partitions for a database, or nodes of a layout */
 typedef struct SnoGrantTask
 {
 	SnoSpace   *space;
 	Oid			database;
-	SnoLayout	layout;			/* of zeros: partitions */
-	SnoNodeRange range;			/* as it is known */
-	int			want;			/* blocks; 0: just the range */
-	bool		asked;			/* does a session want it? */
-	bool		in_force;		/* is anything? */
-	bool		again;			/* ask once more, as another holder */
+	SnoLayout	layout;			/* all zeros for partitions */
+	SnoNodeRange range;			/* range that the registry may grant, as far as it is known */
+	int			want;			/* number of wanted blocks; with 0, only the range is requested */
+	bool		asked;			/* do sessions ask for this task? */
+	bool		in_force;		/* are grants in force? */
+	bool		again;			/* must the request be repeated, as another holder? */
 } SnoGrantTask;
 
-/* Are partitions granted, and not nodes of a layout? */
+/* Does the layout stand for partitions, because it is all zeros? */
 static inline bool
 sno_layout_is_none(const SnoLayout *layout)
 {
 	return layout->time_bits == 0;
 }
 
-/* The last partition, or node of the layout. */
+/* Return the last node of a layout, or the last partition if the layout stands for partitions. */
 static inline int64
 sno_granted_last(const SnoLayout *layout)
 {

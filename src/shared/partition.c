@@ -1,30 +1,34 @@
 /*
  * partition.c
- *		The partitions of a database, in shared memory, and which are open.
+ *		The partitions of a database in shared memory, and the list of the open ones.
  *
- * Each database has a space (space.c), which has the partitions.  They are in blocks.  A
- * block is made when a session first uses one of its partitions.  Even without the block,
- * it is known which partitions belong to named generators.  src/README.md lists the states
- * of a partition, and the steps between them.
+ * The space of a database (space.c) has all partitions of the database, in blocks.  A block is
+ * made when a session first changes one of its partitions.  The space also has a bit for each
+ * partition that shows whether the partition belongs to named generators, even if its block isn't
+ * made.  src/README.md lists the states of a partition, and the steps between them.
  *
- * A partition is open if its state word is: then any session may issue there, by the atomic
- * steps of core/generator.h and core/backfill.h.  The space lists the open partitions.  No
- * session owns one, so none has to be given back.  Three rules of src/README.md make that
- * safe:
+ * A partition is open if its state word is open.  Then any session may issue there, by the atomic
+ * steps of core/generator.h and core/backfill.h.  The space has a list of the open partitions.
+ * No session owns an open partition, so a session has nothing to give back when it ends.  Three
+ * rules of src/README.md make that safe:
  *
  *	- P1: Only the session that has the turn of a partition changes its lease, ceiling and
  *	  wall_safe.
- *	- P2: The end of a partition's use closes its word, by one atomic step.  So a session that
- *	  issues needs no other check.  Only a session that reserves a closed partition opens it
- *	  again.
- *	- P3: Nobody waits for a turn.
+ *	- P2: A session that ends the use of a partition closes the state word, by one atomic step.
+ *	  So a session that issues needs no other check.  Only a session that reserves a closed
+ *	  partition opens it again.
+ *	- P3: No session waits for the turn of a partition.
  *
- * Locking: the turn is only ever tried (shared/turn.c).  A partition enters the list, and leaves
- * it, in its turn, by atomic stores.  Any session may close the word, without the turn.  A session
- * that finds a closed partition in the list removes it.  A session that makes a partition one of
- * named generators marks it first, then sees that nobody has the turn, and then closes it.  A
- * session that opens a partition, or changes its side, takes the turn first, and then looks for the
- * mark.  So one of the two sessions sees the other.
+ * Locking: a session only tries to take the turn of a partition (turn.c).  A session that opens a
+ * partition adds it to the list, while it has the turn.  If all places of the list are used, the
+ * session closes another partition, and replaces that partition in the list.  Any session may
+ * close a state word without the turn.  A session that finds a closed partition in the list
+ * removes it, if no other session has the turn.  All changes of the list are atomic.
+ *
+ * A session that gives a partition to named generators first marks the partition, then checks
+ * that no session has the turn, and then closes the partition.  A session that opens a partition,
+ * or changes its side, first takes the turn, and then checks the mark.  So at least one of two
+ * such sessions notices the other.
  */
 #include "postgres.h"
 
@@ -35,10 +39,13 @@
 SnoPartitionRange sno_partition_range = {0, SNO_PARTITION_MAX};
 const char *sno_partition_refused;
 
-/* The blocks of this session's space that this process has looked at. */
+/* The blocks of this session's space, as far as this process has looked them up */
 static SnoPartition *blocks[SNO_BLOCKS];
 
-/* Raise an error if it isn't known which partitions this session may use. */
+/*
+ * Raise an error if the given value of sno.partitions was refused, so that this session's range
+ * isn't known.
+ */
 void
 sno_partition_check_setting(void)
 {
@@ -54,19 +61,19 @@ sno_partition_check_setting(void)
 				 errhint("Connect without that option. If you did not give it, set a valid range in the configuration file, for all roles and databases, and reload it. See doc/operations.md#trouble.")));
 }
 
-/* A block of a space, NULL if none of its partitions was ever used. */
+/* Return the block of a partition in a space, or NULL if the block isn't made. */
 static SnoPartition *
 block_of(const SnoSpace *space, int number)
 {
 	dsa_pointer place = dsa_pointer_atomic_read(unconstify(dsa_pointer_atomic *,
 														   &space->partitions.blocks[number / SNO_BLOCK]));
 
-	/* The block was cleared before its pointer was set. */
+	/* Read the block after its pointer, which was set when the block was complete. */
 	pg_read_barrier();
 	return DsaPointerIsValid(place) ? dsa_get_address(sno_area, place) : NULL;
 }
 
-/* Does a partition belong to named generators? */
+/* Does the partition belong to named generators? */
 static bool
 is_named(const SnoSpace *space, int number)
 {
@@ -75,7 +82,7 @@ is_named(const SnoSpace *space, int number)
 	return pg_atomic_read_u32(bits) >> number % 32 & 1;
 }
 
-/* A partition whose block isn't made. */
+/* Return a constant that stands for a partition whose block isn't made. */
 static const SnoPartition *
 without_block(const SnoSpace *space, int number)
 {
@@ -85,7 +92,7 @@ without_block(const SnoSpace *space, int number)
 	return is_named(space, number) ? &for_named : &untouched;
 }
 
-/* The block of a partition of this session's space, NULL if there is none. */
+/* Return the block of a partition of this session's space, or NULL if the block isn't made. */
 static inline SnoPartition *
 my_block(int number)
 {
@@ -96,7 +103,7 @@ my_block(int number)
 	return *block;
 }
 
-/* A partition of this session's space, for reading. */
+/* Return a partition of this session's space, for reading. */
 const SnoPartition *
 sno_partition_at(int number)
 {
@@ -105,7 +112,7 @@ sno_partition_at(int number)
 	return unlikely(block == NULL) ? without_block(sno_space, number) : &block[number % SNO_BLOCK];
 }
 
-/* A partition of any space, for reading, while spaces are held. */
+/* Return a partition of any space, for reading.  The caller holds the spaces. */
 const SnoPartition *
 sno_partition_in(const SnoSpace *space, int number)
 {
@@ -114,7 +121,7 @@ sno_partition_in(const SnoSpace *space, int number)
 	return block == NULL ? without_block(space, number) : &block[number % SNO_BLOCK];
 }
 
-/* Make a block, unless another session is first. */
+/* Make a block, unless another session makes it first. */
 static void
 make_block(int index)
 {
@@ -134,15 +141,15 @@ make_block(int index)
 		return;
 	}
 	/*
-	 * A partition that becomes named meanwhile is marked here, or by the session that names or
-	 * reserves it.
+	 * A session may give a partition to named generators at the same time.  Then `named` is set
+	 * here, by that session, or by the next session that claims the partition.
 	 */
 	for (int i = 0; i < SNO_BLOCK; i++)
 		if (is_named(sno_space, block[i].number))
 			block[i].named = true;
 }
 
-/* A partition, for changes.  Raises an error if its block can't be made or mapped. */
+/* Return a partition, for changes.  Raises an error if its block can't be made or mapped. */
 static SnoPartition *
 partition_to_change(int number)
 {
@@ -157,7 +164,7 @@ const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1}
 };
 
-/* May this session use a partition?  Partitions of named generators are excluded. */
+/* May this session use the partition?  It may not use partitions of named generators. */
 bool
 sno_partition_is_usable(const SnoPartition *p)
 {
@@ -168,7 +175,7 @@ sno_partition_is_usable(const SnoPartition *p)
 		!p->named && sno_grant_is_in_force(p->holder);
 }
 
-/* Must a partition be closed, because nobody may issue there any more? */
+/* Must the partition be closed, because no session may issue there any more? */
 bool
 sno_partition_is_void(const SnoPartition *p)
 {
@@ -176,9 +183,9 @@ sno_partition_is_void(const SnoPartition *p)
 }
 
 /*
- * Take the turn of a partition, to reserve it.  NULL if another session has the turn, or if
- * the partition is one of named generators.  The partition may have changed since it was
- * chosen.
+ * Take the turn of a partition in order to reserve it, and return the partition.  Returns NULL if
+ * another session has the turn, or if the partition belongs to named generators.  The caller must
+ * check the partition again, because it may have changed since it was chosen.
  */
 SnoPartition *
 sno_partition_claim(int number)
@@ -194,7 +201,7 @@ sno_partition_claim(int number)
 	return NULL;
 }
 
-/* Note that a row was written for a partition, which this session has reserved. */
+/* Note that this session, which has the turn of a partition, has written the partition's row. */
 void
 sno_partition_note_use(SnoPartition *p)
 {
@@ -203,8 +210,8 @@ sno_partition_note_use(SnoPartition *p)
 }
 
 /*
- * The number of used places of the list.  A place that is added at the same time may be
- * missing until the next one is added.
+ * Return the number of places of the list that were ever used.  If sessions use new places at the
+ * same time, the number may be too low until the next place is used.
  */
 static int
 places(void)
@@ -212,7 +219,7 @@ places(void)
 	return (int) pg_atomic_read_u32(&sno_space->partitions.places);
 }
 
-/* The partition whose number + 1 is stored in a place; NULL if none is. */
+/* Return the partition whose number plus 1 is stored here, or NULL if 0 is stored. */
 static SnoPartition *
 stored_in(pg_atomic_uint32 *place)
 {
@@ -221,14 +228,17 @@ stored_in(pg_atomic_uint32 *place)
 	return number == 0 ? NULL : partition_to_change((int) number - 1);
 }
 
-/* The open partition of a place; NULL if it is empty. */
+/* Return the partition in a place of the list, or NULL if the place is empty. */
 static SnoPartition *
 in_place(int place)
 {
 	return stored_in(&sno_space->partitions.open[place]);
 }
 
-/* Remove a closed partition from the list, unless another session has its turn. */
+/*
+ * Remove a closed partition from its place in the list, unless another session has the
+ * partition's turn.
+ */
 static void
 remove_closed(int place, SnoPartition *p)
 {
@@ -236,15 +246,15 @@ remove_closed(int place, SnoPartition *p)
 
 	if (!sno_turn_try(&p->turn))
 		return;
-	/* Another session may list another partition in this place meanwhile. */
+	/* Another session may have put another partition into this place. */
 	if (!sno_partition_is_open(p))
 		pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &listed, 0);
 	sno_turn_release(&p->turn);
 }
 
 /*
- * If all places are used, choose one to clear: the place of a partition whose lease is over, or
- * of the partition that is furthest ahead of the clock.
+ * Choose a place to clear, because all are used.  It is the place of a partition whose lease is
+ * over, or otherwise of the partition that is furthest ahead of the clock.
  */
 static int
 choose_place(uint64 now)
@@ -267,7 +277,10 @@ choose_place(uint64 now)
 	return place;
 }
 
-/* Put a partition into a place that has `old`, or is empty (NULL).  False if the place has changed. */
+/*
+ * Put a partition into a place of the list that contains `old`, or that is empty if `old` is
+ * NULL.  Close `old`.  Returns false if the place has changed.
+ */
 static bool
 put_in(int place, const SnoPartition *p, SnoPartition *old)
 {
@@ -277,7 +290,10 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 		sno_generator_end(&old->generator);
 	if (!pg_atomic_compare_exchange_u32(&sno_space->partitions.open[place], &before, p->number + 1))
 		return false;
-	/* The old partition isn't listed any more, but may have been opened anew meanwhile. */
+	/*
+	 * Close the old partition again: a session may have reopened it before it was removed from
+	 * the list.
+	 */
 	if (old != NULL)
 		sno_generator_end(&old->generator);
 	sno_counters_init(&sno_space->partitions.counters[place], SNO_SEQUENCE_MAX + 1);
@@ -287,8 +303,8 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 }
 
 /*
- * List a partition whose turn this session has.  The partition may still be listed, from
- * before it was closed.
+ * Add a partition, whose turn this session has, to the list.  It may still be listed, from before
+ * it was closed.
  */
 static void
 list_open(const SnoPartition *p, uint64 now)
@@ -306,8 +322,8 @@ list_open(const SnoPartition *p, uint64 now)
 }
 
 /*
- * Open a partition whose turn this session has, after its lease was published.  All sessions
- * find it if it is listed.
+ * Open a partition, whose turn this session has, after its lease was published.  If `listed`, add
+ * the partition to the list, so that all sessions find it.
  */
 void
 sno_partition_open(SnoPartition *p, uint64 now, bool listed)
@@ -318,8 +334,8 @@ sno_partition_open(SnoPartition *p, uint64 now, bool listed)
 }
 
 /*
- * The open partition with the next number after p, the lowest one after NULL; NULL if there is
- * none.  Partitions that this session may not use are left out.
+ * Return the open partition with the next number after p, or with the lowest number if p is NULL.
+ * Returns NULL if there is none.  Partitions that this session may not use are left out.
  */
 SnoPartition *
 sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
@@ -343,14 +359,14 @@ sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
 	return next;
 }
 
-/* The partition that was lent for slices last; NULL if there is none. */
+/* Return the partition that was last lent in slices (generate/loan.c), or NULL if there is none. */
 SnoPartition *
 sno_partition_lent(void)
 {
 	return stored_in(&sno_space->partitions.lent);
 }
 
-/* The counters of an open partition; NULL if it isn't listed. */
+/* Return the counters of a partition, or NULL if the partition isn't listed. */
 SnoCounters *
 sno_partition_counters(const SnoPartition *p)
 {
@@ -360,7 +376,10 @@ sno_partition_counters(const SnoPartition *p)
 	return NULL;
 }
 
-/* Is the unit of a given time granted in a partition?  The partition's lease doesn't show that. */
+/*
+ * Does a grant of this partition cover the unit of a given time?  The partition's lease doesn't
+ * show this, because it lasts to the end of the epoch.
+ */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 {
@@ -377,10 +396,11 @@ sno_partition_is_granted(const SnoPartition *p, uint64 unit)
 }
 
 /*
- * Find the units between which this session may lease a partition (G3).  False if nothing
- * is granted there to the holder under which the partition was reserved, or if it was
- * granted anew since then: another holder had the earlier units, which the generator
- * doesn't know.
+ * Find the grant that limits the leases of a partition (G3): a lease begins after the grant's
+ * floor, and ends at its ceiling at the latest.  Returns false if the holder under which the
+ * partition was reserved has no such grant.  Also returns false if the partition was granted anew
+ * since it was reserved.  Then another holder may have used earlier units, and the generator
+ * doesn't know that.
  */
 bool
 sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
@@ -393,8 +413,9 @@ sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
 }
 
 /*
- * Close all partitions of this database, and revoke all nodes that were chosen.  No session opens
- * a partition meanwhile.  A session that has begun to make an id may still make it.
+ * Close all partitions of this database, and revoke all nodes that were chosen.  The caller makes
+ * sure that no session opens a partition meanwhile.  A session that has begun to issue an id may
+ * still issue it.
  */
 void
 sno_partition_close_all(void)
@@ -405,7 +426,10 @@ sno_partition_close_all(void)
 			sno_generator_end(&partition_to_change(i)->generator);
 }
 
-/* Make a partition one of named generators.  A session that claims it from now on sees the mark. */
+/*
+ * Give a partition to named generators.  A session that claims the partition from now on sees the
+ * mark.
+ */
 void
 sno_partition_set_named(int number)
 {
@@ -420,8 +444,8 @@ sno_partition_set_named(int number)
 }
 
 /*
- * A copy of a partition.  If it is one of named generators, and nobody has its turn, it is
- * closed for good, and the copy is exact.
+ * Return a copy of a partition.  If the partition belongs to named generators, and no session has
+ * its turn, the partition is closed for good, and the copy is exact.
  */
 SnoPartition
 sno_partition_copy(int number)
@@ -431,7 +455,10 @@ sno_partition_copy(int number)
 	bool		held = sno_partition_is_held(p);
 	SnoPartition copy;
 
-	/* The stores of the last turn come before its release. */
+	/*
+	 * Read the other fields after the turn's owner: the release comes after the stores of the
+	 * last turn.
+	 */
 	pg_memory_barrier();
 	if (named && !held && sno_partition_is_open(p))
 		sno_generator_end(&partition_to_change(number)->generator);

@@ -1,6 +1,6 @@
 /*
  * partition.h
- *		The partitions of a database, in shared memory, and which are open.
+ *		The partitions of a database in shared memory, and the list of the open ones.
  */
 #ifndef SNO_PARTITION_H
 #define SNO_PARTITION_H
@@ -18,22 +18,22 @@
 #include "shared/space.h"
 
 /*
- * The fields that are needed to issue an id are in the first cache line.  Any session steps the
- * generator while its word is open.  The session that has the turn changes the other fields (P1),
- * except for `named`.
+ * The first cache line contains the fields that are needed to issue an id.  Any session may step
+ * the generator while its state word is open.  Only the session that has the turn changes other
+ * fields (P1).  The exception is `named`.
  */
 typedef struct SnoPartition
 {
 	SnoGenerator generator;
-	uint64		holder;			/* under whose grant it was reserved; 0 if under none */
-	uint32		life;			/* of the space, in which it was used last; 0 if
+	uint64		holder;			/* holder under whose grants it was reserved; 0 without a registry */
+	uint32		life;			/* life of the space in which the partition was last used; 0 if
 								 * it never was */
 	uint16		number;			/* never changes */
 	uint8		purpose;		/* a SnoPurpose */
-	bool		named;			/* it is for named generators */
+	bool		named;			/* does it belong to named generators? */
 	SnoLease	lease;
 	SnoBackfill backfill;
-	SnoTurn		turn;			/* to reserve it, write its row, or change its side */
+	SnoTurn		turn;			/* held to reserve the partition, write its row, or change its side */
 	char		pad[SNO_PARTITION_SIZE / 2 - sizeof(SnoLease) - sizeof(SnoBackfill) - sizeof(SnoTurn)];
 } SnoPartition;
 
@@ -43,9 +43,9 @@ StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "the f
 /* The properties of a purpose */
 typedef struct SnoPurposeRules
 {
-	const char *function;		/* SQL function that uses them */
-	bool		by_clock;		/* it issues in the clock's unit, and its leases end */
-	int			share;			/* at most one in so many partitions has this purpose; 1: all */
+	const char *function;		/* SQL function that uses such partitions */
+	bool		by_clock;		/* ids are of the clock's unit, and leases end */
+	int			share;			/* at most one in `share` partitions may have this purpose */
 } SnoPurposeRules;
 
 extern const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES];
@@ -58,15 +58,15 @@ sno_partition_rules(const SnoPartition *p)
 
 typedef enum SnoPartitionState
 {
-	SNO_UNTOUCHED,				/* at rest, and never used since the server started */
-	SNO_AT_REST,				/* may be leased anew once the clock has passed
-								 * its ids */
-	SNO_HELD,					/* a session reserves it */
+	SNO_UNTOUCHED,				/* not used since the server started */
+	SNO_AT_REST,				/* was used; may be leased again once the clock has passed the
+								 * partition's ids */
+	SNO_HELD,					/* a session has its turn, and it isn't open */
 	SNO_OPEN,					/* sessions may issue there */
-	SNO_NAMED					/* only named generators may */
+	SNO_NAMED					/* only named generators may issue there */
 } SnoPartitionState;
 
-/* Does a session have its turn? */
+/* Does a session have the turn of the partition? */
 static inline bool
 sno_partition_is_held(const SnoPartition *p)
 {
@@ -84,7 +84,7 @@ sno_partition_state(const SnoPartition *p)
 {
 	if (p->named)
 		return SNO_NAMED;
-	/* The word of a partition that is lent in slices is open to loans only. */
+	/* While a partition is lent in slices, its word is open, but only loans use it. */
 	if (sno_partition_is_open(p) && p->purpose != SNO_FOR_LOANS)
 		return SNO_OPEN;
 	if (sno_partition_is_held(p))
@@ -92,7 +92,7 @@ sno_partition_state(const SnoPartition *p)
 	return p->life == 0 ? SNO_UNTOUCHED : SNO_AT_REST;
 }
 
-/* The range of partitions that this session may use, sno.partitions. */
+/* The range of partitions that a session may use, as sno.partitions sets it */
 typedef struct SnoPartitionRange
 {
 	int			first;
@@ -101,10 +101,10 @@ typedef struct SnoPartitionRange
 
 extern SnoPartitionRange sno_partition_range;
 
-/* The refused value, while no other one is in force; otherwise NULL */
+/* The value of sno.partitions that was refused, if the default is in force instead; otherwise NULL */
 extern const char *sno_partition_refused;
 
-/* The number of a used partition that sno_partition_at() returned. */
+/* Return the number of a partition, or 0 if the partition's block isn't made. */
 static inline int
 sno_partition_number(const SnoPartition *p)
 {

@@ -2,16 +2,21 @@
  * prepared.c
  *		Prepared transactions that issued ids, for readers of feeds.
  *
- * A transaction enters a list before it is prepared, and stays there until all snapshots show
- * it.  After a crash or a promotion, a lock shows the transaction.  PREPARE writes that lock
- * to disk with the transaction, and COMMIT PREPARED releases it.  Nobody waits for the lock.
- * It is an advisory lock of the database, whose tag has the xid and the unit.  The last field
- * of the tag marks it as ours: the functions for advisory locks set that field to 1 or 2.  A
- * transaction that reported a tick (core/numbers.h) has another entry and another lock for the
- * tick.  Ticks don't outlive the server, so the tag has the clock's unit, which is for people.
+ * A transaction that issued ids is added to a list before it is prepared, and stays in the list
+ * until all snapshots show it.  After a crash or a promotion, the list is made again from
+ * heavyweight locks: before a transaction is prepared, it takes a lock, which PREPARE TRANSACTION
+ * writes to disk with the transaction, and which COMMIT PREPARED releases.  No session waits for
+ * this lock.  It is an advisory lock, and its tag contains the OID of the database, the xid, and
+ * the unit that the transaction announced.  The last field of the tag marks the lock as ours: the
+ * functions for advisory locks set this field to 1 or 2.
  *
- * Locking: the caller holds the feed's lock, in exclusive mode to change the list.  Nothing
- * under the lock reads pg_xact or pg_subtrans, which may be on disk.
+ * A transaction that announced a tick (core/numbers.h) has a second entry in the list and a
+ * second lock, for the tick.  Ticks don't outlive the server.  So the tag of the second lock
+ * contains the clock's unit, which sno_watermark_blockers() shows.
+ *
+ * Locking: the caller of a function that uses the list holds the feed's lock, in exclusive mode
+ * if the function changes the list.  No function that is called under the lock reads pg_xact or
+ * pg_subtrans, which may be on disk.
  */
 #include "postgres.h"
 
@@ -26,9 +31,12 @@
 #include "shared/prepared.h"
 #include "shared/shmem.h"
 
-/* The mark of a lock's tag, in a field that also has the SnoTold and the 7 highest bits of a unit */
+/*
+ * The mark in the last field of a tag.  The field also contains the SnoTold, and the 7 highest
+ * bits of the unit.
+ */
 #define TAG_MARK	0xA700
-#define TAG_TOLD	7			/* the lowest bit of the SnoTold */
+#define TAG_TOLD	7			/* number of the bit that contains the SnoTold */
 
 static void
 set_tag(LOCKTAG *tag, TransactionId xid, SnoTold what, uint64 unit)
@@ -37,7 +45,7 @@ set_tag(LOCKTAG *tag, TransactionId xid, SnoTold what, uint64 unit)
 						 (uint16) (TAG_MARK | what << TAG_TOLD | unit >> 32));
 }
 
-/* Read the tag of a lock; false if it isn't one of ours, of this database. */
+/* Read the tag of a lock.  Returns false if the lock isn't one of ours in this database. */
 static bool
 read_tag(const LOCKTAG *tag, TransactionId *xid, SnoTold *what, uint64 *unit)
 {
@@ -50,7 +58,7 @@ read_tag(const LOCKTAG *tag, TransactionId *xid, SnoTold *what, uint64 *unit)
 	return memcmp(&same, tag, sizeof(LOCKTAG)) == 0;
 }
 
-/* Take the lock that shows this transaction, which is about to be prepared. */
+/* Take the lock for this transaction, which is about to be prepared. */
 void
 sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit)
 {
@@ -60,7 +68,7 @@ sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit)
 	(void) LockAcquire(&tag, ShareLock, false, false);
 }
 
-/* An element of a list, NULL at its end. */
+/* Return an element of a list, or NULL at its end. */
 SnoPrepared *
 sno_prepared_at(dsa_pointer place)
 {
@@ -81,7 +89,10 @@ add(SnoPreparedList *list, SnoPrepared prepared)
 {
 	dsa_pointer place;
 
-	/* A transaction that was prepared since the server started is listed before its lock is found. */
+	/*
+	 * A transaction that was prepared since the server started is in the list already, when its
+	 * lock is found.
+	 */
 	if (is_listed(list, (TransactionId) prepared.xid, prepared.what))
 		return;
 	place = dsa_allocate(sno_area, sizeof(SnoPrepared));
@@ -100,8 +111,8 @@ remove_at(dsa_pointer *place)
 }
 
 /*
- * Remove transactions from the list that all snapshots show.  Slots for logical replication don't
- * matter for that: they only hold back VACUUM of catalogs.
+ * Remove the transactions that all snapshots show from the list.  The horizon of catalogs doesn't
+ * matter, because slots for logical replication only hold back VACUUM of catalogs.
  */
 static void
 forget_shown(SnoPreparedList *list)
@@ -121,7 +132,7 @@ forget_shown(SnoPreparedList *list)
 	}
 }
 
-/* List a transaction that is about to be prepared. */
+/* Add a transaction that is about to be prepared to the list. */
 void
 sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared)
 {
@@ -129,7 +140,7 @@ sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared)
 	add(list, prepared);
 }
 
-/* Forget all of a database that is gone. */
+/* Forget all prepared transactions of a database that is gone. */
 void
 sno_prepared_clear(SnoPreparedList *list)
 {
@@ -138,7 +149,7 @@ sno_prepared_clear(SnoPreparedList *list)
 	list->known = 0;
 }
 
-/* The xid of a prepared transaction, in 64 bits. */
+/* Return the 64-bit xid of a prepared transaction. */
 static uint64
 full_xid(TransactionId xid)
 {
@@ -148,8 +159,9 @@ full_xid(TransactionId xid)
 }
 
 /*
- * List the transactions that were prepared before the server started, unless they are
- * listed.  Transactions that have ended are unknown.
+ * Add the transactions that were prepared before the server started to the list, unless this was
+ * done before.  A transaction that was prepared before the server started, and has ended since
+ * then, has no lock any more, so it isn't found.
  */
 void
 sno_prepared_recall(SnoPreparedList *list)
@@ -173,7 +185,7 @@ sno_prepared_recall(SnoPreparedList *list)
 	list->known = U64FromFullTransactionId(ReadNextFullTransactionId());
 }
 
-/* Was the snapshot taken before all of the list was known? */
+/* May the snapshot have been taken before the list was complete? */
 static bool
 is_earlier(Snapshot snapshot, const SnoPreparedList *list)
 {
@@ -181,9 +193,12 @@ is_earlier(Snapshot snapshot, const SnoPreparedList *list)
 }
 
 /*
- * How a snapshot shows transactions, once the list is known; in the current memory context.
- * No lock is held.  A transaction that runs now, and isn't in the known list, wasn't prepared
- * before the server started.
+ * Return information about the transactions that a snapshot shows, in the current memory context.
+ * The list must be complete.  The caller holds no lock, because this may read pg_subtrans.
+ *
+ * The information includes the transactions that ran when the snapshot was taken, and have ended
+ * since then.  A transaction that still runs isn't included: if it was prepared before the server
+ * started, its lock was found, and it is in the list.
  */
 SnoView
 sno_view_of(Snapshot snapshot, const SnoPreparedList *list)
@@ -203,7 +218,11 @@ sno_view_of(Snapshot snapshot, const SnoPreparedList *list)
 	return view;
 }
 
-/* Like XidInMVCCSnapshot(), but doesn't look for parents: our xids have none. */
+/*
+ * Does the snapshot hide a transaction?  This is like XidInMVCCSnapshot(), but doesn't search for
+ * parents of subtransactions, because all xids of issuers and of the list are xids of top-level
+ * transactions.
+ */
 static bool
 is_hidden(TransactionId xid, Snapshot snapshot)
 {
@@ -221,21 +240,22 @@ is_hidden(TransactionId xid, Snapshot snapshot)
 	return false;
 }
 
-/* Does the snapshot show a transaction? */
+/* Does the snapshot of a view show a transaction? */
 bool
 sno_view_shows(uint64 xid, void *view)
 {
 	const SnoView *v = view;
 
-	/* The xid is too old to be compared. */
+	/* An xid that is too old to be compared by its 32 bits is visible to every snapshot. */
 	if (xid + PG_INT32_MAX < v->next)
 		return true;
 	return !is_hidden((TransactionId) xid, v->snapshot);
 }
 
 /*
- * May a transaction that was running when the snapshot was taken have been prepared before
- * the server started, and have ended before the list was made?
+ * May the list lack a transaction that the snapshot doesn't show?  Such a transaction was
+ * prepared before the server started, and ended after the snapshot was taken, but before the list
+ * was complete.
  */
 static bool
 may_miss(const SnoPreparedList *list, SnoTold what, const SnoView *view)
@@ -251,8 +271,8 @@ may_miss(const SnoPreparedList *list, SnoTold what, const SnoView *view)
 }
 
 /*
- * The lowest unit or tick of the prepared transactions that the snapshot doesn't show, 0 if that
- * isn't known.
+ * Return the lowest unit or tick of the prepared transactions that the snapshot doesn't show.
+ * Returns 0 if the lowest one isn't known.
  */
 uint64
 sno_prepared_lowest(const SnoPreparedList *list, SnoTold what, SnoView *view)

@@ -10,7 +10,7 @@
 #include "utils/dsa.h"
 #include "utils/snapshot.h"
 
-/* What a transaction reports, by an issuer for each */
+/* The kinds of announcements of a transaction.  Each kind has its own issuer. */
 typedef enum SnoTold
 {
 	SNO_TOLD_UNIT,				/* core/issuer.h */
@@ -18,29 +18,31 @@ typedef enum SnoTold
 	SNO_TOLDS
 } SnoTold;
 
-/* A transaction that is prepared, or that some snapshot may not show yet. */
+/* A transaction that was prepared, and that some snapshot may not show yet */
 typedef struct SnoPrepared
 {
 	dsa_pointer next;
 	uint64		xid;
 	SnoTold		what;
-	uint64		since;			/* its unit or tick; 0 if that isn't known any more */
-	uint64		unit;			/* of the clock, then */
+	uint64		since;			/* the announced unit or tick; 0 if the tick isn't known any more */
+	uint64		unit;			/* the clock's unit at the announcement */
 } SnoPrepared;
 
 typedef struct SnoPreparedList
 {
 	dsa_pointer first;
-	uint64		known;			/* the next xid when the list was made; 0 before */
+	uint64		known;			/* the next xid at the time when the list was completed; 0
+								 * before that */
 } SnoPreparedList;
 
-/* The transactions that a snapshot shows */
+/* Information about the transactions that a snapshot shows; see sno_view_of() */
 typedef struct SnoView
 {
 	Snapshot	snapshot;
-	uint64		next;			/* xid, after the snapshot was taken */
-	TransactionId *ended;		/* the snapshot doesn't show them, and they may have been
-								 * prepared before the server started */
+	uint64		next;			/* the next xid at a time after the snapshot was taken */
+	TransactionId *ended;		/* transactions that the snapshot doesn't show, that have ended
+								 * since, and that may have been prepared before the server
+								 * started */
 	int			ended_count;
 } SnoView;
 

@@ -2,7 +2,7 @@
  * primary.h
  *		Checks that the server is no standby, and that the transaction may write.
  *
- * The messages are PostgreSQL's own.
+ * The error messages are the same as PostgreSQL's.
  */
 #ifndef SNO_PRIMARY_H
 #define SNO_PRIMARY_H
@@ -24,7 +24,7 @@ sno_require_primary(const char *function)
 				 errhint("This server is a standby. Connect to the primary. See doc/operations.md#standby-and-failover.")));
 }
 
-/* Raise it in a read-only transaction or parallel worker, too. */
+/* Raise an error on a standby, in a read-only transaction, and during a parallel operation. */
 static inline void
 sno_require_writable(const char *function)
 {

@@ -1,13 +1,13 @@
 /*
  * reserve.c
- *		Which partition a session leases anew, and its reservation.
+ *		Choosing and reserving a partition for a new lease.
  *
- * A session may use the partitions of sno.partitions, with a registry only those that were
- * granted.  Memory, the rows of all leases and the definitions of named generators show
- * which of these are free, and which one is the best choice.  A session chooses a partition
- * without a lock, then takes its turn, and then checks that the choice still holds.  So a
- * session that stands still at any of these steps keeps no other one from reserving: it has
- * at most that one partition.
+ * A session may use the partitions of sno.partitions.  With a registry, it may use only the
+ * granted ones among them.  Shared memory, the rows of all leases and the definitions of named
+ * generators show which of these partitions are free, and which one is the best choice.  A
+ * session chooses a partition without a lock, takes the partition's turn, and then checks that
+ * the choice still holds.  So a session that is stopped at any of these steps doesn't keep others
+ * from reserving partitions: it has the turn of one partition at most.
  */
 #include "postgres.h"
 
@@ -16,8 +16,9 @@
 #include "shared/reserve.h"
 
 /*
- * The ranges of partitions that this session may use, and for which units: the granted part of
- * sno.partitions, or all of it.
+ * Return the ranges of partitions that this session may use, and the units in which it may use
+ * them.  Without a registry, the only range is sno.partitions.  With a registry, each range is
+ * the part of a grant that is in sno.partitions.
  */
 static SnoGrants
 usable_ranges(const SnoGrants *granted)
@@ -67,14 +68,17 @@ is_at_rest(const SnoPartition *p)
 	return state == SNO_AT_REST || state == SNO_UNTOUCHED;
 }
 
-/* Does a partition belong to named generators, by memory and definitions? */
+/* Does the partition belong to named generators, according to shared memory or the definitions? */
 static bool
 is_for_named(const SnoPartition *p, int number, const SnoBounds *bounds)
 {
 	return p->named || bms_is_member(number, bounds->defined);
 }
 
-/* The highest unit that memory or any row knows to be used in a partition. */
+/*
+ * Return the highest unit that may have been used in a partition, according to shared memory and
+ * all rows.
+ */
 static uint64
 known_floor(int number, const SnoBounds *bounds)
 {
@@ -85,8 +89,9 @@ known_floor(int number, const SnoBounds *bounds)
 }
 
 /*
- * Was a partition given to a purpose for good?  Until other sessions see the partition's
- * row, only memory knows that.
+ * Was the partition given to a purpose for good?  Ids of given times are such a purpose: the
+ * ceiling of their partitions is the last unit of the epoch.  Until `bounds` includes the
+ * partition's row, only shared memory shows this.
  */
 static bool
 is_gone(int number, SnoPurpose purpose, const SnoBounds *bounds)
@@ -121,7 +126,10 @@ tally_partition(SnoPartitionTally *tally, int number, const SnoGrant *range, uin
 	}
 }
 
-/* Count without the lock, so the figures are not of one moment. */
+/*
+ * Count the partitions in each state.  No lock is held, so the numbers may be of different
+ * moments.
+ */
 SnoPartitionTally
 sno_partition_tally(uint64 now, const SnoBounds *bounds)
 {
@@ -134,14 +142,14 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 	return tally;
 }
 
-/* How good a choice for a new lease a partition is: the lowest rank is the best. */
+/* The ranks of partitions as choices for a new lease, from the best to the worst */
 enum
 {
-	OWN,						/* its rows are ours, and have lapsed */
-	NEVER_LEASED,				/* as far as memory and rows know */
-	OWN_USED_ELSEWHERE,			/* as OWN, but another database uses it, too */
+	OWN,						/* a row is ours, and all leases have lapsed */
+	NEVER_LEASED,				/* it has no row, and wasn't used since the server started */
+	OWN_USED_ELSEWHERE,			/* like OWN, but another database of this server uses it, too */
 	NEVER_LEASED_USED_ELSEWHERE,
-	LAPSED,						/* another holder leased it */
+	LAPSED,						/* no row is ours, and all leases have lapsed */
 	NO_CHOICE
 };
 
@@ -162,12 +170,12 @@ rank_of(const SnoPartition *p, int number, uint64 now, const SnoBounds *bounds, 
 	return elsewhere ? OWN_USED_ELSEWHERE : OWN;
 }
 
-/* The best choice so far. */
+/* The best choice so far */
 typedef struct Choice
 {
 	int			rank;
 	int			number;
-	uint64		floor;			/* of the range */
+	uint64		floor;			/* floor of the grant */
 } Choice;
 
 static void
@@ -182,7 +190,7 @@ choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 ho
 		int			number = (int) range->first + (start + i) % count;
 		int			rank;
 
-		/* This is for speed: most partitions have no row. */
+		/* Skip a partition that can't be better, to save time: most partitions have no row. */
 		if (best->rank == NEVER_LEASED && sno_bound(bounds, number) == 0)
 			continue;
 		rank = rank_of(sno_partition_at(number), number, unit, bounds, purpose);
@@ -194,9 +202,9 @@ choose_in(const SnoGrant *range, uint64 unit, const SnoBounds *bounds, uint64 ho
 }
 
 /*
- * Choose a partition to lease anew, in the order of the ranks.  Of several partitions of a
- * rank, choose the first one from a start that the holder determines; of lapsed ones, the
- * one that lapsed first.
+ * Choose the partition of the best rank for a new lease.  Among partitions of the same rank,
+ * choose the first one at or after a number that depends on the holder.  But if the rank is
+ * LAPSED, choose the partition that lapsed first.
  */
 static Choice
 choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 holder,
@@ -210,7 +218,7 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 	return best;
 }
 
-/* May so many more partitions go to a purpose?  The others are for the clock. */
+/* May this many more partitions be given to the purpose?  The others remain for ids by the clock. */
 static bool
 has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds *bounds)
 {
@@ -227,7 +235,7 @@ has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds
 	return share == 1 || gone <= count / share;
 }
 
-/* Choose as choose() does, if one more partition may go to the purpose. */
+/* Choose a partition by choose(), if one more partition may be given to the purpose. */
 static Choice
 choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBounds *bounds,
 		   uint64 holder)
@@ -238,9 +246,10 @@ choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBo
 }
 
 /*
- * Is a partition, now in this session's turn, as good as when it was chosen?  Another session
- * may have used it since.  If two sessions claim the last partition that may go to a purpose,
- * each may see the other, and neither gets it.
+ * Does a partition, whose turn this session has taken, still have the rank with which it was
+ * chosen?  Another session may have used it meanwhile.  If two sessions at the same time claim a
+ * partition for a purpose to which only one more may be given, each session may see the other's
+ * partition, and then neither gets one.
  */
 static bool
 is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, const SnoBounds *bounds,
@@ -257,8 +266,9 @@ is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, c
 }
 
 /*
- * Begin to use a partition for its purpose.  Its word stays closed, but late additions may
- * change it at any time.  A partition for given times was never used, so it has no floor.
+ * Initialize the generator of a partition for its purpose.  The state word stays closed, but late
+ * additions, by sessions that saw an open word, may change it at any time.  A partition for given
+ * times has no floor, because it was never used.
  */
 static void
 start(SnoPartition *p, uint64 floor)
@@ -280,9 +290,9 @@ start(SnoPartition *p, uint64 floor)
 }
 
 /*
- * Reserve a partition for a new lease, to issue ids of `unit`.  `bounds` comes from the rows of all
- * partitions.  The session then has the partition's turn, and writes a lease before any id is
- * issued.  NULL, and no change, if none is free.
+ * Reserve a partition for a new lease, in order to issue ids of `unit`.  On return, the session
+ * has the partition's turn.  It must write a lease before it issues an id.  `bounds` comes from
+ * the rows of all partitions.  Returns NULL, and changes nothing, if no partition is free.
  */
 SnoPartition *
 sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
@@ -309,7 +319,7 @@ sno_partition_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPu
 	return p;
 }
 
-/* Would a session get a partition to issue ids of `unit`?  Nothing is reserved. */
+/* Would sno_partition_reserve() return a partition?  This reserves nothing. */
 bool
 sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, SnoPurpose purpose)
 {
@@ -319,8 +329,9 @@ sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, S
 }
 
 /*
- * The never leased partition that a session would choose first, as for backfill; -1 if
- * there is none.  The partition stays free.
+ * Return the number of the partition that a session would choose first among the partitions that
+ * were never leased, as for ids of given times.  Returns -1 if there is none.  This doesn't
+ * reserve the partition.
  */
 int
 sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)

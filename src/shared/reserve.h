@@ -1,6 +1,6 @@
 /*
  * reserve.h
- *		Which partition a session leases anew, and its reservation.
+ *		Choosing and reserving a partition for a new lease.
  */
 #ifndef SNO_RESERVE_H
 #define SNO_RESERVE_H
@@ -12,9 +12,10 @@
 #include "shared/partition.h"
 
 /*
- * A bound of each partition by the rows of sno_lease: 0 if it has none, otherwise SNO_BOUND of
- * the highest ceiling and whether a row is our own.  Few partitions
- * have rows, so there is a block only where one of its partitions has a row.
+ * The bounds of partitions, from the rows of sno_lease.  The bound of a partition is 0 if it has
+ * no row.  Otherwise it is SNO_BOUND() of the highest ceiling of the partition's rows, and of the
+ * flag that one of these rows is our own.  Few partitions have rows, so a block of bounds exists
+ * only if one of its partitions has a row.
  */
 #define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
 #define SNO_BOUND_CEILING(bound)	(((bound) >> 1) - 1)
@@ -24,7 +25,7 @@
 typedef struct SnoBounds
 {
 	uint64	   *block[SNO_PARTITIONS / SNO_BOUNDS_BLOCK];
-	Bitmapset  *defined;		/* partitions of named generators */
+	Bitmapset  *defined;		/* partitions that definitions name */
 } SnoBounds;
 
 static inline uint64
@@ -35,13 +36,13 @@ sno_bound(const SnoBounds *bounds, int partition)
 	return block == NULL ? 0 : block[partition % SNO_BOUNDS_BLOCK];
 }
 
-/* The number of partitions in each state, of those that this session may use */
+/* The number of partitions in each state, among the partitions that this session may use */
 typedef struct SnoPartitionTally
 {
-	int			open;			/* including backfill */
-	int			resting;		/* until the clock has passed their ids */
+	int			open;			/* open or held, including partitions for given times */
+	int			resting;		/* can't be used until the clock has passed their ids */
 	int			free;
-	int			given_times;	/* for backfill, in any state */
+	int			given_times;	/* for ids of given times, in any state */
 } SnoPartitionTally;
 
 extern SnoGrants sno_partition_ranges(void);

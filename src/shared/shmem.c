@@ -1,24 +1,26 @@
 /*
  * shmem.c
- *		The extension's shared memory, its header, and the parts that all databases share.
+ *		The extension's shared memory: its header, and the parts that all databases share.
  *
- * A small header holds the handle of a pinned area of dynamic shared memory.  All other memory is
- * in that area: the slots of activity.c, and a space for each database whose sessions generate
- * (space.c).  So the extension needs no preload, and any process of the server, parallel workers
- * included, reaches all of it in the same way.  A restart of the server makes all memory anew.
+ * A small header contains the handle of an area of dynamic shared memory, which is pinned.  All
+ * other memory is in this area: the journal and slots (activity.c), and a space for each database
+ * whose sessions issue ids (space.c).  Every process of the server, including parallel workers,
+ * finds the area by the header.  So the library need not be preloaded.  When the server restarts,
+ * all shared memory is made anew.
  *
  * If the library is preloaded, the header is reserved in the main shared memory segment.
- * Otherwise the first session that needs it makes a named segment of dynamic shared memory.
- * Before PostgreSQL 17 there are no such segments, and the header takes memory that the main
- * segment has left.  Others, above all the lock table, take from that memory, too, and never
- * give any back.  If none is left, there is an error until the server is restarted.
+ * Otherwise, the first session that needs the header makes it, in a named segment of dynamic
+ * shared memory.  PostgreSQL before 17 has no named segments, so the header takes memory that is
+ * left in the main segment.  Other parts of the server, above all the lock table, take memory
+ * from the main segment, too, and never give it back.  If none is left, sessions raise an error
+ * until the server is restarted.
  *
- * Databases share nothing more, so no owner of a database can stop or slow others.
- * There is one exception: a map of the partitions that any database used since the server
- * started.  Other databases avoid these partitions while they can.
+ * Databases share only the header, the journal, the slots, and a map of the partitions that any
+ * database used since the server started.  A session prefers partitions that no other database
+ * used.  So the owner of a database can't stop or slow down the sessions of another one.
  *
- * Locking: the header's lock protects the fields of the header.  The map is changed atomically, so
- * it is read without a lock.
+ * Locking: the header's lock protects the fields of the header.  The map is changed by atomic
+ * operations, and read without a lock.
  */
 #include "postgres.h"
 
@@ -35,17 +37,19 @@
 #define SNO_MAGIC			UINT64CONST(0x736E6F2070617274) /* "sno part" */
 /*
  * Increase this when a struct in shared memory changes: SnoHeader, SnoSpace, SnoPartition,
- * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or one that they contain.
+ * SnoActivity, SnoJournal, SnoGroup, SnoNamedState, SnoFeed, or a struct that one of these
+ * contains.
  */
 #define SNO_SHMEM_VERSION	17
 
-/* Partitions that some database used, 32 to a word */
+/* Number of words in the map, which has a bit for each partition */
 #define MAP_WORDS			(SNO_PARTITIONS / 32)
 
 /*
- * The header's size stays the same in all versions, because PostgreSQL raises an internal
- * error if it differs.  We compare the layout ourselves.  This size is the least that
- * PostgreSQL allocates, so it fits where anything does.
+ * The size of the header is the same in all versions of the library, because PostgreSQL raises an
+ * internal error if a session asks for another size.  sno_shmem_attach() compares the versions
+ * instead.  A smaller header would take as much memory, because PostgreSQL allocates whole cache
+ * lines.
  */
 #define SNO_HEADER_SIZE		PG_CACHE_LINE_SIZE
 
@@ -54,7 +58,7 @@ StaticAssertDecl(sizeof(SnoHeader) <= SNO_HEADER_SIZE, "sno header too large");
 SnoHeader  *sno_header;
 dsa_area   *sno_area;
 
-static SnoHeader *reserved;		/* if the library is preloaded */
+static SnoHeader *reserved;		/* the header if the library is preloaded, otherwise NULL */
 static pg_atomic_uint32 *map;
 
 static shmem_request_hook_type next_request_hook;
@@ -107,7 +111,7 @@ hint_at_preload(void *arg)
 		errhint("Put \"sno\" into \"shared_preload_libraries\", and restart the server.");
 }
 
-/* The header, found or made. */
+/* Return the header, and make it if there is none. */
 static SnoHeader *
 have_header(void)
 {
@@ -123,7 +127,7 @@ have_header(void)
 	return h;
 }
 
-/* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping. */
+/* Make the area.  The caller holds AddinShmemInitLock, and pins the mapping later. */
 static dsa_area *
 create_area(SnoHeader *h)
 {
@@ -137,9 +141,8 @@ create_area(SnoHeader *h)
 }
 
 /*
- * Make shared memory accessible to this process, for as long as it lives.  Raises an
- * error if there is not enough memory, or if another version of this library laid it
- * out.
+ * Attach this process to the extension's shared memory until the process ends.  Raises an error
+ * if there is not enough memory, or if another version of the library made the shared memory.
  */
 void
 sno_shmem_attach(void)
@@ -156,7 +159,7 @@ sno_shmem_attach(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	if (h->magic == 0)
 	{
-		/* Each of these may fail, and then be tried again. */
+		/* If one of these calls raises an error, the next session tries again. */
 		if (h->tranche == 0)
 			h->tranche = sno_new_tranche("sno");
 		area = create_area(h);
@@ -179,7 +182,7 @@ sno_shmem_attach(void)
 	map = dsa_get_address(area, h->map);
 	MemoryContextSwitchTo(context);
 
-	/* From here on nothing fails. */
+	/* Nothing below raises an error. */
 	dsa_pin_mapping(area);
 	sno_header = h;
 	sno_area = area;
@@ -191,14 +194,14 @@ sno_shmem_init_lock(LWLock *lock)
 	LWLockInitialize(lock, sno_header->tranche);
 }
 
-/* Note that a database uses a partition. */
+/* Note in the map that a database uses this partition. */
 void
 sno_shmem_note_use(int partition)
 {
 	pg_atomic_fetch_or_u32(&map[partition / 32], UINT32_C(1) << partition % 32);
 }
 
-/* Did any database use a partition since the server started? */
+/* Did any database use this partition since the server started? */
 bool
 sno_shmem_is_used(int partition)
 {
@@ -212,16 +215,17 @@ differs(int64 a, int64 b, int64 tolerance)
 }
 
 /*
- * Remember the wall clock's offset from the monotonic one.  True, for one session only, if
- * it differs from the former offset, *before, by more than `tolerance`; all in
- * microseconds.
+ * Store the wall clock's offset from the monotonic clock, if it is the first one, or if it
+ * differs from the stored one by more than `tolerance`.  In the second case, set *before to the
+ * former offset.  Returns true in this case, but only to one of the sessions that notice the
+ * difference.  All times are in microseconds.
  */
 bool
 sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before)
 {
 	bool		stepped;
 
-	/* Mostly there is nothing to note.  Otherwise, compare again under the lock. */
+	/* Usually the offset hasn't changed.  Otherwise, compare it again under the lock. */
 	if (sno_header->clock_known && !differs(offset, sno_header->clock_offset, tolerance))
 		return false;
 

@@ -1,6 +1,6 @@
 /*
  * shmem.h
- *		The extension's shared memory, its header, and the parts that all databases share.
+ *		The extension's shared memory: its header, and the parts that all databases share.
  */
 #ifndef SNO_SHMEM_H
 #define SNO_SHMEM_H
@@ -18,20 +18,20 @@
 
 typedef struct SnoHeader
 {
-	uint64		magic;			/* set last, when all is in place */
+	uint64		magic;			/* 0 until all other fields are set */
 	uint32		layout;
 	int			tranche;
 	dsa_handle	area;
 	dsa_pointer activity;
-	dsa_pointer map;			/* MAP_WORDS atomic words */
+	dsa_pointer map;			/* the map: MAP_WORDS atomic words */
 	dsa_pointer_atomic spaces;
-	uint32		lives;			/* of all spaces, so far */
+	uint32		lives;			/* number of lives that all spaces have begun so far */
 	int64		clock_offset;	/* µs, see clock.c */
 	bool		clock_known;
 	LWLock		lock;
 } SnoHeader;
 
-extern SnoHeader *sno_header;	/* once this process is attached */
+extern SnoHeader *sno_header;	/* valid once this process is attached */
 extern dsa_area *sno_area;
 extern void sno_shmem_init(void);
 extern void sno_shmem_attach(void);

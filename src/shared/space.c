@@ -2,35 +2,36 @@
  * space.c
  *		The space of each database in shared memory.
  *
- * A space has all that the sessions of a database share.  It is found by the OID of the database.
- * But if a database is dropped and made again with the same OID, it is another database.  So a
- * space also remembers the incarnation of its database: the transaction that wrote the row of
- * pg_database.  ALTER DATABASE changes the incarnation, too.  But a database that has a session
- * can't be dropped.  So:
+ * A space contains everything that the sessions of a database share.  A session finds the space
+ * by the OID of its database.  After a database is dropped, another one may get the same OID.  So
+ * a space also records the incarnation of its database: the xid of the transaction that wrote the
+ * database's row in pg_database.  ALTER DATABASE changes the incarnation, too, although the
+ * database remains the same.  But a database can't be dropped while it has a session.  So:
  *
  *	- While a space has users, it belongs to their database, even if the incarnation changes.
  *	- A session that enters a space without users, and finds another incarnation, begins a new
- *	  life of the space.  Then nobody relies on leases of a former life: partitions are leased anew
- *	  before they are used, and named generators read the rows again.  Ids that were issued stay
- *	  known.
+ *	  life of the space.  In the new life, no session relies on leases of a former life:
+ *	  partitions are leased again before they are used, and named generators read the rows
+ *	  again.  But the space still records which ids were issued.
  *
- * The home of a database (catalog/home.c) is looked up anew when a space without users is
- * entered.
+ * When a session enters a space without users, the stored home of the database (catalog/home.c)
+ * is cleared, and computed again when it is needed.
  *
- * A session that finds no space of its database clears the spaces of databases that are gone:
- * blocks of partitions, groups and states of named generators are freed.  Such a space stays in
- * the list, with its feed, and is used again for another database, in a new life in which nothing
- * is known.  The feed follows when a session attaches to it (feed_memory.c).
+ * A session that finds no space for its database clears the spaces of databases that don't exist
+ * any more.  This frees their blocks of partitions, and their groups and states of named
+ * generators.  A cleared space stays in the list, together with its feed, until another database
+ * takes it over.  Then the space begins a new life, in which nothing is known.  The feed is
+ * adapted when a session attaches to it (feed_memory.c).
  *
- * Locking: the header's lock protects the list of spaces, and each space's database, incarnation
- * and users.  A space's life is constant while it has users.  All other fields of a space are
- * atomic, or protected by the lock of its grants.  Spaces are only ever added to the list, so it
- * can be read without a lock.
+ * Locking: the header's lock protects the list of spaces, and the database, the incarnation and
+ * the number of users of each space.  The life of a space is constant while the space has users.
+ * All other fields of a space are atomic, or protected by the lock of its grants.  No space is
+ * ever removed from the list, so the list may be read without a lock.
  *
- * Memory of a space is freed only under the header's lock, in exclusive mode, and only while the
- * space has no users.  A session is a user of its own space as long as it uses anything there.
- * To look at other spaces (monitor/generators.c), a session holds the header's lock, shared, and
- * copies from them (sno_spaces_hold()).
+ * Memory that other sessions can find is freed only while the space has no users, under the
+ * header's lock in exclusive mode.  A session is a user of its own space while it uses anything
+ * there.  A session that looks at other spaces (monitor/generators.c) holds the header's lock in
+ * shared mode, and copies data from them: see sno_spaces_hold().
  */
 #include "postgres.h"
 
@@ -45,7 +46,7 @@
 
 SnoSpace   *sno_space;
 
-/* The incarnation of a database, InvalidTransactionId if there is none. */
+/* Return the incarnation of a database, or InvalidTransactionId if the database doesn't exist. */
 static TransactionId
 incarnation_of(Oid database)
 {
@@ -74,14 +75,17 @@ first_space(void)
 	return space_at(place);
 }
 
-/* The space after this one, or the first one (NULL); NULL if there is none.  No lock. */
+/*
+ * Return the space after this one in the list, or the first one if `space` is NULL.  Returns NULL
+ * at the end.  Takes no lock.
+ */
 SnoSpace *
 sno_space_next(const SnoSpace *space)
 {
 	return space == NULL ? first_space() : space_at(space->next);
 }
 
-/* The space of a database, NULL if it has none.  Takes no lock. */
+/* Return the space of a database, or NULL if the database has none.  Takes no lock. */
 const SnoSpace *
 sno_space_of(Oid database)
 {
@@ -92,7 +96,7 @@ sno_space_of(Oid database)
 	return space;
 }
 
-/* No partition is open. */
+/* Clear the list of open partitions. */
 static void
 clear_open(SnoSpace *space)
 {
@@ -103,8 +107,9 @@ clear_open(SnoSpace *space)
 }
 
 /*
- * Free all elements of a list, which have the pointer to the next one at an offset.  Each
- * is taken out of the list first, so an error leaves no freed element in the list.
+ * Free all elements of a list.  The pointer to the next element is at offset `link` of each
+ * element.  An element is removed from the list before it is freed, so that an error leaves no
+ * freed element in the list.
  */
 static void
 free_list(dsa_pointer_atomic *first, size_t link)
@@ -119,7 +124,8 @@ free_list(dsa_pointer_atomic *first, size_t link)
 }
 
 /*
- * Clear a space whose database is gone, and free its memory.  The lock is held.
+ * Clear a space whose database doesn't exist any more, and free its memory.  The caller holds the
+ * lock.
  */
 static void
 clear_space(SnoSpace *space)
@@ -146,8 +152,8 @@ clear_space(SnoSpace *space)
 }
 
 /*
- * Clear all spaces whose database is gone.  Catalogs are looked at without the lock, so
- * each space is looked at again under it.
+ * Clear all spaces whose databases don't exist any more.  Catalogs are read before the lock is
+ * taken, so each space is checked again under the lock.
  */
 static void
 clear_orphans(void)
@@ -167,7 +173,7 @@ clear_orphans(void)
 	}
 }
 
-/* Make a space, and put it into the list.  The lock is held. */
+/* Make a space, and add it to the list.  The caller holds the lock. */
 static SnoSpace *
 make_space(void)
 {
@@ -209,8 +215,9 @@ leave_space(int code, Datum arg)
 }
 
 /*
- * Enter the space of this session's database, until the session ends.  Callbacks that use
- * the space at the end of the session must be registered after this call.
+ * Enter the space of this session's database, and stay its user until the session ends.
+ * Callbacks that use the space at the end of the session must be registered after this call, so
+ * that they run before the session leaves the space.
  */
 void
 sno_space_enter(void)
@@ -249,7 +256,10 @@ sno_space_enter(void)
 	sno_space = space;
 }
 
-/* Until sno_spaces_release(), no space changes hands, and no memory of a space is freed. */
+/*
+ * Hold all spaces until sno_spaces_release(): no space gets another database, and no memory of a
+ * space is freed.
+ */
 void
 sno_spaces_hold(void)
 {
@@ -262,7 +272,7 @@ sno_spaces_release(void)
 	LWLockRelease(&sno_header->lock);
 }
 
-/* Does the space still belong to the database?  If so, all spaces are held. */
+/* Does the space still belong to the database?  If so, all spaces are held on return. */
 bool
 sno_space_hold(const SnoSpace *space, Oid database)
 {
@@ -273,14 +283,14 @@ sno_space_hold(const SnoSpace *space, Oid database)
 	return false;
 }
 
-/* May this session's database have so much more memory? */
+/* May this session's database take this much more memory? */
 bool
 sno_space_has_room(size_t size)
 {
 	return pg_atomic_read_u64(&sno_space->allocated) + size <= SNO_SPACE_MEMORY;
 }
 
-/* Raise an error if this session's database may not have so much more memory. */
+/* Raise an error if this session's database may not take this much more memory. */
 void
 sno_space_require_room(size_t size)
 {
@@ -294,9 +304,9 @@ sno_space_require_room(size_t size)
 }
 
 /*
- * Memory for this session's space, cleared.  Raises an error if there is none, or if the
- * database has too much.  Concurrent sessions may exceed the limit together, each by the
- * size of its request.
+ * Allocate memory for this session's space, and clear it.  Raises an error if there is no memory,
+ * or if the database would exceed its limit.  Sessions that allocate at the same time may exceed
+ * the limit, each of them by the size that it allocates.
  */
 dsa_pointer
 sno_space_allocate(size_t size)
@@ -309,7 +319,7 @@ sno_space_allocate(size_t size)
 	return place;
 }
 
-/* Give memory of this session's space back. */
+/* Free memory of this session's space. */
 void
 sno_space_free(dsa_pointer place, size_t size)
 {

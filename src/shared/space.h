@@ -15,26 +15,32 @@
 
 #define SNO_PARTITION_SIZE	128 /* bytes: two cache lines */
 
-/* Partitions of a block, which has 8 KB: the sessions of a small database share one. */
+/*
+ * The number of partitions in a block.  A block takes 8 KB.  The sessions of a small database
+ * need only one block.
+ */
 #define SNO_BLOCK			64
 #define SNO_BLOCKS			(SNO_PARTITIONS / SNO_BLOCK)
 
-/* Number of lists of groups of named generators; the partition's number selects one. */
+/*
+ * The number of lists of groups of named generators.  The partition's number, or a hash of the
+ * layout, selects the list of a group.
+ */
 #define SNO_GROUP_LISTS		64
 
 /*
- * The memory that a database may have for partitions and generators, in bytes.  It
- * is enough for 10,000 generators, or the partitions of 32,000 sessions.  And a dozen
- * databases that use all of theirs leave room for others where /dev/shm has 64 MB, as
- * Docker gives it.  Watermarks of counters take from it, too.  The other memory of a
- * feed comes on top: it depends on max_connections alone.
+ * The memory that a database may take for partitions, named generators, and watermarks of
+ * counters, in bytes.  It is enough for 10,000 named generators, or for 32,000 partitions.  In a
+ * Docker container, /dev/shm has 64 MB by default.  Even if a dozen databases take all of their
+ * memory there, enough is left for others.  The feed of a database takes additional memory, but
+ * its size depends only on the number of processes that the server can have.
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 
-/* Offset, in the state of a named generator, of the pointer to the next state of its space. */
+/* In the state of a named generator, the offset of the pointer to the next state of the same space */
 #define SNO_STATE_LINK		PG_CACHE_LINE_SIZE
 
-/* The purposes of partitions; partition.c has the rules of each. */
+/* The purposes of partitions.  partition.c has the rules for each purpose. */
 typedef enum SnoPurpose
 {
 	SNO_FOR_CLOCK,				/* ids of the present time */
@@ -44,82 +50,87 @@ typedef enum SnoPurpose
 } SnoPurpose;
 
 /*
- * Partitions that are open at the same time, at most.  One is enough, unless sessions have
- * different ranges, or the clock steps back twice.
+ * The most partitions that are open at the same time.  One is usually enough.  More are opened
+ * if, for example, sessions have different values of sno.partitions, or the clock steps back
+ * twice.
  */
 #ifndef SNO_PLACES				/* a model has fewer */
 #define SNO_PLACES			128
 #endif
 
-/* The nodes of a layout that the registry grants, to any server */
+/* The range of nodes of a layout that the registry may grant to any server */
 typedef struct SnoNodeRange
 {
 	bool		known;
 	int64		first;
-	int64		last;			/* -1 if it grants none */
+	int64		last;			/* -1 if the registry grants none */
 } SnoNodeRange;
 
 /*
- * The grants of the registry to a database, of partitions or of nodes of a layout.  grant.c
- * describes its locking.
+ * The registry's grants to a database, of partitions or of nodes of one layout.  grant.c
+ * describes the locking.
  */
 typedef struct SnoGranted
 {
-	dsa_pointer next;			/* the one of the next layout */
-	dsa_pointer place;			/* of this, if it is a layout's */
-	SnoLayout	layout;			/* of zeros: partitions */
-	pg_atomic_uint64 holder;	/* in force, or 0 */
-	pg_atomic_uint32 asked;		/* do sessions want the registry to be asked? */
+	dsa_pointer next;			/* the SnoGranted of the next layout */
+	dsa_pointer place;			/* address of this struct; invalid for partitions */
+	SnoLayout	layout;			/* all zeros for partitions */
+	pg_atomic_uint64 holder;	/* holder whose grants are in force, or 0 */
+	pg_atomic_uint32 asked;		/* have sessions asked for a request to the registry? */
 	int32		blocks_wanted;
 	int64		renew_at;		/* monotonic µs */
-	uint64		answered;		/* unit in which the registry last answered for it, or 0 */
-	SnoNodeRange range;			/* of a layout */
+	uint64		answered;		/* unit in which the registry last answered for these grants, or 0 */
+	SnoNodeRange range;			/* range of nodes; unused for partitions */
 	SnoGrants	grants;
 } SnoGranted;
 
-/* The partitions of a database, and those in use: see partition.c. */
+/* The partitions of a database, and the list of the open ones; see partition.c */
 typedef struct SnoPartitions
 {
-	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* once there are any */
+	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* invalid if the block isn't made */
 	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of named generators */
-	pg_atomic_uint64 leasing;	/* since when a session leases one, monotonic µs, or 0 */
-	pg_atomic_uint32 places;	/* number of places of `open` that were used */
-	pg_atomic_uint32 open[SNO_PLACES];	/* number + 1 of each open one; 0: empty */
-	SnoCounters counters[SNO_PLACES];	/* of the open ones */
-	pg_atomic_uint32 lent;		/* number + 1 of the one that is lent in slices, or 0 */
+	pg_atomic_uint64 leasing;	/* when a session began to lease a partition, monotonic µs; 0 if
+								 * none is leasing */
+	pg_atomic_uint32 places;	/* number of places of `open` that were ever used */
+	pg_atomic_uint32 open[SNO_PLACES];	/* number plus 1 of the partition in each place; 0 if
+										 * the place is empty */
+	SnoCounters counters[SNO_PLACES];	/* counters of the partition in each place */
+	pg_atomic_uint32 lent;		/* number plus 1 of the partition that was last lent in slices,
+								 * or 0 */
 } SnoPartitions;
 
-/* The named generators of a database: see named/group.c. */
+/* The named generators of a database; see named/group.c */
 typedef struct SnoNamedLists
 {
 	dsa_pointer_atomic groups[SNO_GROUP_LISTS];
-	dsa_pointer_atomic states;	/* of all groups */
+	dsa_pointer_atomic states;	/* list of the states of all groups */
 } SnoNamedLists;
 
-/* The grants of a database: see grant.c. */
+/* The grants of a database; see grant.c */
 typedef struct SnoDatabaseGrants
 {
 	LWLock		lock;
 	SnoGranted	partitions;
-	dsa_pointer_atomic layouts; /* the first one whose nodes were asked for */
+	dsa_pointer_atomic layouts; /* list with an SnoGranted for each layout whose nodes were
+								 * asked for */
 } SnoDatabaseGrants;
 
-/* The memory that the sessions of a database share; space.c describes its locking. */
+/* The space of a database: the memory that its sessions share.  space.c describes the locking. */
 typedef struct SnoSpace
 {
-	dsa_pointer next;			/* in the list of all */
-	Oid			database;		/* InvalidOid if it is gone */
+	dsa_pointer next;			/* next space in the list of all spaces */
+	Oid			database;		/* InvalidOid if the space was cleared */
 	TransactionId incarnation;
-	int			users;			/* sessions that have entered */
-	uint32		life;			/* never 0 */
-	uint32		former;			/* databases that had it before */
+	int			users;			/* number of sessions that have entered the space */
+	uint32		life;			/* number of the present life, never 0 */
+	uint32		former;			/* number of databases that had the space before */
 	pg_atomic_uint64 home;		/* see catalog/home.c; 0 if it isn't known yet */
-	pg_atomic_uint64 revocations;	/* calls of sno_reseed() */
-	pg_atomic_uint64 allocated; /* bytes, by sno_space_allocate() */
+	pg_atomic_uint64 revocations;	/* number of calls of sno_reseed() */
+	pg_atomic_uint64 allocated; /* bytes that sno_space_allocate() returned */
 	SnoPartitions partitions;
 	SnoNamedLists named;
 	SnoDatabaseGrants grants;
-	dsa_pointer_atomic feed;	/* see feed.c; invalid until there is one */
+	dsa_pointer_atomic feed;	/* the SnoFeed; invalid until it is made */
 } SnoSpace;
 
 /* The space of this session's database, once the session has entered it. */

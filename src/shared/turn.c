@@ -1,28 +1,31 @@
 /*
  * turn.c
- *		Turns: the right of one session to write data that sessions have in common.
+ *		Turns: the right of one session at a time to write data that sessions have in common.
  *
- * A session that writes a row reads pages, may wait until another one has extended the table, and
- * flushes WAL.  On a slow disk all that takes long.  The work isn't done under an LWLock, because
- * neither the owner of an LWLock nor a session that waits for one can be interrupted.  It is done
- * in a turn.  Other sessions sleep until the turn is released, and can be interrupted.
+ * A session that writes a row reads pages, may wait until another session has extended the table,
+ * and flushes WAL.  This takes a long time on a slow disk.  An LWLock isn't suitable for such
+ * work, because neither the session that has an LWLock nor a session that waits for it can be
+ * interrupted.  So the session does the work in a turn.  Other sessions sleep until the turn is
+ * released.  All these sessions can be interrupted.
  *
- * A session has at most one turn, and no function returns to the executor with it.  After an
- * error, the end of the transaction or subtransaction releases the turn; at the end of a session,
- * leaving the space does (space.c).  The release can't fail.  If a session is killed, the server
- * starts again, with new memory.
+ * A session has at most one turn at a time, and releases it before it returns to the executor.
+ * After an error, the turn is released at the end of the transaction or subtransaction.  If a
+ * session ends during a turn, the turn is released when the session leaves its space (space.c).
+ * The release can't fail.  If a session is killed, the server restarts with new shared memory.
  *
- * A leader of parallel workers isn't interrupted while it has a turn.  An interrupt would
- * make it pass on messages of its workers, which lasts until the client reads them.
+ * While a leader has parallel workers, it isn't interrupted during its turn.  An interrupt would
+ * make the leader pass on messages of its workers, and this may last until the client reads them.
  *
- * Memory ordering: both changes of the owner are full barriers.  On some machines, a
- * compare-and-swap alone doesn't order later loads.  A session enters the list of waiters before it
- * looks at the owner again, and a release clears the owner before it looks at that list.  So nobody
- * sleeps while the turn is free.
+ * Memory ordering: each change of the owner is a full barrier.  sno_turn_try() needs an
+ * additional barrier for this, because a compare-and-swap alone doesn't order later loads on some
+ * machines.  A session enters the list of waiters before it looks at the owner again, and a
+ * release clears the owner before it looks at that list.  So no session sleeps while the turn is
+ * free.
  *
- * A session may take the same turn again and again: at its end, say, for each generator that it
- * used.  A session that is woken would always come too late.  So a session that had a turn last gives
- * way for a moment, if others sleep.
+ * A session may take the same turn many times in a row: when it ends, for example, it takes a
+ * turn for each generator that it used.  Before a sleeping session has woken up after a release,
+ * the first session would usually have taken the turn again.  So if other sessions sleep, a
+ * session pauses for a moment before it takes the turn that it had last.
  */
 #include "postgres.h"
 
@@ -33,15 +36,18 @@
 
 #include "shared/turn.h"
 
-/* The turn that this session has, and whether interrupts wait for its end. */
+/*
+ * The turn that this session has, or NULL, and a flag that interrupts are held off until its
+ * release
+ */
 static SnoTurn *held;
 static bool quiet;
 
-/* The turn that this session had last, and the one that it last found taken */
+/* The turn that this session had last, and the turn that it last found taken */
 static SnoTurn *had;
 static SnoTurn *awaited;
 
-/* How long it gives way. */
+/* How long a session pauses for others, in µs */
 #define MOMENT_USEC	1000
 
 /* Make a turn that nobody has. */
@@ -53,7 +59,7 @@ sno_turn_create(SnoTurn *turn)
 	ConditionVariableInit(&turn->waiters);
 }
 
-/* Take a turn; false if another session has it. */
+/* Take a turn.  Returns false if another session has it. */
 bool
 sno_turn_try(SnoTurn *turn)
 {
@@ -76,8 +82,8 @@ sno_turn_try(SnoTurn *turn)
 }
 
 /*
- * Sleep until the turn that sno_turn_try() found taken last is released, or until the latch is
- * set; at most `msec`, unless that is negative.
+ * Sleep until the turn that sno_turn_try() last found taken is released, or until the latch is
+ * set.  Sleep for at most `msec` milliseconds, or without a limit if `msec` is negative.
  */
 void
 sno_turn_sleep(long msec, uint32 event)
@@ -90,7 +96,7 @@ sno_turn_sleep(long msec, uint32 event)
 	ConditionVariableCancelSleep();
 }
 
-/* Take a turn, and wait for it as long as that takes. */
+/* Take a turn, and wait for it without a limit. */
 void
 sno_turn_take(SnoTurn *turn, uint32 event)
 {
@@ -107,18 +113,21 @@ sno_turn_release(SnoTurn *turn)
 {
 	held = NULL;
 	(void) pg_atomic_exchange_u32(&turn->owner, 0);
-	/* Wake all waiters, because a single one might be interrupted. */
+	/*
+	 * Wake all waiters: if only one were woken, it might be interrupted, and the others would go
+	 * on sleeping.
+	 */
 	ConditionVariableBroadcast(&turn->waiters);
 	if (quiet)
 		RESUME_INTERRUPTS();
 	quiet = false;
 }
 
-/* Release the turn that an error or the end of the session left. */
+/* Release the turn that this session still has after an error, or at its end. */
 void
 sno_turn_end(void)
 {
-	/* An error has already let interrupts in again. */
+	/* The error has already ended the hold-off of interrupts. */
 	quiet = false;
 	if (held != NULL)
 		sno_turn_release(held);

@@ -1,6 +1,6 @@
 /*
  * turn.h
- *		Turns: the right of one session to write data that sessions have in common.
+ *		Turns: the right of one session at a time to write data that sessions have in common.
  */
 #ifndef SNO_TURN_H
 #define SNO_TURN_H
@@ -12,8 +12,8 @@
 
 typedef struct SnoTurn
 {
-	pg_atomic_uint32 owner;		/* pid of the session that has it, or 0 */
-	pg_atomic_uint32 sleepers;	/* sessions that wait for it */
+	pg_atomic_uint32 owner;		/* pid of the session that has the turn, or 0 */
+	pg_atomic_uint32 sleepers;	/* number of sessions that sleep until the turn is released */
 	ConditionVariable waiters;
 } SnoTurn;
 

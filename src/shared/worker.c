@@ -1,15 +1,16 @@
 /*
  * worker.c
- *		Asking for the extension's background workers.
+ *		Starting the extension's background workers.
  *
- * There is at most one worker of each kind, and only while there is work for it.  The journal
- * shows whether a worker runs.  A session that asks for one notes in the journal, under its lock,
- * until when the worker is expected.  Until then no other session asks.  If the worker doesn't
- * come, because it could not be started or died before it was ready, the next session asks again.
+ * There is at most one worker of each kind, and it runs only while it has work.  The journal
+ * (activity.h) shows whether a worker runs.  A session that starts a worker records in the
+ * journal, under the journal's lock, until when the worker is expected.  Until then, no other
+ * session starts a worker of this kind.  If the worker could not be started, or died before it
+ * was ready, the next session after that time starts one.
  *
- * All sessions of the server, with any rights, may take all processes for workers, by
- * parallel queries.  So a process may be reserved for a kind of worker while the server
- * starts.  That process stays, and sessions wake it instead of starting one.
+ * Any user can occupy all background workers of the server by parallel queries.  So a process may
+ * be reserved for a kind of worker while the server starts.  The reserved process doesn't end,
+ * and sessions wake it instead of starting a worker.
  */
 #include "postgres.h"
 
@@ -27,7 +28,7 @@
 #include "shared/clock.h"
 #include "shared/worker.h"
 
-/* How long a session waits for a worker to come before it asks again. */
+/* How long a worker is expected before a session starts it again, in µs */
 #define PATIENCE	(2 * USECS_PER_SEC)
 
 bool		sno_notify_overflow;
@@ -36,7 +37,7 @@ static const struct
 {
 	const char *name;
 	const char *function;
-	const char *refusal;		/* the message if it can't be started */
+	const char *refusal;		/* message if the worker can't be started */
 	const char *hint;
 }			workers[] = {
 	[SNO_NOTIFIER] = {
@@ -51,14 +52,17 @@ static const struct
 	}
 };
 
-/* Does the worker run, or will it soon?  A look without the lock may be mistaken. */
+/*
+ * Is the worker running, or expected to run soon?  Without the lock, the answer may be out of
+ * date.
+ */
 static bool
 is_expected(const SnoWorker *w, int64 now)
 {
 	return w->pid != 0 || now < w->expected_until;
 }
 
-/* Shall this session ask for the worker?  If so, no other one does for a while. */
+/* Is this session to start the worker?  If so, no other session starts it for a while. */
 static bool
 may_ask(SnoWorker *w, int64 now)
 {
@@ -72,7 +76,7 @@ may_ask(SnoWorker *w, int64 now)
 	return may;
 }
 
-/* Note that a worker could not be started.  Shall that be logged? */
+/* Note that a worker could not be started.  Returns true if that is to be logged. */
 static bool
 note_refusal(SnoWorkerKind kind)
 {
@@ -84,13 +88,13 @@ note_refusal(SnoWorkerKind kind)
 	w->refused_at = GetCurrentTimestamp();
 	due = sno_journal_is_due(&w->logged_at);
 	LWLockRelease(&sno_journal->lock);
-	/* Sessions that wait for the registry report this. */
+	/* Errors of sessions that wait for the registry show this failure. */
 	if (kind == SNO_REGISTRY_CLIENT)
 		due = sno_journal_registry_failure(workers[kind].refusal);
 	return due;
 }
 
-/* The registration of a worker of a kind */
+/* Return the registration of a worker of this kind. */
 static BackgroundWorker
 describe(SnoWorkerKind kind)
 {
@@ -108,8 +112,9 @@ describe(SnoWorkerKind kind)
 }
 
 /*
- * While the server starts, reserve a process for a kind of worker.  The process calls
- * sno_worker_stay(), and is started again whenever it ends.
+ * Reserve a process for a kind of worker, while the server starts.  The main function of the
+ * worker gets true as its argument, and calls sno_worker_stay().  The process is started again
+ * whenever it ends.
  */
 void
 sno_worker_reserve(SnoWorkerKind kind)
@@ -121,7 +126,10 @@ sno_worker_reserve(SnoWorkerKind kind)
 	RegisterBackgroundWorker(&worker);
 }
 
-/* Start the worker, unless it runs.  Raises no error, and costs little while it runs. */
+/*
+ * Start the worker, or wake its reserved process, unless the worker is running or expected.
+ * Raises no error, and takes little time while the worker is running.
+ */
 void
 sno_worker_ask(SnoWorkerKind kind)
 {
@@ -155,7 +163,7 @@ end_stay(int code, Datum kind)
 	LWLockRelease(&sno_journal->lock);
 }
 
-/* Is the worker wanted, but not running? */
+/* Did a session ask for the worker, which isn't running yet? */
 static bool
 is_wanted(const SnoWorker *w)
 {
@@ -168,8 +176,8 @@ is_wanted(const SnoWorker *w)
 }
 
 /*
- * Stay in this process, and call `work` whenever a session asks for the worker.  A worker
- * that isn't reserved calls `work` once.
+ * Stay in this reserved process, and call `work` whenever a session asks for the worker.  Workers
+ * that aren't reserved don't call this function: they call `work` once.
  */
 void
 sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
@@ -196,7 +204,7 @@ sno_worker_stay(SnoWorkerKind kind, void (*work) (void))
 	}
 }
 
-/* Become the worker of a kind; false if there is one already. */
+/* Become the running worker of a kind.  Returns false if another one is running. */
 bool
 sno_worker_begin(SnoWorkerKind kind)
 {
@@ -212,8 +220,8 @@ sno_worker_begin(SnoWorkerKind kind)
 }
 
 /*
- * Note the end of this worker, if it had begun.  No session asks for another one of its kind
- * before the pause (µs) is over.
+ * Note that this worker has ended, if it had begun.  No session starts another one of its kind
+ * before the pause, in µs, is over.
  */
 void
 sno_worker_end(SnoWorkerKind kind, int64 pause)

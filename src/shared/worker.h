@@ -1,6 +1,6 @@
 /*
  * worker.h
- *		Asking for the extension's background workers.
+ *		Starting the extension's background workers.
  */
 #ifndef SNO_WORKER_H
 #define SNO_WORKER_H

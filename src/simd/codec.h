@@ -2,13 +2,14 @@
  * codec.h
  *		The text form of an id: 10 bytes to 16 characters and back.
  *
- * The alphabet is 23456789abcdefghijklmnopqrstuvwx, 5 bits a character, most
- * significant first, without padding, so that text sorts as bytes do.  Only
- * this form is accepted: no upper case, no white space, no look-alikes.
+ * The alphabet is 23456789abcdefghijklmnopqrstuvwx.  Each character has 5 bits,
+ * the most significant bits come first, and there is no padding.  So texts sort
+ * as bytes do.  Upper case, white space, and characters that only look like one
+ * of the alphabet are not accepted.
  *
- * A codec implements this conversion for some kind of machine.  All codecs have
- * the same contract, and give the portable codec's results for every input.
- * Nothing here needs PostgreSQL.
+ * A codec implements this conversion for a kind of machine.  All codecs have the
+ * same contract, and return the portable codec's results for every input.  They
+ * don't depend on PostgreSQL.
  */
 #ifndef SNO_CODEC_H
 #define SNO_CODEC_H
@@ -19,14 +20,14 @@
 #include "id.h"
 
 /*
- * Encode reads exactly SNO_SIZE bytes and writes exactly SNO_TEXT_SIZE
- * characters, no terminating zero.
+ * `encode` reads exactly SNO_SIZE bytes and writes exactly SNO_TEXT_SIZE
+ * characters, without a terminating zero.
  *
- * Decode reads exactly SNO_TEXT_SIZE characters and returns SNO_TEXT_SIZE if
+ * `decode` reads exactly SNO_TEXT_SIZE characters and returns SNO_TEXT_SIZE if
  * all of them belong to the alphabet.  Otherwise, it returns the offset of the
- * first foreign character, and doesn't change the bytes of the id.
+ * first character that doesn't, and doesn't change the bytes of the id.
  *
- * No argument needs to be aligned; input and output must not overlap.
+ * No argument needs to be aligned.  Input and output must not overlap.
  */
 typedef struct SnoCodec
 {
@@ -36,17 +37,17 @@ typedef struct SnoCodec
 	int			(*decode) (const char *text, uint8_t *id);
 } SnoCodec;
 
-/* The codecs compiled in, best first; the last one is the portable one. */
+/* The codecs of this build, the best one first.  The last one is the portable codec. */
 extern const SnoCodec sno_codecs[];
 extern const int sno_codec_count;
 
-/* The codec in use: the portable one, until another is chosen. */
+/* The codec in use.  It is the portable codec, until another one is chosen. */
 extern const SnoCodec *sno_codec_active;
 
 /*
- * Choose a codec by its name, or by "auto" the best one that this machine
+ * Choose the codec of that name; "auto" chooses the best one that this machine
  * supports.  Returns false and changes nothing if there is no codec of that name,
- * or this machine does not support it.
+ * or if this machine does not support the codec.
  */
 extern bool sno_codec_choose(const char *name);
 

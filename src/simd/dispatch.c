@@ -2,17 +2,18 @@
  * dispatch.c
  *		The choice of the codec.
  *
- * The codecs compiled in are the rows of a table.  The compiler's run-time library finds
- * the instructions that processor and operating system support.  Every arm64 has NEON.
+ * The codecs of this build are the rows of a table.  The compiler's run-time library
+ * detects which instructions the processor and the operating system support.  Every arm64
+ * machine has NEON.
  *
  * bench/copy.sh shows that COPY is faster with SSSE3 than with the portable codec.  A
  * single id fits into a register of SSSE3, so AVX2 would gain nothing.  AVX-512 has
  * better instructions to encode an id, but they save at most 2 ns of the 70 ns that COPY
  * takes for a row.  NEON corresponds to SSSE3 on arm64.
  *
- * No codec splits bits with pdep and pext.  Each half of an id would have to go through
- * them separately, and its characters would still have to be looked up.  That is slower
- * than shuffles of a whole id.
+ * No codec splits bits with the instructions pdep and pext.  Each half of an id would have
+ * to go through them separately, and the characters would still have to be looked up.  That
+ * is slower than shuffles of a whole id.
  */
 #include "simd/kernel.h"
 

@@ -1,12 +1,12 @@
 /*
  * kernel.h
- *		Common to the codecs: the functions in the table of dispatch.c, and the
- *		methods of the vector codecs.
+ *		The common part of the codecs: the functions in the table of dispatch.c,
+ *		and the methods of the vector codecs.
  *
- * A codec's file is empty for an architecture without the codec's instructions.
- * If only some machines of an architecture have these instructions, each
- * function is compiled with a target attribute, and called only on such
- * machines.
+ * On an architecture without the instructions of a codec, the codec's file
+ * compiles to nothing.  If only some machines of an architecture have these
+ * instructions, each function is compiled with a target attribute, and is
+ * called only on such machines.
  */
 #ifndef SNO_KERNEL_H
 #define SNO_KERNEL_H
@@ -38,38 +38,41 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
 #define DIGIT_LAST		'9'
 #define LETTER_FIRST	'a'
 #define LETTER_LAST		'x'
-#define LETTER_VALUE	8		/* of the first letter */
+#define LETTER_VALUE	8		/* value of the first letter */
 
-/* The gap between the digits' run and the letters'. */
+/* The gap between the run of digits and the run of letters */
 #define LETTER_GAP		(LETTER_FIRST - LETTER_VALUE - DIGIT_FIRST)
 
 /*
- * How vector code decodes a character, without a branch or a table.
+ * This is how vector code decodes a character, without a branch or a table.
  *
- * Subtracting '2' from the character gives 0 to 7 if it is a digit, and 8 or
- * more, perhaps wrapped round, if not; subtracting 'a' gives 0 to 23 if it is a
- * letter, and 24 or more if not.  Add to each difference 128 minus the length of
- * its run, by additions that saturate at 255.  The top bit of the first sum is
- * then set if the character is not a digit, and the top bit of the second sum if it
- * is not a letter.  The lower of the two sums has its top bit set if both have it,
- * that is, if the character is neither.
+ * The first difference, the character minus '2', is 0 to 7 for a digit, and 8 or
+ * more for all other characters, because bytes wrap around.  The second
+ * difference, the character minus 'a', is 0 to 23 for a letter, and 24 or more
+ * for all other characters.  To each difference, vector code adds 128 minus the
+ * length of the run, by an addition that saturates at 255.  The top bit of the
+ * first sum is then set if the character is not a digit, and the top bit of the
+ * second sum is set if it is not a letter.  The lower one of the two sums has its
+ * top bit set only if both sums have, that is, if the character is neither a
+ * digit nor a letter.
  *
- * The value of the character is also the lower of two numbers: the first
- * difference, and the second plus 8, again saturating at 255.  For a letter, the
- * former is 47 to 70, more than any value; for a digit, the latter is 217 to 224.
+ * The value of the character is also the lower one of two numbers: the first
+ * difference, and the second difference plus 8, which saturates at 255, too.  For
+ * a letter, the first number is 47 to 70, which is more than any value.  For a
+ * digit, the second number is 217 to 224.
  */
 #define DIGIT_MARGIN	(128 - (DIGIT_LAST - DIGIT_FIRST + 1))
 #define LETTER_MARGIN	(128 - (LETTER_LAST - LETTER_FIRST + 1))
 
 /*
- * How vector code splits an id.  It has two halves of five bytes, each with
- * eight characters, A to H:
+ * This is how vector code splits an id.  An id has two halves of five bytes,
+ * each with eight characters, A to H:
  *
  *		byte	   0        1        2        3        4
  *				AAAAABBB BBCCCCCD DDDDEEEE EFFFFFGG GGGHHHHH
  *
- * Each pair of characters lies within two neighbouring bytes, which become a
- * number of 16 bits, the first byte uppermost:
+ * Each pair of characters lies within two neighbouring bytes.  These become a
+ * number of 16 bits, in which the first byte is the upper one:
  *
  *		pair 0, of bytes 0 and 1	AAAAABBB BBCCCCCD
  *		pair 1, of bytes 1 and 2	BBCCCCCD DDDDEEEE
@@ -77,21 +80,23 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  *		pair 3, of bytes 3 and 4	EFFFFFGG GGGHHHHH
  *
  * In memory, the lower byte of a number comes first.  So the first character of
- * the pair belongs into the lower byte, and the second into the upper byte:
+ * the pair is moved to the lower byte, and the second one to the upper byte:
  *
  *		pair 0						000BBBBB 000AAAAA
  *
- * In pair k, the first character starts 2k bits below the top, and has to move
- * down by 11 - 2k.  The second has 6 - 2k bits below it and needs eight, so it
- * moves up by 2 + 2k.  A mask removes the bits of neighbouring characters.
+ * In pair k, the first character begins 2k bits below the top, so it is moved
+ * down by 11 - 2k bits.  The second character has 6 - 2k bits below it and needs
+ * eight, so it is moved up by 2 + 2k bits.  A mask removes the bits of
+ * neighbouring characters.
  */
 #define PAIR_BYTES	1, 0, 2, 1, 3, 2, 4, 3, 6, 5, 7, 6, 8, 7, 9, 8
 #define PAIR_MASK	0x1f1f
 
 /*
- * The last two bytes of an id, in the machine's order.  Vector codecs load and
- * store an id as eight bytes and two, because other code does: a load that spans
- * two stores waits until both have reached the cache.
+ * Load or store the last two bytes of an id, in the machine's byte order.  Vector
+ * codecs load and store an id as eight bytes and two bytes, because other code
+ * does the same, and a load that spans two stores waits until both stores have
+ * reached the cache.
  */
 static inline uint16_t
 load16(const uint8_t *from)

@@ -1,11 +1,11 @@
 /*
  * neon.c
- *		The codec for little-endian arm64, which always has NEON: an id in a
- *		register.  kernel.h has the methods.
+ *		The codec for little-endian arm64, which always has NEON.  It holds an id
+ *		in a register.  kernel.h has the methods.
  *
- * Comments list the elements of a register from the lowest one on, which is first
- * in memory.  Bits are drawn with the most significant one on the left, for the
- * first half of an id only.
+ * Comments list the elements of a register, beginning with the lowest one, which
+ * is the first one in memory.  They show only the first half of an id.  In each
+ * element, the most significant bit is on the left.
  */
 #include "simd/kernel.h"
 
@@ -17,15 +17,15 @@ static const char alphabet[] = "23456789abcdefghijklmnopqrstuvwx";
 
 static const uint8_t pair_bytes[16] = {PAIR_BYTES};
 
-/* 2k - 11 for the first character of pair k, where negative means down ... */
+/* The shift of the first character of pair k, 2k - 11.  A negative shift is a shift down. */
 static const int16_t first_shifts[8] = {-11, -9, -7, -5, -11, -9, -7, -5};
 
-/* ... and 2k + 2 for the second. */
+/* The shift of the second character of pair k, 2k + 2 */
 static const int16_t second_shifts[8] = {2, 4, 6, 8, 2, 4, 6, 8};
 
 /*
- * The five low bytes of two 64-bit numbers, the uppermost first.  An index
- * beyond the register gives zero.
+ * The indexes of the five low bytes of two 64-bit numbers, beginning with the
+ * uppermost of the five.  An index beyond the register gives zero.
  */
 static const uint8_t half_bytes[16] = {
 	4, 3, 2, 1, 0, 12, 11, 10, 9, 8, 255, 255, 255, 255, 255, 255
@@ -73,12 +73,13 @@ first_foreign(uint8x16_t foreign)
 }
 
 /*
- * Values are joined in three steps.  In each step, the upper of two elements,
- * which is the second in text, is moved to the bottom, and the lower element is
- * inserted above it.  The bits left further up (dots) do no harm: the next step
- * overwrites them, and the end takes only five bytes of eight.
+ * Values are joined in three steps.  In each step, the upper one of two elements,
+ * which is the second one in the text, is moved to the bottom, and the lower one
+ * is inserted above it.  The bits that remain further up (dots) do no harm: the
+ * next step overwrites them, and at the end, only five of eight bytes are taken.
  *
- * The only branch is for foreign characters, and is rarely taken.
+ * The only branch is for characters that are not in the alphabet.  It is rarely
+ * taken.
  */
 int
 sno_neon_decode(const char *text, uint8_t *id)
@@ -92,7 +93,7 @@ sno_neon_decode(const char *text, uint8_t *id)
 	uint64x2_t	halves;
 	uint8x16_t	bytes;
 
-	/* the differences to the first digit and the first letter */
+	/* the first and the second difference, see kernel.h */
 	digits = vsubq_u8(characters, vdupq_n_u8(DIGIT_FIRST));
 	letters = vsubq_u8(characters, vdupq_n_u8(LETTER_FIRST));
 

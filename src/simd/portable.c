@@ -1,10 +1,10 @@
 /*
  * portable.c
- *		The codec in plain C, eight characters at a time in a 64-bit word.
+ *		The codec in plain C, for eight characters at a time in a 64-bit word.
  *
- * An id has two halves of 40 bits, each with eight characters.  A half is
- * handled as a number whose most significant byte is the first character,
- * so that only loads and stores depend on the byte order of the machine.
+ * An id has two halves of 40 bits, each with eight characters.  The characters
+ * of a half are handled as a number, whose most significant byte is the first
+ * character.  So only loads and stores depend on the byte order of the machine.
  */
 #include "simd/kernel.h"
 
@@ -12,9 +12,9 @@
 #define LANES(byte)		(UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * Set the top bit of each lane that is at least n: adding 128 - n carries into
- * the top bit from n on.  All lanes must be below 128, and n above 0 and at
- * most 128, so that no lane carries into its neighbour.
+ * Set the top bit of each lane that is at least n.  Only in such a lane, adding
+ * 128 - n carries into the top bit.  All lanes must be below 128, and n must be
+ * from 1 to 128, so that no lane carries into its neighbour.
  */
 #define LANES_AT_LEAST(lanes, n)	(((lanes) + LANES(128 - (n))) & LANES(0x80))
 
@@ -45,8 +45,8 @@ store64(void *to, uint64_t word)
 }
 
 /*
- * Convert 40 bits to eight characters.  Each step halves the groups of bits and
- * moves the upper of two to the upper half of their lane:
+ * Convert 40 bits to eight characters.  Each step splits all groups of bits in
+ * two halves, and moves the upper half to the upper half of its lane:
  *
  *		40 bits in 64 -> 20 in 32 -> 10 in 16 -> 5 in 8
  */
@@ -67,7 +67,10 @@ encode_half(uint64_t half)
 	return v + LANES(DIGIT_FIRST) + letters * LETTER_GAP;
 }
 
-/* Return the top bit of each lane that is not a character of the alphabet. */
+/*
+ * Return a word in which the top bit of a lane is set if the lane is not a character of the
+ * alphabet.
+ */
 static inline uint64_t
 foreign(uint64_t text)
 {
@@ -80,7 +83,7 @@ foreign(uint64_t text)
 	return (~(digits | letters) | text) & LANES(0x80);
 }
 
-/* The inverse of encode_half(), for characters of the alphabet only. */
+/* Convert eight characters, which must belong to the alphabet, to 40 bits. */
 static inline uint64_t
 decode_half(uint64_t text)
 {

@@ -1,11 +1,11 @@
 /*
  * ssse3.c
- *		The codec for x86-64 with SSSE3, which nearly all machines have: an id in
- *		a register.  kernel.h has the methods.
+ *		The codec for x86-64 with SSSE3, which nearly all machines have.  It holds
+ *		an id in a register.  kernel.h has the methods.
  *
- * Comments list the elements of a register from the lowest one on, which is first
- * in memory.  Bits are drawn with the most significant one on the left, for the
- * first half of an id only.
+ * Comments list the elements of a register, beginning with the lowest one, which
+ * is the first one in memory.  They show only the first half of an id.  In each
+ * element, the most significant bit is on the left.
  */
 #include "simd/kernel.h"
 
@@ -16,9 +16,11 @@
 #define TARGET	__attribute__((target("ssse3")))
 
 /*
- * Encode.  There is no shift with a separate count for each element, so elements
- * are multiplied by 2^n.  The upper half of the product is a shift down by 16 - n:
- * for 11 - 2k, n is 5 + 2k.  The lower half is a shift up by n: here 2 + 2k.
+ * Factors to encode an id.  SSSE3 has no shift with a separate count for each
+ * element, so elements are multiplied by 2^n.  The upper half of the product is
+ * the element shifted down by 16 - n bits.  To shift it down by 11 - 2k bits, n is
+ * 5 + 2k.  The lower half of the product is the element shifted up by n bits.  To
+ * shift it up by 2 + 2k bits, n is 2 + 2k.
  */
 #define FIRST_FACTORS	1 << 5, 1 << 7, 1 << 9, 1 << 11, \
 						1 << 5, 1 << 7, 1 << 9, 1 << 11
@@ -29,10 +31,11 @@
 #define SECOND_MASK		(PAIR_MASK & 0xff00)
 
 /*
- * Decode.  Two instructions multiply neighbours and add the products, which
- * joins values: first two, as A * 2^5 + B, then two pairs.  This gives ABCD and
- * EFGH, 20 bits each in numbers of 32.  The former is placed four bits further up,
- * so that the two meet in the middle of a byte:
+ * Factors and indexes to decode a text.  Two instructions multiply neighbours and
+ * add the products.  The first one joins two values, as A * 2^5 + B, and the second
+ * one joins two pairs.  The results are ABCD and EFGH, numbers of 32 bits, of which
+ * 20 are used.  ABCD is placed four bits further up, so that the two meet in the
+ * middle of a byte:
  *
  *		ABCD	00000000 AAAAABBB BBCCCCCD DDDD0000		bytes 3 to 0
  *		EFGH	00000000 0000EEEE EFFFFFGG GGGHHHHH		bytes 7 to 4
@@ -41,7 +44,7 @@
  * 5 and 4.  A shuffle of each number, which gives zero for a negative index, puts
  * them in place.
  */
-#define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* 2^5 and 1, a byte each */
+#define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* the bytes 2^5 and 1 */
 #define PAIR_FACTORS	1 << 14, 1 << 4, 1 << 10, 1, \
 						1 << 14, 1 << 4, 1 << 10, 1
 
@@ -78,14 +81,14 @@ sno_ssse3_encode(const uint8_t *id, char *text)
 	/* 000AAAAA, 000BBBBB, 000CCCCC, ... */
 	values = _mm_or_si128(first, second);
 
-	/* add the first digit to all values, and the gap to letters */
+	/* add the first digit to all values, and the gap to the values of letters */
 	letters = _mm_cmpgt_epi8(values, _mm_set1_epi8(LETTER_VALUE - 1));
 	letters = _mm_and_si128(letters, _mm_set1_epi8(LETTER_GAP));
 	values = _mm_add_epi8(values, _mm_set1_epi8(DIGIT_FIRST));
 	_mm_storeu_si128((__m128i *) text, _mm_add_epi8(values, letters));
 }
 
-/* The only branch is for foreign characters, and is rarely taken. */
+/* The only branch is for characters that are not in the alphabet.  It is rarely taken. */
 TARGET int
 sno_ssse3_decode(const char *text, uint8_t *id)
 {
@@ -98,11 +101,11 @@ sno_ssse3_decode(const char *text, uint8_t *id)
 	__m128i		bytes;
 	unsigned	foreign;
 
-	/* the differences to the first digit and the first letter */
+	/* the first and the second difference, see kernel.h */
 	digits = _mm_sub_epi8(characters, _mm_set1_epi8(DIGIT_FIRST));
 	letters = _mm_sub_epi8(characters, _mm_set1_epi8(LETTER_FIRST));
 
-	/* top bits, gathered with the first character's lowest */
+	/* gather the top bits, of which the lowest is the first character's */
 	no_digit = _mm_adds_epu8(digits, _mm_set1_epi8(DIGIT_MARGIN));
 	no_letter = _mm_adds_epu8(letters, _mm_set1_epi8(LETTER_MARGIN));
 	foreign = (unsigned) _mm_movemask_epi8(_mm_min_epu8(no_digit, no_letter));

@@ -1,19 +1,21 @@
 /*
  * abbrev.h
- *		Abbreviated keys for sorting: an id of 80 bits in 64, in the same order.
+ *		Abbreviated keys for sorting: 64 bits that keep the order of ids of 80 bits.
  *
- * The first eight bytes are not enough: up to 65,536 ids of a partition and a unit share
- * them, and a bulk load consists mostly of such ids.  But the ids of one sort are
- * similar, so the first id shows which bits matter.  An id is a time (with tick-tock, 40
- * bits) and a rest (meta, partition and sequence, 40 bits).
+ * The first eight bytes of an id would be a bad key: up to 65,536 ids of a partition and a
+ * unit have the same first eight bytes, and a bulk load consists mostly of such ids.  But
+ * the ids of one sort are usually similar.  So keys are exact for ids that are near the
+ * first id of the sort, and coarse for other ids.  An id has two parts of 40 bits: the time,
+ * which includes the tick-tock bit, and the rest, which is metabyte, partition and sequence.
  *
- *	- If the time is within 2.3 hours of the first id's, the key has all bits.
- *	- Otherwise, the key still has all bits if the metabyte is the first id's, and the
- *	  partition is at most 32 away from the first id's.
- *	- Otherwise, the key lacks the sequence and the partition's two lowest bits.
+ *	- If the time is within 2.3 hours of the first id's time, the key is exact: different
+ *	  ids have different keys.
+ *	- Otherwise, the key is still exact if the metabyte is the same as the first id's, and
+ *	  the partition is at most 32 away from the first id's.
+ *	- Otherwise, the key lacks the sequence and the two lowest bits of the partition.
  *
- * Half of the 2^64 keys are for near times.  In the other half, each time has 2^23 keys:
- * half of them for the near rests, half for all other rests.
+ * Half of the 2^64 keys are for near times.  Each other time has 2^23 keys: half of these
+ * are for near rests, and half are for all other rests.
  *
  *		keys ^                         .
  *			 |                     . '		far: key = value >> lost
@@ -23,8 +25,9 @@
  *			 |             . '				far
  *			 +---------'-------------> values
  *
- * Both curves only rise, wherever their near part lies.  So the order is right for any
- * first id.  An untypical first id only causes more ties.
+ * The picture is the same for times and for rests.  The curve never falls, wherever the
+ * near part is.  So keys have the order of the ids for any first id.  If the first id is
+ * not similar to the others, more ids have equal keys.
  */
 #ifndef SNO_ABBREV_H
 #define SNO_ABBREV_H
@@ -33,11 +36,11 @@
 
 #define SNO_NEAR_TIME_BITS	23	/* 2^22 units of 4 ms, with tick-tock */
 #define SNO_NEAR_REST_BITS	22	/* 2^6 partitions, with their sequences */
-#define SNO_LOST_REST_BITS	18	/* the sequence, two bits of the partition */
+#define SNO_LOST_REST_BITS	18	/* the sequence, and two bits of the partition */
 #define SNO_REST_BITS		40	/* meta, partition, sequence */
-#define SNO_REST_KEY_BITS	23	/* bits of the rest's key, far in time */
+#define SNO_REST_KEY_BITS	23	/* bits of a rest's key if the time is far */
 
-/* The beginnings of the near parts */
+/* The lowest near time, and the lowest near rest */
 typedef struct SnoAbbrev
 {
 	uint64_t	time;
@@ -56,7 +59,7 @@ sno_rest_part(const Sno *id)
 	return (sno_head(id) & 0xffffff) << 16 | sno_tail(id);
 }
 
-/* Put the near parts around an id. */
+/* Return the near parts around an id. */
 static inline SnoAbbrev
 sno_abbrev_around(const Sno *id)
 {
@@ -71,7 +74,7 @@ sno_abbrev_around(const Sno *id)
 	return near;
 }
 
-/* Return the key of a rest whose time is far: below 2^SNO_REST_KEY_BITS */
+/* Return the key of a rest whose time is far.  The key is below 2^SNO_REST_KEY_BITS. */
 static inline uint64_t
 sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 {
@@ -84,7 +87,7 @@ sno_abbrev_rest(const SnoAbbrev *near, uint64_t rest)
 	return (rest >> SNO_LOST_REST_BITS) + width - (width >> SNO_LOST_REST_BITS);
 }
 
-/* Return the abbreviated key of an id: if a < b, a's key is not above b's key. */
+/* Return the abbreviated key of an id.  If a < b, the key of a is not above the key of b. */
 static inline uint64_t
 sno_abbrev_key(const SnoAbbrev *near, const Sno *id)
 {

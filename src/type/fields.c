@@ -41,7 +41,7 @@ FIELD(sno_meta, meta, PG_RETURN_INT32)
 FIELD(sno_partition, partition, PG_RETURN_INT32)
 FIELD(sno_sequence, sequence, PG_RETURN_INT32)
 
-/* All five fields, as a row. */
+/* Return all five fields of an id as a row. */
 PG_FUNCTION_INFO_V1(sno_parts);
 Datum
 sno_parts(PG_FUNCTION_ARGS)
@@ -64,7 +64,7 @@ sno_parts(PG_FUNCTION_ARGS)
 
 /* ---------------- constructors ---------------- */
 
-/* Return a field's value.  Raises 22003 unless it is from 0 to max. */
+/* Return a field's value.  Raises 22003 unless the value is from 0 to max. */
 int
 sno_fields_check(const char *name, int32 value, int max)
 {

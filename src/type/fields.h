@@ -1,9 +1,9 @@
 /*
  * fields.h
- *		An id as a Datum, and its units as times.
+ *		Conversions of ids to Datums, and of units to times.
  *
- * A unit is 4 ms, counted from 2010-01-01; a timestamptz counts microseconds
- * from 2000-01-01, so it holds every unit exactly.
+ * Units are 4 ms, counted from 2010-01-01.  A timestamptz counts microseconds from
+ * 2000-01-01, so it can represent the start of each unit exactly.
  */
 #ifndef SNO_FIELDS_H
 #define SNO_FIELDS_H
@@ -21,7 +21,7 @@
 
 #define SNO_UNIT_USECS			(SNO_UNIT_MSEC * INT64CONST(1000))
 
-/* 2010-01-01 as a timestamptz: 3653 days, three of them leap days. */
+/* 2010-01-01 as a timestamptz: 3653 days after 2000-01-01 */
 #define SNO_EPOCH_TIMESTAMPTZ \
 	((SNO_EPOCH_UNIX - \
 	  (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * INT64CONST(86400)) * \
@@ -35,9 +35,9 @@ sno_unit_to_timestamptz(uint64 unit)
 }
 
 /*
- * Get the unit that contains an instant.  Returns false if the instant is before
- * the epoch, past its end, or infinite: *unit is then the nearest end, 0 or
- * SNO_UNIT_MAX.
+ * Set *unit to the unit that contains an instant.  Returns false if no unit does:
+ * *unit is then 0 if the instant is before the first unit, or SNO_UNIT_MAX if it
+ * is after the last one.
  */
 static inline bool
 sno_timestamptz_to_unit(TimestampTz at, uint64 *unit)

@@ -1,11 +1,12 @@
 /*
  * gist.c
- *		GiST for ids, used by exclusion constraints and keys WITHOUT OVERLAPS that
- *		also contain ranges.
+ *		GiST support for ids, for exclusion constraints and keys WITHOUT OVERLAPS
+ *		that also contain ranges.
  *
- * A key is a bytea: one id in 10 bytes, or the lowest and the highest of many ids in
- * 20.  One id counts as the range from itself to itself.  So leaves and inner pages
- * are treated alike, and all answers are exact.
+ * An index key is a bytea.  It has 10 bytes for one id, or 20 bytes for the lowest and
+ * the highest of several ids.  One id is treated as the range from that id to itself,
+ * so the same code handles leaf pages and inner pages.  Searches are exact: no row that
+ * the index returns is checked again.
  */
 #include "postgres.h"
 
@@ -82,7 +83,7 @@ sno_gist_compress(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(entry_with(entry, PointerGetDatum(key_of(&span))));
 }
 
-/* Return the id of a leaf, for index-only scans. */
+/* Return the id in a leaf key, for index-only scans. */
 PG_FUNCTION_INFO_V1(sno_gist_fetch);
 Datum
 sno_gist_fetch(PG_FUNCTION_ARGS)
@@ -162,7 +163,7 @@ sno_gist_union(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(key);
 }
 
-/* Return how much the first key grows if it has to include the second. */
+/* Return how much the first key grows if it has to include the second key. */
 PG_FUNCTION_INFO_V1(sno_gist_penalty);
 Datum
 sno_gist_penalty(PG_FUNCTION_ARGS)
@@ -196,7 +197,7 @@ compare_items(const void *a, const void *b)
 	return order != 0 ? order : sno_compare(&x->upper, &y->upper);
 }
 
-/* Put some items on one side of a split, and return the union of their keys. */
+/* Put some items on one side of a split, and return the union of the items' keys. */
 static Datum
 fill_side(const SplitItem *items, int count, OffsetNumber *side)
 {
@@ -210,7 +211,7 @@ fill_side(const SplitItem *items, int count, OffsetNumber *side)
 	return PointerGetDatum(key_of(&all));
 }
 
-/* Split a page in the middle of the order. */
+/* Split a page: one half gets the lower keys, the other half gets the higher keys. */
 PG_FUNCTION_INFO_V1(sno_gist_picksplit);
 Datum
 sno_gist_picksplit(PG_FUNCTION_ARGS)
@@ -246,7 +247,7 @@ compare_leaves(Datum a, Datum b, SortSupport ssup)
 	return sno_compare(&x.lower, &y.lower);
 }
 
-/* The order of leaves in a sorted build of an index */
+/* Provide the order of leaf keys for a sorted build of an index. */
 PG_FUNCTION_INFO_V1(sno_gist_sort_support);
 Datum
 sno_gist_sort_support(PG_FUNCTION_ARGS)

@@ -1,11 +1,11 @@
 /*
  * opclass.c
- *		Support functions of the operator classes for btree and BRIN, beside
+ *		Support functions of the btree and BRIN operator classes, except
  *		comparison.
  *
- * These are sort support, skip support, in_range by interval for window frames, BRIN on
- * columns of a domain, and the distance of two ids, by which BRIN's minmax-multi merges
- * its ranges.
+ * For btree, this file has sort support, skip support, and in_range for window frames with
+ * an interval.  For BRIN, it has functions for columns of a domain type, and the distance
+ * of two ids, by which minmax-multi indexes choose the ranges that they merge.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@
 
 typedef struct
 {
-	bool		placed;			/* is `near` set, by the first id? */
+	bool		placed;			/* was `near` set from the first id? */
 	SnoAbbrev	near;
 } AbbrevState;
 
@@ -49,8 +49,8 @@ abbreviate(Datum original, SortSupport ssup)
 }
 
 /*
- * Never give up abbreviation: a key costs a few instructions, and two equal keys
- * cost only one additional comparison of integers.
+ * Never give up abbreviation: making a key costs a few instructions, and if two keys
+ * are equal, the sort only made one additional comparison of integers.
  */
 static bool
 abort_abbreviation(int count, SortSupport ssup)
@@ -88,7 +88,7 @@ end_of_order(bool highest)
 	return id;
 }
 
-/* Return the next id above or below, as a new value.  Sets *overflow if there is none. */
+/* Return the next higher or the next lower id, as a new value.  Sets *overflow if there is none. */
 static Datum
 neighbour(Datum existing, bool above, bool *overflow)
 {
@@ -136,10 +136,11 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /* ---------------- window frames ---------------- */
 
 /*
- * Does adding or subtracting the interval lead out of the epoch, from any id?  It does
- * if no part of the interval is negative and one part is longer than a century.
- * Otherwise, timestamptz can overflow only if the interval has parts of both signs.  The
- * infinite interval of PostgreSQL 17 leads out of the epoch, too.
+ * Is the time of every id, plus or minus the interval, outside the epoch?  The epoch is
+ * shorter than a century.  So the answer is yes if no part of the
+ * interval is negative, and one part is longer than a century.  The infinite interval of
+ * PostgreSQL 17 is such an interval.  With another interval, timestamptz can overflow only if
+ * the interval has parts of both signs.
  */
 static bool
 exceeds_epoch(const Interval *offset)
@@ -156,8 +157,8 @@ exceeds_epoch(const Interval *offset)
  * Compare sno_timestamp(value) with sno_timestamp(base) + offset, by <= if `less`,
  * otherwise by >=.  If `sub`, the offset is subtracted.
  *
- * PostgreSQL's in_range functions for times raise an error if the sum is out of range.
- * This function returns the right answer.
+ * If the interval is too long, PostgreSQL's in_range functions for times raise an error.
+ * This function compares with infinity instead.
  */
 PG_FUNCTION_INFO_V1(sno_in_range);
 Datum
@@ -199,10 +200,13 @@ sno_brin_distance(PG_FUNCTION_ARGS)
 }
 
 /*
- * The server's minmax functions look in the operator family for operators of the column's
- * type, and find none for a domain.  The server's own classes avoid this by a storage type,
- * but CREATE OPERATOR CLASS drops a storage type that is the input type.  So our functions
- * call the server's with an index description in which the column has the type of the class.
+ * Call one of PostgreSQL's minmax functions for a column whose type may be a domain.
+ *
+ * The minmax functions search the operator family for operators of the column's type, and
+ * find none for a domain.  PostgreSQL's built-in classes avoid this with a storage type, which
+ * replaces the column's type.  Our classes can't have a storage type, because CREATE OPERATOR
+ * CLASS ignores one that equals the input type.  So this function passes an index description
+ * in which the column has the input type of the class.
  */
 static Datum
 for_base_type(FunctionCallInfo fcinfo, PGFunction function)
@@ -216,7 +220,7 @@ for_base_type(FunctionCallInfo fcinfo, PGFunction function)
 		MemoryContext caller = MemoryContextSwitchTo(index->bd_context);
 
 		index->bd_tupdesc = CreateTupleDescCopy(index->bd_tupdesc);
-		index->bd_tupdesc->tdrefcount = 1;	/* until brin_free_desc(), which asserts it */
+		index->bd_tupdesc->tdrefcount = 1;	/* brin_free_desc() asserts this count */
 		TupleDescAttr(index->bd_tupdesc, column)->atttypid = type;
 		MemoryContextSwitchTo(caller);
 	}

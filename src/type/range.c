@@ -1,10 +1,11 @@
 /*
  * range.c
- *		Ids and time: the bounds of an instant and of a range, and ids in a
- *		range of time.
+ *		Ids and time: the lowest and the highest id of an instant or a range,
+ *		and tests for an id in a range of time.
  *
- * An id's time is the start of its unit.  So a range of time is an interval of units
- * [first, end), and that is an interval of ids.
+ * An id's time is the start of its unit.  So a range of time contains the units from some
+ * unit `first` up to, but not including, some unit `end`.  The ids of these units are all
+ * ids between two bounds.
  */
 #include "postgres.h"
 
@@ -53,8 +54,9 @@ unit_edge(uint64 unit, bool highest, int meta)
 }
 
 /*
- * Return unit_edge() of the unit that contains an instant.  Before the epoch,
- * both edges are the lowest id; past its end, both are the highest id.
+ * Return unit_edge() of the unit that contains an instant.  For an instant before
+ * the epoch, both edges are the lowest id; for an instant after the epoch, both
+ * edges are the highest id.
  */
 static Sno *
 instant_edge(TimestampTz at, bool highest, int meta)
@@ -66,7 +68,7 @@ instant_edge(TimestampTz at, bool highest, int meta)
 	return unit_edge(unit, highest, meta);
 }
 
-/* Define a function that returns an edge of an instant. */
+/* Define an SQL function that returns instant_edge(). */
 #define INSTANT_EDGE(function, highest, meta) \
 PG_FUNCTION_INFO_V1(function); \
 Datum \
@@ -81,19 +83,22 @@ INSTANT_EDGE(sno_min, false, ANY_META)
 INSTANT_EDGE(sno_max, true, ANY_META)
 
 /*
- * Tick-tock comes before meta.  So ids of other metabytes are between the lowest and
- * the highest id of one metabyte, even within a unit.
+ * In an id, the tick-tock bit comes before the metabyte.  So even within a unit, there are
+ * ids of other metabytes between the lowest and the highest id of one metabyte.
  */
 INSTANT_EDGE(sno_min_meta, false, META)
 INSTANT_EDGE(sno_max_meta, true, META)
 
 /* ---------------- time ranges ---------------- */
 
-/* Return the number of units that start before an instant, or with `or_at`, before or at the instant. */
+/*
+ * Return the number of units that start before an instant.  If `or_at`, a unit that starts at the
+ * instant counts, too.
+ */
 static uint64
 units_before(TimestampTz at, bool or_at)
 {
-	uint64		last;			/* the unit of the last instant that counts */
+	uint64		last;			/* the last unit that counts */
 
 	if (at < SNO_EPOCH_TIMESTAMPTZ || (at == SNO_EPOCH_TIMESTAMPTZ && !or_at))
 		return 0;
@@ -110,10 +115,10 @@ lower_bound(uint64 unit)
 }
 
 /*
- * Return the lowest id whose time is at or after an instant; sno_min_after() returns the lowest id
- * whose time is after the instant.  Comparisons of an id with a time become comparisons
- * with these ids.  For an instant past the end of the epoch, both are the highest id, which
- * counts as later than any such instant.
+ * sno_min_from() returns the lowest id whose time is at or after an instant; sno_min_after()
+ * returns the lowest id whose time is after the instant.  The operators that compare an id
+ * with a time compare the id with one of these results.  For an instant after the start of
+ * the last unit, both results are the highest id, so this id counts as later than the instant.
  */
 PG_FUNCTION_INFO_V1(sno_min_from);
 Datum
@@ -129,7 +134,7 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
-/* Negate the two comparisons that replace id = time. */
+/* Do the id and the time differ?  This negates the two comparisons that replace id = time. */
 PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
 Datum
 sno_ne_timestamptz(PG_FUNCTION_ARGS)
@@ -142,8 +147,8 @@ sno_ne_timestamptz(PG_FUNCTION_ARGS)
 }
 
 /*
- * Get the units that start within a range: [*first, *end).  If there are none,
- * *first >= *end.
+ * Get the units that start within a range: from *first up to, but not including,
+ * *end.  If there are none, *first >= *end.
  */
 static void
 range_units(FunctionCallInfo fcinfo, RangeType *range,
@@ -166,9 +171,9 @@ range_units(FunctionCallInfo fcinfo, RangeType *range,
 }
 
 /*
- * Return a bound of the ids whose time is in a range.  If there are no such ids, the
- * lower bound is the highest id and the upper bound the lowest, so nothing is between
- * them.
+ * sno_range_min() and sno_range_max() return the lowest and the highest id whose time is
+ * in a range.  If there are no such ids, sno_range_min() returns the highest id of all, and
+ * sno_range_max() the lowest one, so no id is between the two bounds.
  */
 PG_FUNCTION_INFO_V1(sno_range_min);
 Datum
@@ -197,13 +202,13 @@ sno_range_max(PG_FUNCTION_ARGS)
  * Is the type a range of ids, or of a domain over ids?  Raises error 42804 if the type is
  * neither such a range nor a tstzrange.
  *
- * The containment operators are declared for anyrange, not tstzrange.  An operator of
- * type tstzrange would be preferred to the server's own range operators whenever the other
- * operand is a literal or a parameter without a type, and queries that don't use ids
- * would break.  So the type is checked here.
+ * The containment operators are declared for anyrange, and check the type of the range here.
+ * If they were declared for tstzrange, PostgreSQL would prefer them to its own range operators
+ * whenever the other operand is a literal or a parameter without a type.  Then queries that
+ * don't use ids would break.
  *
- * For a range of ids, our operators are preferred to the server's operators of a range and
- * an element.  So our operators call the server's functions.
+ * If the range is a range of ids, PostgreSQL also prefers our operators to its own operators
+ * for a range and an element.  So our functions then call PostgreSQL's functions.
  */
 static bool
 is_range_of_ids(Oid range_type, Oid id_type)
@@ -219,7 +224,7 @@ is_range_of_ids(Oid range_type, Oid id_type)
 	return true;
 }
 
-/* Is an id's time in a tstzrange? */
+/* Is the time of an id in a tstzrange? */
 bool
 sno_range_has(FunctionCallInfo fcinfo, RangeType *range, const Sno *id)
 {
@@ -256,8 +261,8 @@ sno_range_contains(PG_FUNCTION_ARGS)
 /* ---------------- planning ---------------- */
 
 /*
- * Is a node `(SELECT expression)`: a subquery that reads no table and has the same value
- * for all rows?
+ * Is the node a subquery `(SELECT expression)` that reads no table, and has the same value for
+ * all rows of the outer query?
  */
 static bool
 is_constant_subquery(Node *node)
@@ -297,8 +302,9 @@ call_of(Oid function, Expr *argument)
 }
 
 /*
- * `bound(range)`, or `(SELECT bound(expression))` for a constant subquery, which is
- * computed once per query.  For comparisons with a uuid, the bound is converted to a uuid.
+ * Make the expression `bound(range)`, to compare it with a value of `type`.  If the range is a
+ * constant subquery, the expression is `(SELECT bound(expression))`, which is computed once per
+ * query.  If `type` is uuid, the bound is converted to a uuid.
  */
 static Expr *
 bound_value(const char *bound, Oid type, Node *range)
@@ -320,7 +326,7 @@ bound_value(const char *bound, Oid type, Node *range)
 	return value;
 }
 
-/* `id operator bound(range)`: an operator of the type's order. */
+/* Make the clause `id operator bound(range)`, with the btree operator of this strategy. */
 static Expr *
 bound_clause(Node *id, StrategyNumber strategy, const char *bound, Node *range)
 {
@@ -335,9 +341,9 @@ bound_clause(Node *id, StrategyNumber strategy, const char *bound, Node *range)
 }
 
 /*
- * `id <@ range`, `range @> id` or `sno_during(id, range)` as two clauses that any index
- * on the id supports: id >= sno_range_min(range), id <= sno_range_max(range).  Returns
- * NIL for a range of ids.
+ * Convert the arguments of `id <@ range`, `range @> id` or `sno_during(id, range)` to two clauses
+ * that indexes on the id support: id >= sno_range_min(range) and id <= sno_range_max(range).
+ * Returns NIL if the range is a range of ids.
  */
 static List *
 bound_clauses(List *args)
@@ -358,11 +364,11 @@ bound_clauses(List *args)
 }
 
 /*
- * Replace containment by comparisons, so that indexes, partition pruning and estimates
- * all work.  Not all uuids between the bounds are ids, so each uuid is also checked.  The
- * operands are then evaluated more than once, so none may be volatile or have a subquery,
- * except a constant one.  Containment in a range of ids becomes the server's own operator,
- * which has index support and estimates.
+ * Replace a call for containment by comparisons, so that indexes, partition pruning and
+ * estimates work.  Not all uuids between the bounds are ids, so for uuids, a call of
+ * sno_is_uuidv8() is added.  The comparisons evaluate the operands more than once.  So a call
+ * isn't replaced if an operand is volatile, or has a subquery that isn't constant.  A call for
+ * a range of ids is replaced by PostgreSQL's own operator, which has index support and estimates.
  */
 static Node *
 simplify(SupportRequestSimplify *request)
@@ -398,8 +404,8 @@ simplify(SupportRequestSimplify *request)
 }
 
 /*
- * Make index conditions from a call that was not simplified: a subquery that returns the
- * range has become a parameter by now.
+ * Make index conditions from a call that simplify() did not replace, for example because a
+ * subquery returns the range.  The planner has replaced such a subquery by a parameter by now.
  */
 static Node *
 index_condition(SupportRequestIndexCondition *request)

@@ -1,19 +1,20 @@
 /*
  * selectivity.c
- *		Selectivity estimators of <, <=, > and >=.
+ *		Selectivity estimators of <, <=, > and >= for ids.
  *
- * The server's estimators for these operators place a value within a bucket of the
- * histogram only if they know its type, and they don't know sno.  So during an estimate
- * an id is relabelled as a macaddr.  The server reads six bytes of a macaddr as a number,
- * and the first six bytes of an id are its time, tick-tock and metabyte.  All other things
- * are left to the server's estimators: common values, nulls, the ends of an index, rights.
+ * PostgreSQL's estimators for these operators place a value within a bucket of the histogram
+ * only if they can convert the value to a number, and they can't convert a sno.  So during an
+ * estimate, an id is relabelled as a macaddr, whose six bytes PostgreSQL converts.  The first
+ * six bytes of an id are its time, tick-tock bit and metabyte.  PostgreSQL's estimators do all
+ * the rest: they use common values, nulls and the ends of an index, and check privileges.
  *
- * Two bounds of a range depend on each other, but the planner multiplies their
- * selectivities, except for operators with the server's estimators.  So the lower bound
- * returns its own selectivity, and the upper bound returns the factor that makes the
- * product the selectivity of the range.  If there are several bounds on one side, the
- * tightest one counts, and the others return 1.  The formula is taken from the planner's
- * clauselist_selectivity().
+ * The lower and the upper bound of a range depend on each other.  The planner considers this
+ * only for operators with PostgreSQL's own estimators, and multiplies the selectivities of
+ * other clauses.  So for a lower bound, our estimator returns the selectivity of this bound
+ * alone.  For an upper bound, it returns a factor, so that the product of both results is the
+ * selectivity of the range.  If there are several bounds on one side, only the tightest bound
+ * counts, and the estimator returns 1 for the others.  The selectivity of a range is computed
+ * as in the planner's clauselist_selectivity().
  */
 #include "postgres.h"
 
@@ -35,8 +36,8 @@
 /* ---------------- one comparison ---------------- */
 
 /*
- * Return the strategy of an operator that orders ids.  Returns InvalidStrategy for another
- * operator, which a user may have defined with our estimators.
+ * Return the btree strategy of an operator <, <=, > or >= for ids.  Returns InvalidStrategy for
+ * another operator: a user may have defined one with our estimators.
  */
 static StrategyNumber
 order_strategy(Oid operator)
@@ -65,7 +66,7 @@ label(Node *operand)
 									COERCE_IMPLICIT_CAST);
 }
 
-/* Estimate a comparison, without regard to other conditions. */
+/* Estimate a comparison without regard to other conditions. */
 static Selectivity
 estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 {
@@ -97,15 +98,15 @@ estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 
 typedef struct
 {
-	List	   *args;			/* of the comparison to find */
-	List	   *clauses;		/* the list of clauses ANDed with it, or NIL if it is alone */
-	Node	   *element;		/* the comparison's element in the list */
+	List	   *args;			/* the operands of the comparison to find */
+	List	   *clauses;		/* the list of ANDed clauses that has it; NIL if it isn't ANDed */
+	Node	   *element;		/* the list element that is the comparison */
 } Place;
 
 /*
- * The planner estimates clauses in their order.  So at each depth, a search begins where the
- * last search ended, and wraps around.  Hints are numbers of elements, not pointers, so a
- * hint from another list does no harm.
+ * The planner estimates clauses in their order.  So at each depth of nested clauses, a search
+ * begins at the element where the last search ended, and wraps around.  Hints are numbers of
+ * elements, not pointers, so a hint from another list does no harm.
  */
 #define HINT_DEPTH 8
 static int	hint[HINT_DEPTH];
@@ -118,8 +119,9 @@ bare(Node *element)
 }
 
 /*
- * Does the clause have these operands?  The planner may commute it, but the operands stay
- * the same nodes.  A comparison of rows is estimated by its first operands.
+ * Does the clause have these operands?  The planner may commute a clause, but the operands stay
+ * the same nodes.  For a comparison of rows, the planner passes the first operands of both rows
+ * to the estimator.
  */
 static bool
 has_operands(Node *clause, List *args)
@@ -159,7 +161,7 @@ find_among(List *clauses, bool conjunction, int depth, Place *place)
 		Node	   *clause = bare(element);
 		bool		found;
 
-		/* For an OR, the planner estimates the variant with RestrictInfos. */
+		/* The planner estimates the variant of an OR whose elements are RestrictInfos. */
 		if (clause != element && ((RestrictInfo *) element)->orclause)
 			clause = (Node *) ((RestrictInfo *) element)->orclause;
 		while (IsA(clause, BooleanTest))
@@ -195,10 +197,10 @@ is_key_of(IndexOptInfo *index, Node *operand)
 }
 
 /*
- * Find a comparison in the predicate of a partial index.  The planner adds the predicate to
- * the conditions of an index scan if these don't imply it, for example because a condition
- * that the predicate implies was dropped.  Then the comparison stands beside the other
- * conditions, but only if its operand is a key of the index.
+ * Find a comparison in the predicate of a partial index.  The planner adds the predicate to the
+ * conditions of an index scan if these conditions don't imply the predicate, for example because
+ * the planner dropped a condition that the predicate implies.  If an operand of the comparison is
+ * a key of the index, the comparison is then estimated together with the relation's restrictions.
  */
 static bool
 find_in_predicate(RelOptInfo *rel, Place *place)
@@ -221,9 +223,10 @@ find_in_predicate(RelOptInfo *rel, Place *place)
 }
 
 /*
- * The planner estimates a relation's restrictions with var_relid 0, before it looks at
- * indexes, and keeps the results.  With another var_relid, it estimates other clauses: join
- * clauses, predicates, or conditions made for an index.
+ * Find a comparison among the clauses of its relations, in predicates of indexes, or in HAVING.
+ * The planner estimates a relation's restrictions with var_relid 0, before it considers indexes,
+ * and keeps the results.  With another var_relid, the planner estimates other clauses: join
+ * clauses, predicates, and conditions that were made for an index.
  */
 static bool
 find(PlannerInfo *root, int var_relid, Place *place)
@@ -248,13 +251,13 @@ find(PlannerInfo *root, int var_relid, Place *place)
 
 typedef struct
 {
-	Node	   *element;		/* NULL if there is none */
+	Node	   *element;		/* NULL if there is no bound */
 	Selectivity selectivity;
 } Bound;
 
 /*
- * Is the element an upper or a lower bound of the operand, by a value that depends only on
- * the relations `others`?
+ * Is the element an upper or a lower bound of the operand, by a value that is computed from
+ * exactly the relations `others`?
  */
 static bool
 read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
@@ -282,7 +285,7 @@ read_bound(PlannerInfo *root, Node *element, Node *operand, Relids others,
 	return true;
 }
 
-/* Return the selectivity of a range, by the formula of clauselist_selectivity(). */
+/* Return the selectivity of a range, computed as in clauselist_selectivity(). */
 static Selectivity
 range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 				  Selectivity upper, int var_relid)
@@ -299,9 +302,10 @@ range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 }
 
 /*
- * Give each bound its share, and return the share of the comparison found.  If var_relid is
- * 0, the planner keeps selectivities in RestrictInfos.  Then all shares are stored in these,
- * so that the work for many bounds isn't repeated for each bound.
+ * Return the selectivity of the comparison at `place`, one of the bounds.  The tightest lower and
+ * upper bound have the selectivities in `best`; all other bounds have 1.  If var_relid is 0, the
+ * planner keeps the selectivity of a clause in its RestrictInfo.  Then this function stores the
+ * selectivities of all bounds there, so that they aren't computed again for each bound.
  */
 static Selectivity
 share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
@@ -329,8 +333,9 @@ share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
 }
 
 /*
- * Estimate the comparison found, among all bounds of the operand beside it.  Returns false
- * for a join clause that is not part of a range: the planner multiplies such clauses.
+ * Estimate the comparison at `place` together with all other bounds of the operand in the clauses
+ * there.  Returns false if the comparison is a join clause and there is no bound on the other
+ * side: the caller then estimates the comparison alone.
  */
 static bool
 estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids others,
@@ -377,8 +382,8 @@ estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids oth
 /* ---------------- the estimators ---------------- */
 
 /*
- * Is the comparison the upper bound of a range that became an index condition (see
- * range.c)?  Such a bound is in no list of clauses.
+ * Is the comparison the upper bound of a range that range.c made into an index condition?  Such a
+ * bound is in no list of clauses.
  */
 static bool
 is_range_max(Oid operator, List *args)

@@ -2,9 +2,9 @@
  * type.c
  *		The type sno: text and binary I/O, comparison and hashing.
  *
- * An id has ten bytes, passed by reference and not aligned.  Ids are ordered by their
- * bytes; their texts have the same order in any collation that compares bytes.  The
- * comparison and hash functions never raise an error.
+ * An id is a value of ten bytes, which is passed by reference and isn't aligned.  Ids are
+ * ordered by their bytes, and their texts have the same order in any collation that compares
+ * bytes.  The functions that compare and hash ids never raise an error.
  */
 #include "postgres.h"
 
@@ -22,8 +22,8 @@
 /* ---------------- I/O ---------------- */
 
 /*
- * Does the text look like a time?  The server's parser can't be used, because it raises
- * errors for unknown time zones.
+ * Does the text look like a time?  PostgreSQL's parser can't be used here, because it raises an
+ * error if a time zone is unknown.
  */
 static bool
 is_time(const char *text)
@@ -53,7 +53,7 @@ is_uuid(const char *text)
 	return digits == 32 && strcmp(text, braces ? "}" : "") == 0;
 }
 
-/* Return a hint for a text that is not an id, or NULL. */
+/* Return a hint for a text that is not an id, or NULL if there is no hint. */
 static const char *
 advice(const char *text)
 {
@@ -82,9 +82,9 @@ advice(const char *text)
 }
 
 /*
- * Raise the error for text that is not an id, with the reason: its length, or otherwise
- * the first foreign character.  All characters before the foreign one have one byte, so
- * its offset in bytes is its offset in characters.
+ * Raise the error that a text is not an id.  The detail reports the length if that is wrong, or
+ * otherwise the first invalid character.  All characters before the invalid one have one byte, so
+ * its offset in bytes is also its offset in characters.
  */
 static pg_noinline Datum
 reject_text(const char *text, struct Node *escontext)
@@ -152,7 +152,7 @@ sno_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(id);
 }
 
-/* pq_begintypsend() isn't used: it allocates a kilobyte for these few bytes. */
+/* This function doesn't use pq_begintypsend(), which allocates a kilobyte. */
 PG_FUNCTION_INFO_V1(sno_send);
 Datum
 sno_send(PG_FUNCTION_ARGS)
@@ -165,7 +165,7 @@ sno_send(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(message);
 }
 
-/* The name of the codec that text input and output use. */
+/* Return the name of the codec that text input and output use. */
 PG_FUNCTION_INFO_V1(sno_codec);
 Datum
 sno_codec(PG_FUNCTION_ARGS)
@@ -231,7 +231,7 @@ sno_larger(PG_FUNCTION_ARGS)
 
 /* ---------------- hashing ---------------- */
 
-/* Hash values are frozen since 1.0, because hash indexes and hash partitions depend on them. */
+/* Hash values are fixed since 1.0, because hash indexes and hash partitions depend on them. */
 
 PG_FUNCTION_INFO_V1(sno_hash);
 Datum

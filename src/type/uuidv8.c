@@ -16,7 +16,7 @@
 
 /*
  * RFC 9562 defines only the version and the variant of a version 8 uuid.  The
- * other bits are the id, followed by zeros, so that the order of ids is kept.
+ * other bits are the id, followed by zeros, so uuids have the order of their ids.
  *
  *		 bytes 0-5      6, 7             8                       15
  *		+--------------+----+-----------+--+--------------------+--------------+
@@ -46,7 +46,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Get the id of a version 8 uuid.  Returns NULL, or the reason why the uuid is not an id. */
+/* Get the id of a version 8 uuid.  Returns NULL, or if the uuid is not an id, the reason. */
 const char *
 sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
@@ -101,8 +101,9 @@ sno_is_uuidv8(PG_FUNCTION_ARGS)
 }
 
 /*
- * The planner support function of sno_is_uuidv8().  Most uuids that are checked are ids, but
- * NOT sno_is_uuidv8() must not be estimated as no rows.
+ * The planner support function of sno_is_uuidv8(), which provides the selectivity.  Most uuids
+ * that are checked are ids.  But the selectivity is less than 1, because otherwise the planner
+ * would expect no rows for NOT sno_is_uuidv8().
  */
 PG_FUNCTION_INFO_V1(sno_is_uuidv8_support);
 Datum
@@ -116,14 +117,14 @@ sno_is_uuidv8_support(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(request);
 }
 
-/* Is the uuid an id whose time is in the range?  range.c has the planner support. */
+/* Is the uuid an id whose time is in the range?  The planner support function is in range.c. */
 PG_FUNCTION_INFO_V1(sno_during);
 Datum
 sno_during(PG_FUNCTION_ARGS)
 {
 	Sno			id;
 
-	/* A uuid that is not an id is in no range, not even in a null one. */
+	/* A uuid that is not an id is in no range, so the result is false even if the range is null. */
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (sno_decode_uuidv8(PG_GETARG_UUID_P(0), &id) != NULL)
