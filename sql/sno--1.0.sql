@@ -7,11 +7,12 @@
 -- schema
 --
 
--- The type, its operators and the functions for users are in pg_catalog, where every search path
--- finds them first.  Relations can't be there, and functions that only the server calls would
--- clutter it: these are in a schema that only the database's owner may use.  If this schema
--- exists, it may belong to somebody else, so it is never taken over.  But Rails 7.1 and others
--- create all schemas before extensions, so an empty one is replaced.
+-- The type, its operators and the functions for users are in schema pg_catalog, where every search
+-- path finds them first.  Tables can't be in that schema, and functions that only the server calls
+-- would clutter it.  So tables and such functions are in schema sno_catalog, which only the
+-- database's owner may use.  If a schema of this name exists already, it may belong to another role,
+-- so its objects are not used: the script fails.  But an empty schema is replaced, because some
+-- programs, such as Rails 7.1, create all schemas before extensions.
 DROP SCHEMA IF EXISTS sno_catalog;
 CREATE SCHEMA sno_catalog;
 COMMENT ON SCHEMA sno_catalog IS
@@ -64,8 +65,9 @@ CREATE TYPE sno (
 COMMENT ON TYPE sno IS
     'id of 10 bytes, sorted by time, with a text form of 16 characters';
 
--- postgres_fdw sends a list of ids only if the array type is a member of the extension.  From 17
--- on, it becomes one with its element type.
+-- postgres_fdw sends a condition with an array of ids to the remote server only if the array type
+-- is a member of the extension.  From PostgreSQL 17 on, an array type becomes a member together with
+-- its element type.
 DO $$
 BEGIN
     IF current_setting('server_version_num')::int < 170000 THEN
@@ -132,7 +134,7 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_parts(sno) IS
     'all five fields of the id';
 
--- The planner replaces a call by its body, so it costs as much as date_bin().
+-- The planner replaces a call by the body, so a call costs as much as a call of date_bin().
 CREATE FUNCTION sno_date_bin(stride interval, id sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN date_bin(stride, sno_timestamp(id), origin);
@@ -152,7 +154,7 @@ CREATE FUNCTION sno_make(
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_make(timestamptz, integer, integer, integer, boolean) IS
-    'id with the given fields, in the unit of 4 ms that holds the time';
+    'id with the given fields, in the unit of 4 ms that contains the time';
 
 CREATE FUNCTION sno_with_timestamp(sno, timestamptz) RETURNS sno
 AS 'MODULE_PATHNAME'
@@ -188,7 +190,7 @@ CREATE FUNCTION sno_is_zero(sno) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_is_zero(sno) IS
-    'whether the id is the one of 80 zero bits';
+    'whether all 80 bits of the id are zero';
 
 --
 -- time bounds
@@ -268,7 +270,7 @@ CREATE FUNCTION sno_from_bytea(bytea) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_from_bytea(bytea) IS
-    'id of these 10 bytes';
+    'id whose bytes are the 10 bytes of the bytea';
 
 CREATE CAST (sno AS uuid) WITH FUNCTION sno_to_uuid(sno);
 COMMENT ON CAST (sno AS uuid) IS
@@ -284,7 +286,7 @@ COMMENT ON CAST (sno AS bytea) IS
 
 CREATE CAST (bytea AS sno) WITH FUNCTION sno_from_bytea(bytea);
 COMMENT ON CAST (bytea AS sno) IS
-    'id of these 10 bytes';
+    'id whose bytes are the 10 bytes of the bytea';
 
 CREATE CAST (sno AS timestamptz) WITH FUNCTION sno_timestamp(sno);
 COMMENT ON CAST (sno AS timestamptz) IS
@@ -310,7 +312,7 @@ CREATE FUNCTION sno_catalog.sno_is_uuidv8_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_is_uuidv8_support(internal) IS
-    'planner support for sno_is_uuidv8(): the estimate of its selectivity';
+    'planner support for sno_is_uuidv8(): estimates the selectivity';
 
 CREATE FUNCTION sno_is_uuidv8(uuid) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -450,11 +452,12 @@ COMMENT ON OPERATOR >= (sno, sno) IS
 -- operators: an id and a time
 --
 
--- The planner replaces calls of these functions by their bodies, so indexes, partition pruning
--- and estimates work as for any bound on the id.  The functions for = aren't strict: AND isn't,
--- so the planner wouldn't inline them.  If one operand is a literal or a parameter without a
--- type, PostgreSQL prefers the operator whose operands have the same type, so these operators
--- don't affect such queries.
+-- The planner replaces calls of the functions below by their bodies, so indexes, partition pruning
+-- and estimates work as for any comparison of two ids.  The functions for = are not strict: the
+-- planner inlines a strict function only if its body is strict, and AND is not.
+--
+-- If one operand is a literal or a parameter without a type, PostgreSQL prefers an operator for two
+-- operands of the same type.  So the operators below don't change the meaning of such queries.
 
 CREATE FUNCTION sno_catalog.sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -474,7 +477,8 @@ RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
 COMMENT ON FUNCTION sno_catalog.sno_eq_timestamptz(sno, timestamptz) IS
     'implementation of = operator';
 
--- No index supports <>, and the estimate for two bounds joined by OR would be bad.
+-- The function for <> is in C.  An SQL body would have no use, because no index supports <>, and the
+-- planner would estimate two comparisons joined by OR badly.
 CREATE FUNCTION sno_catalog.sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -677,16 +681,17 @@ COMMENT ON OPERATOR > (timestamptz, sno) IS
 -- operators: an id in a range of time
 --
 
--- The planner turns both into comparisons with sno_range_min() and sno_range_max().  They are
--- defined for anyrange, and raise an error unless the range is a tstzrange.  Operators for
--- tstzrange would change the meaning of queries without ids, such as "during @> '[2026-01-01,)'".
+-- The planner turns the operators <@ and @> into comparisons with sno_range_min() and
+-- sno_range_max().  The operators are defined for anyrange, and raise an error unless the range is a
+-- tstzrange or a range of ids.  Operators for tstzrange would change the meaning of queries without
+-- ids, such as "during @> '[2026-01-01,)'".
 
 CREATE FUNCTION sno_catalog.sno_range_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_range_support(internal) IS
-    'planner support for an id in a range of time: turns the operators into '
-    'bounds on the id';
+    'planner support for <@, @> and sno_during(): turns them into comparisons of '
+    'the id with two bounds';
 
 CREATE FUNCTION sno_catalog.sno_contained_by(sno, anyrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -724,8 +729,8 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (anyrange, sno) IS
     'whether the range contains sno_timestamp() of the id';
 
--- There is no operator for uuids, because it would be preferred to the server's own operators for
--- ranges of uuids.
+-- For uuids, there is a function.  There is no operator, because PostgreSQL would prefer it to its own
+-- operators for ranges of uuids.
 
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -742,7 +747,8 @@ CREATE FUNCTION sno_catalog.sno_cmp(sno, sno) RETURNS integer
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_cmp(sno, sno) IS
-    'less than, equal or greater: a negative integer, 0 or a positive one';
+    'negative if the first id is less than the second, 0 if they are equal, otherwise '
+    'positive';
 
 CREATE FUNCTION sno_catalog.sno_hash(sno) RETURNS integer
 AS 'MODULE_PATHNAME'
@@ -766,8 +772,8 @@ CREATE FUNCTION sno_catalog.sno_in_range(sno, sno, interval, boolean, boolean) R
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_in_range(sno, sno, interval, boolean, boolean) IS
-    'support for window frames by RANGE: compares the times of two ids, plus '
-    'or minus an interval';
+    'support for RANGE window frames: compares the time of an id with the time '
+    'of another id plus or minus an interval';
 
 CREATE FUNCTION sno_catalog.sno_skip_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -781,8 +787,8 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_brin_distance(internal, internal) IS
     'BRIN minmax-multi support: distance between two ids';
 
--- The server's functions, which these call, don't support columns of a domain
--- (src/type/opclass.c).
+-- The functions below call PostgreSQL's minmax functions, and make them work for columns of a domain
+-- type (src/type/opclass.c).
 
 CREATE FUNCTION sno_catalog.sno_brin_minmax_add_value(internal, internal, internal, internal) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -848,7 +854,7 @@ CREATE FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) RETUR
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_gist_penalty(internal, internal, internal) IS
-    'GiST support: growth of an entry if an id is added';
+    'GiST support: how much an entry grows if another one is added to it';
 
 CREATE FUNCTION sno_catalog.sno_gist_picksplit(internal, internal) RETURNS internal
 AS 'MODULE_PATHNAME'
@@ -866,7 +872,7 @@ CREATE FUNCTION sno_catalog.sno_gist_sort_support(internal) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_gist_sort_support(internal) IS
-    'GiST support: order in which CREATE INDEX adds ids';
+    'GiST support: the order in which CREATE INDEX sorts ids';
 
 CREATE OPERATOR CLASS sno_ops
 DEFAULT FOR TYPE sno USING btree AS
@@ -967,9 +973,10 @@ COMMENT ON OPERATOR FAMILY sno_ops USING gist IS
     'ids together with ranges, in exclusion constraints and in keys WITHOUT '
     'OVERLAPS';
 
--- Two members of the families are for PostgreSQL 18 and later: skip scans of btrees, and keys
--- WITHOUT OVERLAPS with GiST.  Older servers don't know them, so they are in a function, whose
--- text PostgreSQL checks only when it runs.
+-- Two support functions exist only in PostgreSQL 18 and later: one for skip scans of btree indexes,
+-- and one for GiST indexes of keys WITHOUT OVERLAPS.  Older versions would reject the statements that
+-- add these functions to the operator families.  So the statements are in a function, which is called
+-- only in newer versions.
 CREATE FUNCTION sno_extend_families() RETURNS void
 LANGUAGE sql AS $$
     ALTER OPERATOR FAMILY sno_ops USING btree
@@ -1070,8 +1077,8 @@ CREATE FUNCTION sno_restrict_generator(name text, role name DEFAULT NULL) RETURN
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restrict_generator(text, name) IS
-    'let only members of a role use a named generator, or every role if the role '
-    'is null';
+    'let only members of a role use a named generator, or let every role use it if '
+    'the role is null';
 
 CREATE FUNCTION sno_borrow_partition(duration interval DEFAULT '1 hour',
     sequences integer DEFAULT 65536, OUT snapshot jsonb, OUT until timestamptz)
@@ -1097,20 +1104,20 @@ CREATE FUNCTION sno_restore_generator(name text, snapshot jsonb) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_restore_generator(text, jsonb) IS
-    'let a named generator go on after a snapshot of it';
+    'let a named generator go on after the ids that a snapshot of it records';
 
 CREATE FUNCTION sno_catalog.sno_many_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_many_support(internal) IS
-    'planner support for sno_generate_many(): the estimate of its rows';
+    'planner support for sno_generate_many(): estimates the number of rows';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 SUPPORT sno_catalog.sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
-    'the given number of new ids, like sno_generate(integer)';
+    'the given number of new ids, as if sno_generate(integer) made each';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
@@ -1124,15 +1131,15 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_generate_support;
 COMMENT ON FUNCTION sno_generate_at(timestamptz, integer) IS
-    'new id for the given time, in its unit of 4 ms, different from all others of '
-    'this database';
+    'new id in the unit of 4 ms that contains the given time, different from all '
+    'others of this database';
 
 CREATE FUNCTION sno_reseed() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reseed() IS
-    'stop using the partitions leased until now, in a copy of a server that '
-    'runs beside its original';
+    'stop using the partitions that were leased until now, in a copy of a server '
+    'that runs while the original also runs';
 
 --
 -- feeds
@@ -1189,8 +1196,8 @@ DECLARE
     seconds   numeric;
     key       regtype;
     class     pg_class;
-    -- Bounds are texts of ids or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The type name
-    -- compares bytes, so texts sort like ids.
+    -- Bounds of partitions are texts of ids or of uuids, or '' for MINVALUE, or '~' for MAXVALUE.
+    -- The bounds have the type "name", which compares bytes, so they sort like the ids or uuids.
     to_bound  text;         -- from a time
     to_time   text;         -- from a bound
     highest   name;
@@ -1244,7 +1251,7 @@ BEGIN
     END IF;
     IF key = 'uuid'::regtype THEN
         to_bound := 'sno_to_uuidv8(sno_min($1))::text';
-        -- The time is in the first 6 bytes, of other uuids, too.
+        -- The expression reads the time from the first 6 bytes, so it also works for uuids that are not ids.
         to_time := 'sno_timestamp((substr(uuid_send($1::uuid), 1, 6) || decode(''00000000'', ''hex''))::sno)';
     ELSE
         to_bound := 'sno_min($1)::text';
@@ -1263,7 +1270,7 @@ BEGIN
             HINT = 'Connect as the owner of the table.';
     END IF;
 
-    -- One call runs at a time.  Readers and writers go on.
+    -- The lock lets one call run at a time, and doesn't block readers and writers of the table.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
     SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
@@ -1273,7 +1280,7 @@ BEGIN
             $$^FOR VALUES FROM [(](?:MINVALUE|'([-0-9a-x]*)')[)] TO [(](?:MAXVALUE|'([-0-9a-x]*)')[)]$$) AS b (bound)
     WHERE i.inhparent = parent AND b.bound IS NOT NULL;
 
-    -- Months count from January 2000, days and minutes from a Monday.
+    -- Steps of months count from January 2000, and steps of days or minutes from a Monday.
     IF months > 0 THEN
         begins := timestamp '2000-01-01'
             + step * div((extract(year FROM present) - 2000) * 12 + extract(month FROM present) - 1, months)::integer;
@@ -1288,7 +1295,8 @@ BEGIN
             to_id := '~';
         END IF;
 
-        -- Fill the free times of this step: up to each partition in it, then up to its end.
+        -- Create partitions for the gaps in this step: before each existing partition, then up to the
+        -- end of the step.
         FOR taken IN
             SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
             WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
@@ -1309,8 +1317,8 @@ BEGIN
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
 
-                -- CREATE TABLE ... PARTITION OF does the same, but blocks readers and writers.
-                -- ATTACH adds indexes, foreign keys, triggers and identity.
+                -- CREATE TABLE ... PARTITION OF would block readers and writers of the parent.  ATTACH
+                -- PARTITION adds the indexes, foreign keys, triggers and identity of the parent.
                 EXECUTE concat(
                     format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
                     ' INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE)',
@@ -1325,8 +1333,8 @@ BEGIN
         begins := begins + step;
     END LOOP;
 
-    -- Detaching blocks readers and writers.  New ones queue behind it while it waits for present
-    -- ones, so it must not wait for long.
+    -- DETACH PARTITION waits for present readers and writers of the table, and new readers and
+    -- writers queue behind it.  So DETACH PARTITION must not wait for a long time.
     IF timeout = '0' THEN
         PERFORM set_config('lock_timeout', '1s', true);
     END IF;
@@ -1405,7 +1413,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION sno_generators() IS
-    'state and counters of all generators: of open partitions, and named ones';
+    'state and counters of open partitions and of named generators';
 
 CREATE FUNCTION sno_reset_statistics() RETURNS void
 AS 'MODULE_PATHNAME'
@@ -1436,16 +1444,16 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 9;
 COMMENT ON FUNCTION sno_check() IS
-    'faults and risks: one row for each item, with findings and remedy';
+    'faults and risks: one row for each checked item, with findings and a remedy';
 
 --
 -- catalog: the tables
 --
 
--- The leases of partitions (src/README.md), one row each.  A session that generates overwrites
--- its row in place, outside of transactions.  It raises an error if the table isn't as created
--- here: no index, no nullable column.  If another session locks the table in EXCLUSIVE mode or
--- above, generators wait.
+-- Each row of this table is a lease (src/README.md).  A session that generates ids overwrites the row
+-- of a lease in place, outside of its transaction.  The session raises an error if the definition of
+-- the table has changed, for example if there is an index or a nullable column.  While another session
+-- has locked the table in EXCLUSIVE mode or a stronger one, generators wait.
 
 CREATE TABLE sno_catalog.sno_lease (
     holder            bigint      NOT NULL,
@@ -1466,50 +1474,53 @@ CREATE TABLE sno_catalog.sno_lease (
     home              bigint      NOT NULL DEFAULT 0
 ) USING heap;
 COMMENT ON TABLE sno_catalog.sno_lease IS
-    'leases, one row each, which generators write in place';
+    'leases, one row each, which sessions that generate ids overwrite in place';
 COMMENT ON COLUMN sno_catalog.sno_lease.holder IS
     'random number of the holder that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.system_identifier IS
-    'server that wrote the row, as in pg_control_system(), or 0 after '
-    'sno_reseed()';
+    'system identifier of the server that wrote the row, as in pg_control_system(), '
+    'or 0 after sno_reseed()';
 COMMENT ON COLUMN sno_catalog.sno_lease.timeline IS
-    'WAL timeline of that server';
+    'WAL timeline of the server that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.database IS
     'OID of the database that wrote the row';
 COMMENT ON COLUMN sno_catalog.sno_lease.kind IS
-    's for a partition of a session, g for a shard of a named generator, n for nodes of a layout, '
-    'f for the watermark of feeds';
+    's for a whole partition, g for sequences of a named generator, n for nodes of a layout, f for '
+    'the watermark of feeds';
 COMMENT ON COLUMN sno_catalog.sno_lease.partition IS
-    'partition leased, 0 to 65535, or 0 if the kind is n or f';
+    'leased partition, 0 to 65535, or 0 if the kind is n or f';
 COMMENT ON COLUMN sno_catalog.sno_lease.layout IS
     'epoch, unit and bits of the layout as 16 bytes, or zero if the kind is not n';
 COMMENT ON COLUMN sno_catalog.sno_lease.shard_min IS
-    'first sequence of the partition, 0 to 65535, or node of the layout, 0 to 2^48 - 1';
+    'first leased sequence of the partition, 0 to 65535, or first leased node of the layout, 0 to '
+    '2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.shard_max IS
-    'last sequence of the partition, 0 to 65535, or node of the layout, 0 to 2^48 - 1';
+    'last leased sequence of the partition, 0 to 65535, or last leased node of the layout, 0 to '
+    '2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
-    'next sequence when the row was written, 0 to 65536, or place of the next '
-    'id of a layout, 0 to 4194304';
+    'next sequence when the row was written, 0 to 65536, or, if the kind is n, place '
+    'of the next id in its 4 ms or its block of numbers, 0 to 4194304';
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
     'unit of 4 ms of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
-    'number of changes of sides; the lowest bit is the tick-tock bit';
+    'number of changes of the tick-tock bit, which is the lowest bit of this number';
 COMMENT ON COLUMN sno_catalog.sno_lease.tick_until IS
     'last unit of 4 ms in which the lease allows ids with the tick-tock bit 0';
 COMMENT ON COLUMN sno_catalog.sno_lease.tock_until IS
     'last unit of 4 ms in which the lease allows ids with the tick-tock bit 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.taken_at IS
-    'when the row was written';
+    'time when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.home IS
-    'number that distinguishes the database that wrote the row from others that '
-    'had its OID';
+    'number that distinguishes the database that wrote the row from other databases '
+    'that had the same OID';
 
--- Dumps contain the rows.  In the restored database they belong to another holder.
+-- Dumps contain the rows.  In the restored database, the rows count as those of another holder.
 SELECT pg_extension_config_dump('sno_catalog.sno_lease', '');
 
--- The definitions of named generators (src/catalog/definition.c).  No two may have the same ids,
--- whatever the metabyte.  They belong to this server alone: the trigger discards rows from
--- logical replication, and notifies sessions of changes.
+-- The definitions of named generators (src/catalog/definition.c).  No two generators may have a
+-- sequence of a partition in common, even if their metabytes differ.  Definitions belong to this
+-- server alone, so the trigger discards rows that come from logical replication.  The trigger also
+-- notifies sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -1532,25 +1543,27 @@ COMMENT ON TABLE sno_catalog.sno_generator IS
 COMMENT ON COLUMN sno_catalog.sno_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_generator.role IS
-    'name of the role whose members may use it, or null if every role may';
+    'name of the role whose members may use the generator, or null if every role may';
 COMMENT ON COLUMN sno_catalog.sno_generator.system_identifier IS
-    'server where the definition was made, as in pg_control_system()';
+    'system identifier of the server where the definition was made, as in '
+    'pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_generator.timeline IS
-    'WAL timeline of that server';
+    'WAL timeline of the server where the definition was made';
 COMMENT ON COLUMN sno_catalog.sno_generator.database IS
-    'OID of the database where it was made';
+    'OID of the database where the definition was made';
 COMMENT ON COLUMN sno_catalog.sno_generator.home IS
-    'number that distinguishes that database from others that had its OID';
+    'number that distinguishes the database where the definition was made from other '
+    'databases that had the same OID';
 COMMENT ON COLUMN sno_catalog.sno_generator.partition IS
-    'partition of its ids, 0 to 65535';
+    'partition of the ids, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_min IS
-    'lower bound of its sequence, inclusive, 0 to 65535';
+    'lowest sequence of the ids, 0 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.sequence_max IS
-    'upper bound of its sequence, inclusive, 3 to 65535';
+    'highest sequence of the ids, 3 to 65535';
 COMMENT ON COLUMN sno_catalog.sno_generator.meta IS
-    'metabyte of all its ids, 0 to 255, or null if callers choose one';
+    'metabyte of all ids, 0 to 255, or null if callers choose it';
 COMMENT ON COLUMN sno_catalog.sno_generator.role_oid IS
-    'OID of the role, or null if the role did not exist then';
+    'OID of the role, or null if the role did not exist when it was named';
 COMMENT ON CONSTRAINT sno_generator_overlap ON sno_catalog.sno_generator IS
     'no two generators can issue the same id';
 
@@ -1558,8 +1571,8 @@ CREATE FUNCTION sno_catalog.sno_table_changed() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_catalog.sno_table_changed() IS
-    'trigger function of tables that sessions cache: notifies them of changes, or '
-    'refuses changes';
+    'trigger function of tables that sessions cache: notifies sessions of changes, '
+    'or refuses changes';
 
 CREATE TRIGGER sno_generator_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_generator
@@ -1571,8 +1584,8 @@ ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_change
 
 SELECT pg_extension_config_dump('sno_catalog.sno_generator', '');
 
--- The prefixes of metabytes (src/catalog/prefix.c).  They belong to this server alone, like
--- definitions of generators.
+-- The prefixes of metabytes (src/catalog/prefix.c).  Like definitions of generators, prefixes belong
+-- to this server alone.
 
 CREATE TABLE sno_catalog.sno_prefix (
     meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
@@ -1584,7 +1597,7 @@ COMMENT ON TABLE sno_catalog.sno_prefix IS
 COMMENT ON COLUMN sno_catalog.sno_prefix.meta IS
     'metabyte, 0 to 255';
 COMMENT ON COLUMN sno_catalog.sno_prefix.prefix IS
-    'its prefix, 1 to 63 characters a-z, 0-9 and _';
+    'prefix of the metabyte, 1 to 63 characters a-z, 0-9 and _';
 
 CREATE TRIGGER sno_prefix_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_prefix
@@ -1621,8 +1634,9 @@ COMMENT ON FUNCTION sno_definitions() IS
 -- grants
 --
 
--- Default privileges of the installer grant privileges to roles, or withhold them from PUBLIC.
--- The members of an extension have only the privileges that its script grants.
+-- The role that installs an extension may have default privileges that grant privileges on new
+-- objects to roles, or withhold them from PUBLIC.  The procedure below undoes this, so that members
+-- of an extension have the same privileges whichever role installs it.
 
 CREATE PROCEDURE sno_catalog.sno_settle_privileges(extension name)
 LANGUAGE plpgsql
@@ -1631,7 +1645,7 @@ AS $procedure$
 DECLARE
     given record;
 BEGIN
-    -- New members have a row of pg_depend that this transaction wrote.
+    -- The members that are new have a row in pg_depend that this transaction wrote.
     FOR given IN
         SELECT o.kind, (pg_identify_object(m.classid, m.objid, 0)).identity AS object, o.owner::regrole AS owner,
             (SELECT string_agg(DISTINCT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END, ', ')
@@ -1656,25 +1670,25 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
-    'give the members added to an extension by a script the privileges that '
-    'PostgreSQL gives without default privileges';
+    'give the members that a script has added to an extension the privileges that '
+    'they have without ALTER DEFAULT PRIVILEGES';
 CALL sno_catalog.sno_settle_privileges('sno');
 REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
--- These privileges belong to the role that owns the database at the time.  The role that installs
--- the extension is not named: PostgreSQL remembers grants to it after the role is dropped, and
--- then a dump can't be restored.  There is no grant option, because only a superuser can restore
--- grants by pg_database_owner.
+-- The privileges below belong to the role that owns the database at the time.  The script grants
+-- nothing to the role that installs the extension: PostgreSQL would keep such a grant after the role is
+-- dropped, and then a dump couldn't be restored.  There is no grant option, because only a superuser
+-- can restore grants by pg_database_owner.
 
--- pg_dump and pg_restore need these if the database's owner runs them.  Other roles need no
--- privilege on the tables: to generate, EXECUTE on the function is enough.
+-- The database's owner needs these privileges to run pg_dump and pg_restore.  Other roles need no
+-- privilege on the tables: EXECUTE on a function is enough to generate ids.
 GRANT USAGE ON SCHEMA sno_catalog TO pg_database_owner;
 GRANT SELECT, INSERT ON TABLE
     sno_catalog.sno_lease, sno_catalog.sno_generator
 TO pg_database_owner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE sno_catalog.sno_prefix TO pg_database_owner;
 
--- Functions that affect other sessions, or read the tables
+-- Functions that affect other sessions, or read the tables, are for the database's owner.
 REVOKE EXECUTE ON FUNCTION
     sno_generate_at(timestamptz, integer), sno_borrow_partition(interval, integer), sno_reseed(), sno_reset_watermark(),
     sno_create_generator(text, integer, integer, integer, integer), sno_restrict_generator(text, name),
@@ -1686,8 +1700,9 @@ GRANT EXECUTE ON FUNCTION
     sno_drop_generator(text), sno_snapshot_generator(text), sno_restore_generator(text, jsonb), sno_definitions()
 TO pg_database_owner;
 
--- State of generators.  Only members of pg_monitor see generators of other databases.
--- Only superusers may reset the counters, and roles to which they grant EXECUTE.
+-- Functions that show the state of generators are for the database's owner and for members of
+-- pg_monitor.  Only members of pg_monitor see generators of other databases.  Only superusers, and
+-- roles to which they grant EXECUTE, may reset the counters.
 REVOKE EXECUTE ON FUNCTION
     sno_generators(), sno_reset_statistics(), sno_check(), sno_watermark_blockers()
 FROM PUBLIC;

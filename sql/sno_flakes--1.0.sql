@@ -1,5 +1,5 @@
 -- sno_flakes 1.0: ids of other systems, such as Snowflake.  The functions are in the library of
--- extension sno, the tables in its schema.
+-- extension sno, and the tables are in schema sno_catalog of that extension.
 
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_flakes" to load this file. \quit
@@ -9,7 +9,7 @@
 --
 
 -- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by its
--- layout are immutable, so rows never change.
+-- layout are immutable, so rows of this table must never change.
 
 CREATE TABLE sno_catalog.sno_flake_layout (
     name          text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -41,8 +41,8 @@ COMMENT ON COLUMN sno_catalog.sno_flake_layout.unit IS
     'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 for a counting '
     'layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.time_bits IS
-    'number of bits of the time, the highest ones of the id, or of the number, 1 '
-    'to 64';
+    'number of bits of the time, or of the number in a counting layout, which are '
+    'the highest bits of the id, 1 to 64';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_bits IS
     'number of bits of the node, 0 to 48, or 0 to 16 in a counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS
@@ -50,8 +50,8 @@ COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_last IS
     'whether the node comes last, after the sequence';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.digits IS
-    'digits of the text form, from zero up, 2 to 64 ASCII characters, or null '
-    'for the form of the type';
+    'digits of the text form, beginning with zero, 2 to 64 ASCII characters, or '
+    'null for the text form of the type';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.built_in IS
     'whether the extension creates the layout, so that dumps omit it';
 
@@ -90,14 +90,15 @@ BEFORE TRUNCATE ON sno_catalog.sno_flake_layout
 FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
     'updates', 'Add another layout: indexes may depend on what functions made of this one.');
 COMMENT ON TRIGGER sno_flake_layout_truncated ON sno_catalog.sno_flake_layout IS
-    'keeps layouts from being deleted';
+    'keeps TRUNCATE from deleting layouts';
 ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_changed;
 ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_truncated;
 
 SELECT pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
 
--- The definitions of generators of flakes (src/flake/nodes.c).  No two may have the same ids.
--- Counters may have the same node, because each counts on its own.
+-- The definitions of generators of ids of other systems (src/flake/nodes.c).  No two generators of a
+-- layout may have a node in common, except counters: each counter counts on its own, so two counters
+-- of a node issue the same numbers.
 
 CREATE TABLE sno_catalog.sno_flake_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -127,34 +128,36 @@ COMMENT ON TABLE sno_catalog.sno_flake_generator IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.name IS
     'name of the generator, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.role IS
-    'name of the role whose members may use it, or null if every role may';
+    'name of the role whose members may use the generator, or null if every role may';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.system_identifier IS
-    'server where the definition was made, as in pg_control_system()';
+    'system identifier of the server where the definition was made, as in '
+    'pg_control_system()';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.timeline IS
-    'WAL timeline of that server';
+    'WAL timeline of the server where the definition was made';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.database IS
-    'OID of the database where it was made';
+    'OID of the database where the definition was made';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.home IS
-    'number that distinguishes that database from others that had its OID';
+    'number that distinguishes the database where the definition was made from other '
+    'databases that had the same OID';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.layout IS
-    'name of the layout of its ids';
+    'name of the layout of the ids';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_first IS
-    'first node of its ids, 0 to 2^48 - 1, or null if nodes are chosen';
+    'first node of the ids, 0 to 2^48 - 1, or null if sessions choose the nodes';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.node_last IS
-    'last node of its ids, 0 to 2^48 - 1, or null if nodes are chosen';
+    'last node of the ids, 0 to 2^48 - 1, or null if sessions choose the nodes';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.counts IS
-    'whether it is a counter, so that other generators may have its node';
+    'whether the generator is a counter, so that other counters may have the same node';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.key IS
-    'key that seals its ids, or null if they are plain';
+    'name of the key that seals the ids, or null if the ids are not sealed';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.nodes IS
-    'number of nodes that are chosen, 1 to 2^22, or null if its nodes are fixed';
+    'number of nodes that sessions choose, 1 to 2^22, or null if the nodes are fixed';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.after IS
-    'bound set by sno_flake_advance() for chosen nodes, below the times of all '
-    'its ids, or null';
+    'time up to which no ids are issued in chosen nodes, which sno_flake_advance() '
+    'sets, or null';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.role_oid IS
-    'OID of the role, or null if the role did not exist then';
+    'OID of the role, or null if the role did not exist when it was named';
 COMMENT ON CONSTRAINT sno_flake_generator_nodes ON sno_catalog.sno_flake_generator IS
-    'nodes are fixed, or chosen';
+    'nodes are either fixed or chosen by sessions';
 COMMENT ON CONSTRAINT sno_flake_generator_overlap ON sno_catalog.sno_flake_generator IS
     'no two generators can issue the same id';
 
@@ -283,22 +286,22 @@ CREATE FUNCTION sno_flake_text(id bigint, layout text, digits text DEFAULT '', w
 AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bigint, text, text, integer) IS
-    'text form of an id of another system, of up to 64 bits, in the digits '
-    'given or of its layout';
+    'text form of an id of another system, of up to 64 bits, in the given digits '
+    'or in those of its layout';
 
 CREATE FUNCTION sno_flake_text(id uuid, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(uuid, text, text, integer) IS
-    'text form of an id of another system, of 128 bits, in the digits given '
-    'or of its layout';
+    'text form of an id of another system, of 128 bits, in the given digits or in '
+    'those of its layout';
 
 CREATE FUNCTION sno_flake_text(id bytea, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bytea, text, text, integer) IS
-    'text form of an id of another system, of 9 to 15 bytes, in the digits '
-    'given or of its layout';
+    'text form of an id of another system, of 9 to 15 bytes, in the given digits '
+    'or in those of its layout';
 
 CREATE FUNCTION sno_flake_from_text(text text, layout text, digits text DEFAULT '') RETURNS bigint
 AS 'MODULE_PATHNAME'
@@ -329,14 +332,14 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text) IS
-    'create a layout of ids, with a unit in milliseconds, which cannot be changed '
-    'later';
+    'create a layout of ids, which cannot be changed later, with a unit in '
+    'milliseconds';
 
 CREATE FUNCTION sno_flake_layout_definition(layout text) RETURNS text
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_layout_definition(text) IS
-    'definition of a layout, as an argument of sno_registry_add_layout()';
+    'definition of a layout, in the form that sno_registry_add_layout() expects';
 
 --
 -- generators
@@ -349,54 +352,57 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_generator(text, text, bigint, integer, text) IS
     'create a named generator of ids of another system, and return its first '
-    'node, or null if nodes are chosen when it issues';
+    'node, or null if sessions choose the nodes';
 
 CREATE FUNCTION sno_flake_drop_generator(name text) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_drop_generator(text) IS
-    'drop a generator of sno_flake_create_generator()';
+    'drop a generator that sno_flake_create_generator() created';
 
 CREATE FUNCTION sno_flake_restrict_generator(name text, role name DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_restrict_generator(text, name) IS
-    'let only members of a role use a generator of sno_flake_create_generator(), '
-    'or every role if the role is null';
+    'let only members of a role use a generator that sno_flake_create_generator() '
+    'created, or let every role use it if the role is null';
 
 CREATE FUNCTION sno_catalog.sno_flake_generate_support(internal) RETURNS internal
 AS 'MODULE_PATHNAME', 'sno_generate_support'
 LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_catalog.sno_flake_generate_support(internal) IS
-    'planner support of functions that issue ids';
+    'planner support for functions that issue ids: prepares the session for '
+    'parallel workers';
 
 CREATE FUNCTION sno_flake_generate(name text) RETURNS bigint
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate(text) IS
-    'next id of a generator of sno_flake_create_generator(), of up to 64 bits';
+    'next id, of up to 64 bits, of a generator that sno_flake_create_generator() '
+    'created';
 
 CREATE FUNCTION sno_flake_generate_uuid(name text) RETURNS uuid
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate_uuid(text) IS
-    'next id of a generator of sno_flake_create_generator(), of 128 bits';
+    'next id, of 128 bits, of a generator that sno_flake_create_generator() created';
 
 CREATE FUNCTION sno_flake_generate_bytea(name text) RETURNS bytea
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE
 SUPPORT sno_catalog.sno_flake_generate_support;
 COMMENT ON FUNCTION sno_flake_generate_bytea(text) IS
-    'next id of a generator of sno_flake_create_generator(), of 9 to 15 bytes';
+    'next id, of 9 to 15 bytes, of a generator that sno_flake_create_generator() '
+    'created';
 
 CREATE FUNCTION sno_flake_advance(name text, after bigint) RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_advance(text, bigint) IS
-    'let a generator of sno_flake_create_generator() go on after an id that was '
-    'issued elsewhere';
+    'let a generator that sno_flake_create_generator() created go on after an id '
+    'that was issued elsewhere';
 
 --
 -- feeds
@@ -427,8 +433,8 @@ CREATE FUNCTION sno_flake_watermark_guard() RETURNS trigger
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_watermark_guard() IS
-    'trigger function that refuses ids of a generator that readers of a feed may '
-    'have passed';
+    'trigger function for ids of a generator, which refuses ids that readers of a '
+    'feed may have passed';
 
 --
 -- definitions
@@ -469,7 +475,8 @@ COMMENT ON FUNCTION sno_flake_definitions() IS
 
 CALL sno_catalog.sno_settle_privileges('sno_flakes');
 
--- As in extension sno: for dumps, and for functions that affect other sessions
+-- As in extension sno, the database's owner may dump and restore the tables, and only this role may
+-- call functions that affect other sessions.
 GRANT SELECT, INSERT ON TABLE sno_catalog.sno_flake_layout, sno_catalog.sno_flake_generator
 TO pg_database_owner;
 REVOKE EXECUTE ON FUNCTION

@@ -1,36 +1,39 @@
 /* sno_registry--1.0.sql: the registry for servers that share no ids */
 
--- For one database that all these servers reach.  If the extension's files can't be installed,
--- the owner of the database runs
+-- The registry is in one database that all these servers can reach.  If the extension's files can't
+-- be installed, the owner of that database runs
 --     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--1.0.sql
 --
--- Then, for example:
+-- Then the owner sets the registry up, for example by
 --     SELECT sno_registry_create(1024, 65535);
 --     SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 --     CREATE ROLE sno_asker LOGIN;
 --     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
--- The role needs no other privilege.
+-- Role sno_asker, by which the servers connect, needs no other privilege.
 --
--- A space is a range of numbers that no two servers may have at the same time: the partitions
+-- A space is a range of numbers, each of which only one server may have at a time: the partitions
 -- of sno, or the nodes of a layout of other ids.  A layout is identified by its definition: the
 -- epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether the
--- node is last.  Its name may differ between servers.
+-- node is last.  The name of a layout may differ between servers.
 --
--- A grant is a block of numbers and an interval of the times of ids: the units of 4 ms since
--- 2010-01-01 UTC after the floor, up to the ceiling.  The floor of a block's next holder is the
--- highest ceiling ever granted.  So no two holders ever have a number and a unit in common, even
--- if clocks are wrong.
+-- The registry divides a space into blocks.  A grant gives a block to a holder, which is one
+-- database of one server, for the ids of an interval of time.  The interval consists of the units
+-- of 4 ms, counted from 2010-01-01 UTC, that are after the floor of the grant and not after its
+-- ceiling.  If a block gets a new holder, the floor is the highest ceiling that was ever granted
+-- for the block.  So no two holders ever have a number and a unit in common, even if clocks are
+-- wrong.
 --
--- This holds as long as the registry forgets no grant.  It forgets its last grants if a standby
--- that lacks them is promoted, or if it is restored to an earlier point.  Its WAL timeline has
--- then changed, and the old primary may still be running.  So the blocks of each space are in
--- four parts, one of which is in use.  The next timeline uses the next part, and closes the
--- previous one.
+-- This is true only if the registry loses no grant.  It loses the latest grants if a standby that
+-- lacks them is promoted, or if the database is restored to an earlier point.  The WAL timeline
+-- then changes, and the old primary may still be running.  So the blocks of each space are divided
+-- into four parts, and the registry grants blocks of one part.  When the timeline changes, the
+-- registry closes that part, and grants blocks of the next one.
 --
--- Each call locks the row of the settings first, so one call is handled at a time.
+-- Each call first locks the only row of table settings, so the registry handles one call at a time.
 
--- The installing role may have any search path, with schemas of other roles.  So all names that
--- are looked up now are qualified, except SQL's keywords.  The functions set their search path.
+-- The search path of the role that installs the extension may contain schemas of other roles.  So
+-- all names that PostgreSQL looks up while it runs this script are qualified, except keywords.  The
+-- functions set their own search path.
 
 CREATE SCHEMA sno_registry;
 COMMENT ON SCHEMA sno_registry IS
@@ -51,11 +54,11 @@ CREATE TABLE sno_registry.settings (
     closed   bigint[] NOT NULL DEFAULT '{0,0,0,0}'
 );
 COMMENT ON TABLE sno_registry.settings IS
-    'settings of the registry, one row, inserted by sno_registry_create()';
+    'settings of the registry, one row, which sno_registry_create() inserts';
 COMMENT ON COLUMN sno_registry.settings.longest IS
-    'maximum time of a grant after the clock of the registry';
+    'maximum interval from the present time of the registry to the end of a grant';
 COMMENT ON COLUMN sno_registry.settings.lossless IS
-    'whether no grant is lost with a new WAL timeline';
+    'whether the registry keeps all grants when its WAL timeline changes';
 COMMENT ON COLUMN sno_registry.settings.share IS
     'maximum number of blocks of one holder in a space, 1 to 64';
 COMMENT ON COLUMN sno_registry.settings.home IS
@@ -63,9 +66,9 @@ COMMENT ON COLUMN sno_registry.settings.home IS
 COMMENT ON COLUMN sno_registry.settings.timeline IS
     'WAL timeline of the last call';
 COMMENT ON COLUMN sno_registry.settings.era IS
-    'number of times that grants may have been lost';
+    'how many times grants may have been lost';
 COMMENT ON COLUMN sno_registry.settings.part IS
-    'part whose blocks are granted now, 0 to 3';
+    'part whose blocks the registry grants now, 0 to 3';
 COMMENT ON COLUMN sno_registry.settings.closed IS
     'for each of the 4 parts, the unit of 4 ms up to which lost grants may '
     'reach';
@@ -98,19 +101,20 @@ CREATE TABLE sno_registry.holder (
     PRIMARY KEY (layout, holder)
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'holders of blocks of a space: one database of one server, in one place';
+    'holders of blocks of a space, each of which is one database of one server in '
+    'one place';
 COMMENT ON COLUMN sno_registry.holder.layout IS
-    'layout of the space';
+    'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.holder.holder IS
-    'random number chosen by the asker';
+    'random number that the holder chose';
 COMMENT ON COLUMN sno_registry.holder.token IS
-    'token of its last request';
+    'token of the last request';
 COMMENT ON COLUMN sno_registry.holder.server IS
-    'label of the server, for people, in printable ASCII';
+    'label of the server, for people to read, in printable ASCII';
 COMMENT ON COLUMN sno_registry.holder.seen IS
     'time of the last request';
 COMMENT ON COLUMN sno_registry.holder.era IS
-    'era of the registry in which it is known';
+    'era of the registry in which the holder is known';
 
 CREATE TABLE sno_registry.block (
     layout  pg_catalog.text COLLATE pg_catalog."C",
@@ -125,15 +129,16 @@ CREATE TABLE sno_registry.block (
 COMMENT ON TABLE sno_registry.block IS
     'blocks of partitions or nodes, with the last grant of each';
 COMMENT ON COLUMN sno_registry.block.layout IS
-    'layout of the space';
+    'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.block.first IS
     'first partition or node of the block';
 COMMENT ON COLUMN sno_registry.block.last IS
     'last partition or node of the block';
 COMMENT ON COLUMN sno_registry.block.part IS
-    'part of the registry that it belongs to, 0 to 3';
+    'part to which the block belongs, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
-    'last holder, or null if there is none or it is registered anew';
+    'last holder, or null if there was none, or if the registry forgot that holder '
+    'and it registered again';
 COMMENT ON COLUMN sno_registry.block.floor IS
     'unit of 4 ms after which the holder may issue ids';
 COMMENT ON COLUMN sno_registry.block.ceiling IS
@@ -143,7 +148,7 @@ CREATE INDEX block_holder ON sno_registry.block (layout, holder);
 COMMENT ON INDEX sno_registry.block_holder IS
     'blocks by holder';
 
--- pg_dump dumps tables of an extension only on request.
+-- pg_dump dumps rows of an extension's tables only if the extension marks the tables.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_depend
@@ -184,7 +189,8 @@ RETURN ('x' OPERATOR(pg_catalog.||)
 COMMENT ON FUNCTION sno_registry.timeline() IS
     'WAL timeline that this server writes';
 
--- A restored dump has another table, a database made by CREATE DATABASE another OID.
+-- The result differs in each copy of the registry: in a restored dump, the table has another OID, and
+-- a database that CREATE DATABASE copied has another OID itself.
 CREATE FUNCTION sno_registry.home() RETURNS pg_catalog.text
 LANGUAGE sql STABLE
 RETURN (SELECT pg_catalog.format('%s/%s/%s', c.system_identifier, d.oid,
@@ -210,7 +216,7 @@ LEFT JOIN sno_registry.holder AS h
     ON h.layout OPERATOR(pg_catalog.=) b.layout AND h.holder OPERATOR(pg_catalog.=) b.holder
 WHERE b.holder IS NOT NULL;
 COMMENT ON VIEW sno_registry.blocks IS
-    'the last grant of each block, for people';
+    'last grant of each block, for people to read';
 COMMENT ON COLUMN sno_registry.blocks.layout IS
     'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.blocks.first IS
@@ -220,7 +226,7 @@ COMMENT ON COLUMN sno_registry.blocks.last IS
 COMMENT ON COLUMN sno_registry.blocks.server IS
     'label of the server of the present or last holder, if still known';
 COMMENT ON COLUMN sno_registry.blocks.holder IS
-    'number of the holder';
+    'random number of the holder';
 COMMENT ON COLUMN sno_registry.blocks.since IS
     'start of the first unit of 4 ms that is granted';
 COMMENT ON COLUMN sno_registry.blocks.until IS
@@ -249,7 +255,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.lock() IS
-    'lock the settings, which each call does first, and return them';
+    'lock and return the settings, as the first step of each call';
 
 CREATE FUNCTION sno_registry.refuse_copy(made_in pg_catalog.text, home pg_catalog.text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -267,8 +273,9 @@ $function$;
 COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
     'raise an error if the registry is a copy';
 
--- G5 of src/README.md: the lost grants are in the parts of the lost timelines, or prolonged
--- grants of known holders.  After sno_registry_vouch(), these may be in other parts.
+-- See G5 in src/README.md.  A lost grant either is for a block in a part that a lost timeline used, or
+-- prolonged the grant of a known holder.  After sno_registry_vouch(), known holders may have blocks
+-- in other parts.  So all parts with blocks of known holders are closed, too.
 CREATE FUNCTION sno_registry.lose(timelines integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -287,10 +294,11 @@ AS $function$
             FROM generate_series(0, 3) AS p ORDER BY p)
 $function$;
 COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
-    'close parts for twice the longest grant because grants may be lost, use '
-    'the next part, and forget all holders';
+    'after a possible loss of grants, close parts for twice the longest grant, '
+    'grant from the next part, and forget all holders';
 
--- Each timeline since the last one had a part, even if no call was received on it.
+-- Each new timeline since the last call may have used a part of its own, even if this database has
+-- received no call on that timeline.
 CREATE FUNCTION sno_registry.follow(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -303,11 +311,12 @@ AS $function$
     WHERE s.timeline <> follow.timeline;
 $function$;
 COMMENT ON FUNCTION sno_registry.follow(integer, bigint) IS
-    'go on with this WAL timeline, and call lose() if grants of earlier ones '
+    'go on with this WAL timeline, and call lose() if grants of earlier timelines '
     'may be lost';
 
--- Grants lost before remain below the floors of the next grants.  No request may have come since
--- that loss, so the timeline is followed first.
+-- The timeline may have changed since the last request, so follow() is called first.  The units in
+-- column "closed" are not set to 0, but lowered to the present unit, so that grants that were lost a
+-- long time ago stay below the floors of the next grants.
 CREATE FUNCTION sno_registry.trust(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -319,9 +328,10 @@ AS $function$
     WHERE h.seen >= sno_registry.time_of(registry_now) - 2 * s.longest;
 $function$;
 COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
-    'sno_registry_vouch(), on a given WAL timeline at a given unit';
+    'the work of sno_registry_vouch(), on a given WAL timeline at a given unit';
 
--- The protocol.  It reads no clock, so tests can drive it.
+-- This function is the protocol of requests and answers.  It gets the time as an argument and reads
+-- no clock, so tests can choose the time.
 CREATE FUNCTION sno_registry.answer(
     holder bigint, token bigint, next bigint, server pg_catalog.text, asker_now bigint, until bigint, want integer,
     layout pg_catalog.text, registry_now bigint, timeline integer, home pg_catalog.text)
@@ -336,9 +346,9 @@ DECLARE
     p        sno_registry.space;
     h        sno_registry.holder;
     complaint text;
-    -- Grants reach up to this unit.
+    -- Grants are made and prolonged up to this unit.
     reach    bigint;
-    -- Grants up to a unit before this one are over, by both clocks.
+    -- By both clocks, a grant is over if its ceiling is before this unit.
     past     bigint := least(asker_now, registry_now);
     has      integer;
     usable   integer;
@@ -359,7 +369,7 @@ BEGIN
             HINT = 'Only the worker of the extension sno should call this function.';
     END IF;
 
-    -- No answer may be sent before it is durable.
+    -- The grants must be durable before the answer is sent.
     IF current_setting('synchronous_commit') IN ('off', 'local') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -384,12 +394,13 @@ BEGIN
     ELSIF answer.token <> h.token AND answer.next <> h.token THEN
         status := 'superseded';
     ELSE
-        -- Its blocks from before it was forgotten may have had other holders since.
+        -- If the registry forgot this holder, the blocks that it had then may have had other holders
+        -- since.
         IF h.holder IS NULL THEN
             UPDATE sno_registry.block AS b SET holder = NULL
             WHERE b.layout = answer.layout AND b.holder = answer.holder;
         END IF;
-        -- If the next token is there already, the request is repeated.
+        -- If the row has the next token already, the request is a repeated one.
         INSERT INTO sno_registry.holder AS k
         VALUES (answer.layout, answer.holder, answer.next,
             left(regexp_replace(coalesce(answer.server, ''), '[^ -~]', '?', 'g'), 64),
@@ -402,8 +413,8 @@ BEGIN
         SELECT count(*), count(*) FILTER (WHERE b.floor < asker_now) INTO has, usable
         FROM sno_registry.block AS b WHERE b.layout = answer.layout AND b.holder = answer.holder;
 
-        -- The floor is the highest ceiling so far (G1 of src/README.md).  A block that was never
-        -- granted has the lowest ceiling.
+        -- The floor of a new grant is the highest ceiling of the block so far (G1 in src/README.md).
+        -- Blocks that were never granted have the lowest ceilings, so they are granted first.
         UPDATE sno_registry.block AS b
         SET holder = answer.holder, floor = greatest(b.ceiling, s.closed[s.part + 1]), ceiling = reach
         WHERE b.layout = answer.layout AND b.first IN (
@@ -415,7 +426,8 @@ BEGIN
         status := CASE WHEN usable + has < want THEN 'full' ELSE 'granted' END;
     END IF;
 
-    -- There are never more holders than blocks.
+    -- Delete holders that have no block, or that were not seen for a long time and whose grants are
+    -- over.  So there are never more holders than blocks.
     DELETE FROM sno_registry.holder AS k
     WHERE NOT EXISTS (
         SELECT FROM sno_registry.block AS b
@@ -430,10 +442,10 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry.answer(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text, bigint, integer, pg_catalog.text) IS
-    'sno_registry_renew(), at a given unit, WAL timeline and home of the registry';
+    'the work of sno_registry_renew(), at a given unit, WAL timeline and home of the registry';
 
--- The registry may have had this space before, with other blocks, and have lost it.  So the new
--- blocks begin above all grants that may be lost, of whatever part.
+-- The registry may have had this space before, with other blocks, and may have lost it.  So the
+-- ceilings of the new blocks are not below the units up to which lost grants of any part may reach.
 CREATE FUNCTION sno_registry.add(
     layout pg_catalog.text, first bigint, last bigint, size bigint, after pg_catalog.timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -487,10 +499,10 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    -- A session that holds the lock and does nothing blocks all others, so it is ended.  A
-    -- request whose client has stopped waiting must not wait on.
+    -- A session that is idle while it holds the lock blocks all others, so PostgreSQL ends it.  A
+    -- request must not go on waiting for the lock when its client no longer waits for the answer.
     PERFORM set_config('idle_in_transaction_session_timeout', '15s', true), set_config('lock_timeout', '15s', true);
-    -- The clock is read under the lock.
+    -- The clock is read only while the lock is held.
     PERFORM sno_registry.lock();
     RETURN QUERY SELECT * FROM sno_registry.answer(
         sno_registry_renew.holder, sno_registry_renew.token, sno_registry_renew.next,
@@ -499,8 +511,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text) IS
-    'renew the blocks of a server until the given unit of 4 ms, and grant '
-    'more if it wants them';
+    'renew the blocks of a holder up to the given unit of 4 ms, and grant more '
+    'blocks if it wants them';
 
 CREATE FUNCTION sno_registry_create(
     first integer, last integer, size integer DEFAULT 64,
@@ -541,7 +553,7 @@ COMMENT ON FUNCTION sno_registry_create(integer, integer, integer, interval, boo
     'create the registry of the partitions from first to last, in blocks of the '
     'given size';
 
--- The limits of src/catalog/layout.c.
+-- This function checks the same limits of a layout as src/catalog/layout.c.
 CREATE FUNCTION sno_registry_add_layout(
     definition pg_catalog.text, first bigint, last bigint, size bigint DEFAULT 8,
     after pg_catalog.timestamptz DEFAULT '2010-01-01 00:00:00+00') RETURNS void
@@ -551,7 +563,7 @@ AS $function$
 DECLARE
     s         sno_registry.settings := sno_registry.lock();
     number    constant text := '(0|[1-9][0-9]{0,12})';
-    -- epoch, unit, bits of time, node and sequence
+    -- These are the epoch, the unit, and the bits of time, node and sequence.
     d         constant bigint[] := (regexp_match(definition,
         '^' || repeat(number || '/', 4) || number || '(/last)?$'))[1:5]::bigint[];
     complaint text := CASE
@@ -654,8 +666,8 @@ REVOKE ALL ON FUNCTION
     sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;
 
--- Default privileges of the installer may have granted privileges to other roles.  Only the owner
--- keeps any.
+-- The role that installs the extension may have default privileges, which have granted privileges to
+-- other roles.  Only the owner of the objects keeps privileges.
 DO $$
 DECLARE
     given record;

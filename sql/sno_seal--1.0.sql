@@ -7,8 +7,9 @@
 -- functions
 --
 
--- These functions read the table of keys, so they aren't immutable: the planner must not cache
--- their results, and an index on these would be wrong after the key was created anew.
+-- The functions below read the table of keys, so they are not immutable.  The planner must not cache
+-- their results, and an index on the results would be wrong after a key was dropped and created with
+-- another secret.
 
 CREATE FUNCTION sno_seal(id sno, key text) RETURNS text
 AS 'MODULE_PATHNAME'
@@ -21,7 +22,7 @@ CREATE FUNCTION sno_unseal(sealed text, key text) RETURNS sno
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(text, text) IS
-    'the id that sno_seal() encrypted by the key of that name';
+    'the id that sno_seal() encrypted with the key of that name';
 
 CREATE FUNCTION sno_seal_uuid(id sno, key text) RETURNS uuid
 AS 'MODULE_PATHNAME'
@@ -34,7 +35,7 @@ CREATE FUNCTION sno_unseal(sealed uuid, key text) RETURNS sno
 AS 'MODULE_PATHNAME', 'sno_unseal_uuid'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(uuid, text) IS
-    'the id that sno_seal_uuid() encrypted by the key of that name, or null if '
+    'the id that sno_seal_uuid() encrypted with the key of that name, or null if '
     'that key did not encrypt the uuid';
 
 CREATE FUNCTION sno_seal(id bigint, key text) RETURNS bigint
@@ -47,7 +48,7 @@ CREATE FUNCTION sno_unseal(sealed bigint, key text) RETURNS bigint
 AS 'MODULE_PATHNAME', 'sno_unseal_bigint'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_unseal(bigint, text) IS
-    'the id that sno_seal() encrypted by the key of that name';
+    'the id that sno_seal() encrypted with the key of that name';
 
 CREATE FUNCTION sno_seal_create_key(name text, secret bytea DEFAULT NULL) RETURNS void
 AS 'MODULE_PATHNAME'
@@ -65,10 +66,11 @@ COMMENT ON FUNCTION sno_seal_drop_key(text) IS
 -- the table of keys
 --
 
--- The keys that encrypt ids (src/seal/key.c), in the schema of the tables of extension sno.  Only
--- functions read and write the table: there are no grants and no policies, dumps leave it out,
--- and the trigger refuses changes by SQL and discards rows from logical replication.  There are
--- no statistics, because roles that can read these could read secrets in them.
+-- The table of the keys that encrypt ids (src/seal/key.c) is in schema sno_catalog of extension sno.
+-- Only functions of this extension read and write the table: the script grants no privileges on it,
+-- row-level security has no policies, and dumps leave the table out.  The trigger refuses changes by
+-- SQL, and discards rows from logical replication.  The column of secrets has no statistics, because
+-- a role that can read statistics could read secrets there.
 
 CREATE TABLE sno_catalog.sno_seal_key (
     name   text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -79,13 +81,13 @@ ALTER TABLE sno_catalog.sno_seal_key ALTER COLUMN secret SET STATISTICS 0;
 ALTER TABLE sno_catalog.sno_seal_key ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sno_catalog.sno_seal_key FORCE ROW LEVEL SECURITY;
 COMMENT ON TABLE sno_catalog.sno_seal_key IS
-    'keys that encrypt ids, not in dumps';
+    'keys that encrypt ids, which dumps leave out';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.name IS
     'unique name of the key, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.secret IS
     'secret of the key, 16 bytes';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.made IS
-    'when the key was created';
+    'time when the key was created';
 
 CREATE TRIGGER sno_seal_key_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_seal_key
@@ -96,7 +98,7 @@ CREATE TRIGGER sno_seal_key_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_seal_key
 FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed('all', 'Use sno_seal_create_key() and sno_seal_drop_key().');
 COMMENT ON TRIGGER sno_seal_key_truncated ON sno_catalog.sno_seal_key IS
-    'keeps keys from being deleted';
+    'keeps TRUNCATE from deleting keys';
 ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_changed;
 ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncated;
 
@@ -106,8 +108,8 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 
 CALL sno_catalog.sno_settle_privileges('sno_seal');
 
--- A role that may unseal ids learns the hidden data.  As in extension sno, the role that owns the
--- database at the time has the privileges.
+-- A role that may unseal ids learns the data that sealing hides.  So only the role that owns the
+-- database at the time gets EXECUTE on these functions, as in extension sno.
 REVOKE EXECUTE ON FUNCTION
     sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text),
