@@ -525,8 +525,8 @@ DECLARE
     sno       regnamespace;
     key       regtype;
     class     pg_class;
-    -- Bounds are texts of ids or of uuids, '' for MINVALUE and '~' for MAXVALUE.  The type name
-    -- compares bytes, so texts sort like ids.
+    -- Bounds of partitions are texts of ids or of uuids, or '' for MINVALUE, or '~' for MAXVALUE.
+    -- The bounds have the type "name", which compares bytes, so they sort like the ids or uuids.
     to_bound  text;         -- from a time
     to_time   text;         -- from a bound
     highest   name;
@@ -596,7 +596,7 @@ BEGIN
             HINT = 'Connect as the owner of the table.';
     END IF;
 
-    -- One call runs at a time.  Readers and writers go on.
+    -- The lock lets one call run at a time, and doesn't block readers and writers of the table.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE UPDATE EXCLUSIVE MODE', parent);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = parent;
     SELECT array_agg(i.inhrelid), array_agg(ARRAY[coalesce(b.bound[1], ''), coalesce(b.bound[2], '~')]) INTO partition, bounds
@@ -606,7 +606,7 @@ BEGIN
             $$^FOR VALUES FROM [(](?:MINVALUE|'([-0-9a-x]*)')[)] TO [(](?:MAXVALUE|'([-0-9a-x]*)')[)]$$) AS b (bound)
     WHERE i.inhparent = parent AND b.bound IS NOT NULL;
 
-    -- Months count from January 2000, days and minutes from a Monday.
+    -- Steps of months count from January 2000, and steps of days or minutes from a Monday.
     IF months > 0 THEN
         begins := timestamp '2000-01-01'
             + step * div((extract(year FROM present) - 2000) * 12 + extract(month FROM present) - 1, months)::integer;
@@ -621,7 +621,8 @@ BEGIN
             to_id := '~';
         END IF;
 
-        -- Fill the free times of this step: up to each partition in it, then up to its end.
+        -- Create partitions for the gaps in this step: before each existing partition, then up to the
+        -- end of the step.
         FOR taken IN
             SELECT bounds[n][1] AS from_id, bounds[n][2] AS to_id FROM generate_subscripts(bounds, 1) AS n
             WHERE bounds[n][1] < to_id AND bounds[n][2] > from_id
@@ -642,8 +643,8 @@ BEGIN
                 END LOOP;
                 created := format('%s.%I', class.relnamespace::regnamespace, base || suffix);
 
-                -- CREATE TABLE ... PARTITION OF does the same, but blocks readers and writers.
-                -- ATTACH adds indexes, foreign keys, triggers and identity.
+                -- CREATE TABLE ... PARTITION OF would block readers and writers of the parent.  ATTACH
+                -- PARTITION adds the indexes, foreign keys, triggers and identity of the parent.
                 EXECUTE concat(
                     format('CREATE TABLE %s (LIKE %s INCLUDING COMPRESSION INCLUDING CONSTRAINTS', created, parent),
                     ' INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING STORAGE)',
@@ -658,8 +659,8 @@ BEGIN
         begins := begins + step;
     END LOOP;
 
-    -- Detaching blocks readers and writers.  New ones queue behind it while it waits for present
-    -- ones, so it must not wait for long.
+    -- DETACH PARTITION waits for present readers and writers of the table, and new readers and
+    -- writers queue behind it.  So DETACH PARTITION must not wait for a long time.
     IF timeout = '0' THEN
         PERFORM set_config('lock_timeout', '1s', true);
     END IF;

@@ -477,8 +477,8 @@ RETURN $1 >= sno_min_from($2) AND $1 < sno_min_after($2);
 COMMENT ON FUNCTION sno_catalog.sno_eq_timestamptz(sno, timestamptz) IS
     'implementation of = operator';
 
--- The function for <> is in C.  An SQL body would have no use, because no index supports <>, and the
--- planner would estimate two comparisons joined by OR badly.
+-- The function for <> is in C.  An SQL body would be of no use, because an index hardly helps with
+-- <>, and the planner would estimate two comparisons joined by OR badly.
 CREATE FUNCTION sno_catalog.sno_ne_timestamptz(sno, timestamptz) RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -729,8 +729,8 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (anyrange, sno) IS
     'whether the range contains sno_timestamp() of the id';
 
--- For uuids, there is a function.  There is no operator, because PostgreSQL would prefer it to its own
--- operators for ranges of uuids.
+-- For uuids, there is a function, but no operator, because PostgreSQL would prefer such an operator to
+-- its own ones for ranges of uuids.
 
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -1117,7 +1117,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
 SUPPORT sno_catalog.sno_many_support;
 COMMENT ON FUNCTION sno_generate_many(bigint, integer) IS
-    'the given number of new ids, as if sno_generate(integer) made each';
+    'the given number of new ids of sno_generate(integer)';
 
 CREATE FUNCTION sno_generate_many(count bigint, meta integer, generator text) RETURNS SETOF sno
 AS 'MODULE_PATHNAME', 'sno_generate_many_named'
@@ -1138,8 +1138,8 @@ CREATE FUNCTION sno_reseed() RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_reseed() IS
-    'stop using the partitions that were leased until now, in a copy of a server '
-    'that runs while the original also runs';
+    'avoid the partitions that were leased before this call; call it in each '
+    'database of a copy that runs beside the original server';
 
 --
 -- feeds
@@ -1433,7 +1433,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
     'partitions and nodes of layouts that the registry granted to this database, '
-    'with the times of their ids';
+    'with the times of ids for which it granted them';
 
 CREATE FUNCTION sno_check(
     OUT item   text,
@@ -1498,8 +1498,8 @@ COMMENT ON COLUMN sno_catalog.sno_lease.shard_max IS
     'last leased sequence of the partition, 0 to 65535, or last leased node of the layout, 0 to '
     '2^48 - 1';
 COMMENT ON COLUMN sno_catalog.sno_lease.sequence IS
-    'next sequence when the row was written, 0 to 65536, or, if the kind is n, place '
-    'of the next id in its 4 ms or its block of numbers, 0 to 4194304';
+    'next sequence when the row was written, 0 to 65536, or, if the kind is n, place of '
+    'the next id in its unit of 4 ms or in its block of numbers, 0 to 4194304';
 COMMENT ON COLUMN sno_catalog.sno_lease.wall_hi IS
     'unit of 4 ms of the latest id when the row was written';
 COMMENT ON COLUMN sno_catalog.sno_lease.drifts IS
@@ -1635,8 +1635,8 @@ COMMENT ON FUNCTION sno_definitions() IS
 --
 
 -- The role that installs an extension may have default privileges that grant privileges on new
--- objects to roles, or withhold them from PUBLIC.  The procedure below undoes this, so that members
--- of an extension have the same privileges whichever role installs it.
+-- objects to roles, or withhold them from PUBLIC.  The procedure below undoes this, so that the
+-- objects of an extension have the same privileges whichever role installs it.
 
 CREATE PROCEDURE sno_catalog.sno_settle_privileges(extension name)
 LANGUAGE plpgsql
@@ -1670,15 +1670,15 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_catalog.sno_settle_privileges(name) IS
-    'give the members that a script has added to an extension the privileges that '
-    'they have without ALTER DEFAULT PRIVILEGES';
+    'give the objects that a script has added to an extension the privileges that '
+    'they would have without ALTER DEFAULT PRIVILEGES';
 CALL sno_catalog.sno_settle_privileges('sno');
 REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
--- The privileges below belong to the role that owns the database at the time.  The script grants
--- nothing to the role that installs the extension: PostgreSQL would keep such a grant after the role is
--- dropped, and then a dump couldn't be restored.  There is no grant option, because only a superuser
--- can restore grants by pg_database_owner.
+-- The only member of pg_database_owner is the role that owns the database.  The script grants nothing
+-- to the role that installs the extension: PostgreSQL would keep such a grant after the role is
+-- dropped, and then a dump couldn't be restored.  The privileges have no grant option, because only a
+-- superuser can restore grants that pg_database_owner has made.
 
 -- The database's owner needs these privileges to run pg_dump and pg_restore.  Other roles need no
 -- privilege on the tables: EXECUTE on a function is enough to generate ids.

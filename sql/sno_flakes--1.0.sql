@@ -36,7 +36,8 @@ COMMENT ON TABLE sno_catalog.sno_flake_layout IS
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.name IS
     'name of the layout, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.epoch IS
-    'time 0, in whole milliseconds, or null for a counting layout';
+    'start of the first unit of the layout, a whole millisecond, or null for a '
+    'counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.unit IS
     'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 for a counting '
     'layout';
@@ -50,7 +51,7 @@ COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_last IS
     'whether the node comes last, after the sequence';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.digits IS
-    'digits of the text form, beginning with zero, 2 to 64 ASCII characters, or '
+    'digits of the text form, from the digit zero up, 2 to 64 ASCII characters, or '
     'null for the text form of the type';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.built_in IS
     'whether the extension creates the layout, so that dumps omit it';
@@ -98,7 +99,7 @@ SELECT pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built
 
 -- The definitions of generators of ids of other systems (src/flake/nodes.c).  No two generators of a
 -- layout may have a node in common, except counters: each counter counts on its own, so two counters
--- of a node issue the same numbers.
+-- with the same node issue the same numbers.
 
 CREATE TABLE sno_catalog.sno_flake_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -152,8 +153,8 @@ COMMENT ON COLUMN sno_catalog.sno_flake_generator.key IS
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.nodes IS
     'number of nodes that sessions choose, 1 to 2^22, or null if the nodes are fixed';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.after IS
-    'time up to which no ids are issued in chosen nodes, which sno_flake_advance() '
-    'sets, or null';
+    'time up to which no ids are issued in chosen nodes, as set by '
+    'sno_flake_advance(), or null';
 COMMENT ON COLUMN sno_catalog.sno_flake_generator.role_oid IS
     'OID of the role, or null if the role did not exist when it was named';
 COMMENT ON CONSTRAINT sno_flake_generator_nodes ON sno_catalog.sno_flake_generator IS
@@ -332,8 +333,8 @@ RETURNS void
 AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sno_flake_create_layout(text, timestamptz, integer, integer, integer, integer, boolean, text) IS
-    'create a layout of ids, which cannot be changed later, with a unit in '
-    'milliseconds';
+    'create a layout of ids with the given unit in milliseconds; it cannot be '
+    'changed later';
 
 CREATE FUNCTION sno_flake_layout_definition(layout text) RETURNS text
 AS 'MODULE_PATHNAME'

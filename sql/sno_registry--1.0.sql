@@ -1,7 +1,7 @@
-/* sno_registry--1.0.sql: the registry for servers that share no ids */
+/* sno_registry--1.0.sql: the registry, which grants partitions and nodes to servers */
 
--- The registry is in one database that all these servers can reach.  If the extension's files can't
--- be installed, the owner of that database runs
+-- The registry grants each server partitions and nodes of its own.  It is in one database that all
+-- servers can reach.  If the extension's files can't be installed, the owner of that database runs
 --     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--1.0.sql
 --
 -- Then the owner sets the registry up, for example by
@@ -9,11 +9,11 @@
 --     SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023);
 --     CREATE ROLE sno_asker LOGIN;
 --     GRANT EXECUTE ON FUNCTION sno_registry_renew TO sno_asker;
--- Role sno_asker, by which the servers connect, needs no other privilege.
+-- The servers connect as role sno_asker, which needs no other privilege.
 --
 -- A space is a range of numbers, each of which only one server may have at a time: the partitions
--- of sno, or the nodes of a layout of other ids.  A layout is identified by its definition: the
--- epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether the
+-- of sno, or the nodes of a layout of other systems' ids.  A layout is identified by its definition:
+-- the epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether the
 -- node is last.  The name of a layout may differ between servers.
 --
 -- The registry divides a space into blocks.  A grant gives a block to a holder, which is one
@@ -394,8 +394,7 @@ BEGIN
     ELSIF answer.token <> h.token AND answer.next <> h.token THEN
         status := 'superseded';
     ELSE
-        -- If the registry forgot this holder, the blocks that it had then may have had other holders
-        -- since.
+        -- If the registry forgot this holder, its former blocks may have had other holders since.
         IF h.holder IS NULL THEN
             UPDATE sno_registry.block AS b SET holder = NULL
             WHERE b.layout = answer.layout AND b.holder = answer.holder;
@@ -511,8 +510,8 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_renew(bigint, bigint, bigint, pg_catalog.text, bigint, bigint, integer, pg_catalog.text) IS
-    'renew the blocks of a holder up to the given unit of 4 ms, and grant more '
-    'blocks if it wants them';
+    'extend the grants of a holder until the given unit of 4 ms, and grant more '
+    'blocks if the holder wants them';
 
 CREATE FUNCTION sno_registry_create(
     first integer, last integer, size integer DEFAULT 64,
@@ -628,7 +627,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_registry_report_loss() IS
-    'report that grants were lost without a new WAL timeline';
+    'report a loss of grants that did not change the WAL timeline';
 
 CREATE FUNCTION sno_registry_move() RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -666,8 +665,8 @@ REVOKE ALL ON FUNCTION
     sno_registry_vouch(), sno_registry_report_loss(), sno_registry_move()
 FROM PUBLIC;
 
--- The role that installs the extension may have default privileges, which have granted privileges to
--- other roles.  Only the owner of the objects keeps privileges.
+-- The default privileges of the role that installs the extension may have granted privileges to other
+-- roles.  The statement below leaves privileges only to the owner of the objects.
 DO $$
 DECLARE
     given record;

@@ -108,8 +108,8 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 
 CALL sno_catalog.sno_settle_privileges('sno_seal');
 
--- A role that may unseal ids learns the data that sealing hides.  So only the role that owns the
--- database at the time gets EXECUTE on these functions, as in extension sno.
+-- A role that may unseal ids learns the data that sealing hides.  So only the database's owner gets
+-- EXECUTE on these functions.
 REVOKE EXECUTE ON FUNCTION
     sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text),

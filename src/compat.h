@@ -47,9 +47,9 @@ typedef Oid RelFileNumber;
 #endif
 
 /*
- * 16 exports find_option().  Before 16, this function searches the array of settings, which 16
- * would make and sort at each call.  The search ignores case, because a setting that was given
- * before it was defined keeps the user's spelling of its name.
+ * 16 exports find_option().  Before 16, this function searches the array of settings.  The search
+ * ignores case, because a setting that was given before it was defined keeps the user's spelling
+ * of its name.
  */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
@@ -65,10 +65,10 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
 #endif
 
 /*
- * Return a wait event with that name.  17 has custom wait events; before 17, the event is
- * "Extension".  If shared memory has no room for the name, the event is "Extension", too:
- * WaitEventExtensionNew() then raises an error, which leaves nothing behind but a held
- * LWLock.  The caller must hold no LWLock, and must not hold off interrupts.
+ * Return a wait event with this name.  Before 17, which added custom wait events, the event is
+ * "Extension".  If shared memory has no room for the name, the event is "Extension", too.
+ * In this case, WaitEventExtensionNew() raises an error, and leaves only a held LWLock behind.
+ * The caller must hold no LWLock, and must not hold off interrupts.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/lwlock.h"

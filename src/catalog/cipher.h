@@ -3,8 +3,8 @@
  *		The interface between the libraries sno and sno_seal.
  *
  * Keys belong to extension sno_seal.  The extension, or its library sno_seal, may be missing.
- * So library sno isn't linked to library sno_seal.  It loads that library when a generator has
- * a key, and calls the library's functions through pointers.
+ * So library sno isn't linked to library sno_seal, but loads it when a generator has a key, and
+ * calls its functions through pointers.
  */
 #ifndef SNO_CIPHER_H
 #define SNO_CIPHER_H
@@ -25,7 +25,7 @@
 
 /*
  * The name of a function of library sno.  The function returns the name of a generator that uses
- * the key, or NULL if there is none.
+ * a given key, or NULL if no generator does.
  */
 #define SNO_USING_KEY_FUNCTION	"sno_nodes_using_key"
 typedef char *(*SnoUsingKeyFunction) (const char *key);

@@ -10,13 +10,13 @@
  *
  * Definitions are read like catalogs: with a new snapshot each time, and without a check of
  * privileges on the table.  Users need EXECUTE on the functions instead and, if a generator is
- * restricted to a role, membership in the role (named/right.c).  A function that reads
- * definitions doesn't wait for the table's lock.  If the table is locked, the caller tries
- * again later.
+ * restricted to a role, membership in the role (named/right.c).  The functions below that read
+ * definitions don't wait for the table's lock.  If the table is locked, their callers try again
+ * later.
  *
- * Sessions remember the definitions that they use.  The trigger of the table discards changes
- * by logical replication (sno_table_changed()).  Otherwise a subscriber would have a
- * definition without the state of its generator, and would issue the publisher's ids again.
+ * The trigger of the table (sno_table_changed()) discards changes by logical replication.
+ * Otherwise a subscriber would have a definition without the state of its generator, and would
+ * issue the publisher's ids again.
  */
 #include "postgres.h"
 
@@ -197,7 +197,7 @@ sno_definition_partitions(void)
 /* The argument and the result of find_overlap() */
 typedef struct Overlap
 {
-	const SnoSubject *wanted;	/* of a new definition */
+	const SnoSubject *wanted;	/* subject of the new definition */
 	char		name[NAMEDATALEN];	/* of the definition found; empty if there is none */
 	SnoShard	shard;
 } Overlap;

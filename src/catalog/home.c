@@ -4,10 +4,10 @@
  *
  * The home of a database distinguishes the database from a former one with the same OID.  A
  * home has two parts: the incarnation of the database (shared/space.c), and a hash of the
- * identity of the database's folder.  As long as one part is unchanged, the database counts as
- * the same: ALTER DATABASE changes the incarnation, and a restore of its files changes the
- * folder.  If both parts change before the database is used again, its rows count as rows of
- * another holder.  That does no harm.
+ * identity of the database's folder.  ALTER DATABASE changes the first part, and a restore of
+ * the files changes the second.  So the database counts as the same as long as one of the parts
+ * is unchanged.  If both parts change before the database is used again, its rows count as rows
+ * of another holder.  That does no harm.
  */
 #include "postgres.h"
 

@@ -4,7 +4,7 @@
  *
  * Rows of the table are never changed or deleted, because the functions that read an id by its
  * layout are immutable.  A unique constraint prevents two rows with the same epoch, unit and
- * bits.  So these identify a layout in the rows of leases, which don't contain its name.
+ * bits.  So these values identify a layout in the rows of leases, which don't contain its name.
  */
 #include "postgres.h"
 
@@ -81,7 +81,7 @@ digits_wrong(const char *digits)
 	return NULL;
 }
 
-/* The latest epoch that a layout may have, in Unix ms: the last day on which a sno can be issued */
+/* The latest epoch of a layout, in Unix ms: the start of the last day on which a sno can be issued */
 #define LAST_EPOCH \
 	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
 

@@ -24,7 +24,7 @@ typedef struct SnoNamedLayout
 {
 	SnoFlakeType type;
 	SnoLayout	layout;
-	char	   *digits;			/* of ids as text; NULL if the type's own text is used */
+	char	   *digits;			/* of the text form; NULL for the form of the type (flake/text.c) */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 

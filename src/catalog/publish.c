@@ -9,8 +9,7 @@
  *
  * In WAL, the row comes before the commit of any transaction that uses ids issued under the
  * row.  So every standby, backup and copy that has such a transaction has the row, too.  This
- * is true for every value of synchronous_commit, because the flush is local and waits for no
- * standby.
+ * doesn't depend on synchronous_commit, which XLogFlush() ignores.
  *
  * A lease is renewed early, when half of its length is over.  The new row of a partition is
  * flushed and published at once.  A named generator doesn't wait for the flush of its new row.
@@ -100,7 +99,10 @@ sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int 
 	ErrorData  *error;
 	char	   *of;
 
-	/* Parallel operations can't have subtransactions, so they renew a lease only at its ceiling. */
+	/*
+	 * sno_attempt() needs a subtransaction.  A parallel operation can't start one, so it renews a
+	 * lease only at its ceiling.
+	 */
 	if (IsInParallelMode())
 		return;
 	error = sno_attempt(renew, arg);

@@ -22,28 +22,28 @@
  * rows to 0, which no server has.
  *
  * A row that SQL has inserted or changed counts as another holder's, whatever its columns say.
- * It may come from a dump that was restored into the same database.  If this server is a copy
- * of another server, it may also come by a subscription to that server.  Such a row may be older
- * than the last ids that were issued here, so its limits don't bound these ids.  A row that SQL
- * has deleted still counts until it is pruned, but it isn't overwritten.  The next lease is
- * written to a new row instead.
+ * It may come from a dump that was restored into the same database or, in a copy of a server,
+ * from a subscription to the original server.  Such a row may be older than the last ids that
+ * were issued here, so its limits don't bound these ids.  A row that SQL has deleted counts
+ * until it is pruned, but isn't overwritten: the next lease is written to a new row.
  *
  * A named generator can't move to another partition.  So its row contains the state from which
  * the generator can go on.  The lowest bit of `drifts` is the present side.  On each side, the
  * generator can go on after the limit of that side.  If the limit of the present side is
  * wall_hi, the row was written when the generator was closed, and `sequence` is the next
- * sequence in that unit.  Such a row is exact.  Otherwise, all sequences of the limit's unit
- * count as used.
+ * sequence in that unit.  Such a row is exact.  Otherwise, all sequences in the unit of the
+ * limit count as used.
  *
- * Only our own rows count as exact.  Another holder may have opened the generator, or renewed its
- * lease, after the dump was taken, or in WAL that was never received here.  So when we first
- * open the generator, we assume that the other holder has just renewed the lease on the
- * generator's present side, and continue on the other side (sno_record_recall()).  The
- * assumption is wrong only if the lost WAL has another change of the side.
+ * Only our own rows count as exact.  Another holder may have opened the generator, or renewed
+ * the lease, after it wrote the row that we have: later rows were not in the dump, or in the WAL
+ * that was received.  So when we first open the generator, we assume that the other holder has
+ * just renewed the lease on the side that its row shows, and continue on the other side
+ * (sno_record_recall()).  The assumption is wrong only if the other holder has also changed the
+ * side since then.
  *
  * A database in which watermarks are requested has one more row, of kind `f`, without a
- * partition.  No watermark was ever above the limits in this row.  The limits also hold in each
- * copy of the database, because readers may go on with the copy.
+ * partition.  No watermark was ever above the limits in this row.  A copy of the database also
+ * keeps to these limits, because readers of the original may go on with the copy.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
  * (shared/turn.c), a named generator's row only while it has the turn of the generator's group,
@@ -62,7 +62,7 @@
 #include "catalog/row.h"
 #include "type/fields.h"
 
-/* The system identifier of disowned rows, which no server has */
+/* The system identifier in disowned rows; no server has this one */
 #define DISOWNED		0
 
 /* Number of attempts to overwrite a row, if SQL changes it meanwhile */
@@ -306,14 +306,11 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
  * subjects for which `known` returns true.  The generator's floor is raised to the highest
  * ceiling in the merged rows of other holders.
  *
- * Another holder, in another server or database, may have issued ids beyond the limits of its
- * rows, or under rows that were never received here.  So we assume that the other holder has
- * used the present side of its rows up to `unseen`, for example up to the end of a lease that
- * begins now, and we change to the other side.  This isn't necessary if there is a row of our
- * own with this subject, because that row was written after such a change.  It isn't necessary
- * either if the generator was defined in this database (`made_here`), and no row is of another
- * holder.  After sno_reseed(), the rows that a copy has from its original are rows of another
- * holder.
+ * Another holder may have issued ids that no row here shows.  So we assume that it has used the
+ * present side of its rows up to `unseen`, for example up to the end of a lease that begins now,
+ * and we change to the other side.  This isn't necessary if there is a row of our own with this
+ * subject, because that row was written after such a change.  It isn't necessary either if the
+ * generator was defined in this database (`made_here`), and no row is of another holder.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -370,8 +367,8 @@ search_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Overwrite a row with *arg, if it is still our own row of the same subject.  Limits are only
- * lowered in the row of a named generator.
+ * Overwrite a row with *arg, if it is still our own row of the same subject.  Only in the row of
+ * a named generator may a limit become lower.
  */
 static bool
 overwrite(SnoRow *row, const void *arg)
@@ -469,7 +466,7 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 
 /*
  * Return the highest unit in the feed's rows of all holders.  No watermark that this database,
- * or its original, gave before the server started is above this unit (W4).
+ * or its original, returned before the server started is above this unit (W4).
  */
 uint64
 sno_record_promised(Relation rel)

@@ -215,17 +215,15 @@ register_page(GenericXLogState *state, Buffer buffer)
 /*
  * Apply the change in `state` to the page, log the change, and release the buffer.
  *
- * We mark the buffer dirty first.  GenericXLogFinish() marks the buffer, too, but in
- * versions 15.0 to 15.4 and 16.0 it does so only after it has inserted the WAL record.  If a
- * checkpoint begins between these two steps, recovery will begin after the record, but the
- * checkpoint doesn't write the page, because the page isn't dirty yet.  Then the record is
- * flushed, and the ceiling is published.  After a crash, recovery doesn't read the record,
- * and the page on disk has the old row.  So the lease is lost, and its ids are issued again.
+ * We mark the buffer dirty first.  GenericXLogFinish() marks the buffer, too, but in versions
+ * 15.0 to 15.4 and 16.0 only after it has inserted the WAL record.  If a checkpoint began between
+ * these two steps, recovery would begin after the record, but the checkpoint wouldn't write the
+ * page, which isn't dirty yet.  After a crash, recovery wouldn't read the record, and the page on
+ * disk would have the old row.  So a published lease would be lost, and its ids issued again.
  *
- * If the buffer is dirty before the record exists, that can't happen.  The buffer stays dirty
- * while we hold its exclusive lock, because a page is written out under a lock on its
- * content.  So if recovery is to begin after the record, the checkpoint finds the buffer
- * dirty, waits for the lock, and writes the new row.
+ * The buffer stays dirty while we hold its exclusive lock, because a page is written out under a
+ * lock on its content.  So if recovery is to begin after the record, the checkpoint finds the
+ * buffer dirty, waits for the lock, and writes the new row.
  */
 static XLogRecPtr
 finish_page(GenericXLogState *state, Buffer buffer)
@@ -266,7 +264,7 @@ sno_row_change(Relation rel, const ItemPointerData *tid, SnoRowChange change,
 /*
  * Call `change` for all rows of a page.  Returns the end of the WAL record.  If no row was
  * changed, there is no record, and InvalidXLogRecPtr is returned.  The page must get no LSN
- * then, because a new page with an LSN would be invalid.
+ * then, because an uninitialized page with an LSN would be invalid.
  */
 static XLogRecPtr
 change_page(Relation rel, BlockNumber block, SnoRowChange change)

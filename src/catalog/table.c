@@ -3,8 +3,8 @@
  *		Finds and opens the extension's tables, and remembers their rows.
  *
  * A table is found by its name in the schema sno_catalog.  The extension's script creates this
- * schema, and fails if the schema already exists.  Only the owner of the schema, a superuser,
- * may create objects in it.  So a table with the right name in the schema is ours.
+ * schema, and fails if a schema of this name already has objects.  Only the owner of the schema,
+ * a superuser, may create objects in it.  So a table with the right name in the schema is ours.
  *
  * A table has a version, which increases whenever the table's entry in the relation cache is
  * invalidated.  The table's trigger (sno_table_changed()) invalidates this entry at every change

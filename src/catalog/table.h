@@ -24,7 +24,7 @@ typedef struct SnoTable
 	const Oid  *types;			/* of the columns */
 	int			columns;
 
-	/* If sessions remember all rows: begin() makes an empty memory, and add() adds a row. */
+	/* If sessions remember all rows: begin() makes an empty collection, and add() adds a row. */
 	void	   *(*begin) (void);
 	void		(*add) (void *all, Relation rel, HeapTuple tuple);
 
@@ -36,9 +36,9 @@ typedef struct SnoTable
 
 	uint64		version;		/* from 1 on; increases whenever the table may have changed */
 	Oid			oid;			/* the OID that was found last */
-	void	   *all;			/* the memory of rows that begin() made, or NULL */
-	uint64		version_read;	/* version of the rows in memory */
-	MemoryContext context;		/* of the memory of rows */
+	void	   *all;			/* the collection of rows that begin() made, or NULL */
+	uint64		version_read;	/* version of the table when the rows were read */
+	MemoryContext context;		/* memory context of `all` */
 } SnoTable;
 
 /*

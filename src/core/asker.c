@@ -7,7 +7,7 @@
 /*
  * Prepare a request.  `holder` and `next` are random numbers other than 0.  The asker takes
  * `holder` if it has no holder, and `next` if it has no next token.  Returns true if the asker
- * changed.  If so, the caller must write it to disk before it sends the request.
+ * changed.  If so, the caller must write the asker to disk before it sends the request.
  */
 bool
 sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
@@ -52,8 +52,8 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 }
 
 /*
- * Are all numbers of the blocks between 0 and `last`, and all units within the epoch, and do no
- * two blocks overlap?
+ * Are the blocks valid?  Their numbers must be from 0 to `last`, their units within the epoch, and
+ * no two blocks may overlap.
  */
 bool
 sno_grants_are_valid(const SnoGrants *blocks, int64_t last)

@@ -12,11 +12,11 @@
  * here only decide the content of a request and the meaning of an answer.
  *
  * The registry identifies the asker by a holder and a token, which are random numbers.  Each
- * request has the token of the last answer and the next token.  If the registry has the
- * former, it replaces it by the latter:
+ * request has the token of the last answer and the next token.  If the registry has the first
+ * of these tokens, it replaces this token by the next one:
  *
  *	- If two askers go on from the same state, at most one gets grants.  The registry
- *	  answers to the other one that it was superseded, and this asker drops its grants.
+ *	  answers the other one that it was superseded, and this asker drops its grants.
  *	- The asker writes the next token to disk before it sends the token, and sends the same
  *	  token again until it gets an answer.  So if an answer is lost, the repeated request
  *	  gets the same answer.
@@ -25,7 +25,7 @@
  *	  old blocks stay in force until the new holder gets blocks, because the registry
  *	  doesn't grant them to another holder for the same units.
  *	- A request can ask only for the range that the registry may grant.  Such a request
- *	  changes nothing on either side.
+ *	  changes neither the asker nor the registry.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H

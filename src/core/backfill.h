@@ -2,15 +2,16 @@
  * backfill.h
  *		The core of sno_generate_at(): ids of given times, in any order.
  *
- * This is a pure state machine, like generator.h, for a partition that was never used.  It
- * issues ids of units in any order.  All ids are on one tick-tock side, which is the lowest
- * bit of the generator's drifts.  src/README.md has the invariants, B1 and B2.
+ * This is a pure state machine, like generator.h, for a partition that was never used.  All
+ * ids have the same tick-tock bit, which is the lowest bit of the generator's field `drifts`.
+ * src/README.md has the invariants, B1 and B2.
  *
  * The ids of a unit have different counts.  The sequence of an id is its count plus a start,
- * modulo the number of sequences, so distinct counts give distinct sequences.  Side and start
- * are drawn at random.  A server that doesn't know of this partition may use it again for the
- * same times, but is then unlikely to issue the same ids.  The start is in the lower half of
- * the sequences, so the sequences of the first 32,768 counts ascend.
+ * modulo the number of sequences, so distinct counts give distinct sequences.  The tick-tock
+ * bit and the start are drawn at random.  So a server that uses the partition again for the
+ * same times, because it doesn't know of the first use, is unlikely to issue the same ids.  The
+ * start is in the lower half of the sequences, so the sequences of the first 32,768 counts
+ * ascend.
  *
  * Any number of callers may step the machine without a lock.  To enter a later unit, or to
  * take the next count of the state word's unit, a caller replaces the word by a
@@ -23,8 +24,8 @@
 #include "core/generator.h"
 
 /*
- * The state in addition to a generator.  The generator's state word has the next count of its
- * unit.
+ * The state that is kept in addition to a generator.  The generator's state word has the next
+ * count of its unit in place of the next sequence.
  */
 typedef struct SnoBackfill
 {

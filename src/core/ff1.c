@@ -3,8 +3,7 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * Names and steps are those of the standard's algorithms 7 and 8.  The radix is a power of
- * two.  So the bits of a half's numerals, one numeral after another, are the number of the
- * half.
+ * two.  So the number of a half consists of the bits of its numerals, one numeral after another.
  */
 #include "core/ff1.h"
 
@@ -61,7 +60,7 @@ sno_ff1_start(SnoFf1 *f, SnoBlockCipher encrypt, void *key)
 
 /*
  * Perform steps 6 i to vi of round `i`, except for the addition.  Returns the number that the
- * round adds to one half; `half` is the other half.  Q consists of zero bytes, the round and
+ * round adds to one half; `half` is the other half.  Q consists of zero bytes, `i` and
  * `half`.  R is the last block of the encryption of P and Q in CBC mode.  S is the first 12
  * bytes of R.  Only the last eight bytes of S matter, because a half has at most 61 bits.
  */

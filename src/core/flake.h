@@ -82,7 +82,7 @@ typedef struct SnoFlakeParts
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;			/* of a counter, with additional bits that ids don't have */
+	uint64_t	first;			/* the first node; a counter's has a hash in the upper bits */
 	uint32_t	size;			/* ids in a unit of the layout, on one side */
 	int64_t		begin;			/* first and last time of ids, in ms since 2010 */
 	int64_t		end;

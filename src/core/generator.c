@@ -131,9 +131,9 @@ used_up_to(const SnoGenerator *g, bool tick_tock)
 
 /*
  * Merge `other` into a generator of the same partition: mark all ids that either of the two
- * generators may have issued as used.  Neither generator may be shared at the moment.  Each
- * side becomes used up to the higher one of both positions, so I1 and I2 hold for the ids of
- * both generators.  The higher number of drifts is kept.
+ * generators may have issued as used.  Neither generator may be shared at the moment.  On each
+ * side, the higher one of both positions is kept, so I1 and I2 hold for the ids of both
+ * generators.
  */
 void
 sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
@@ -185,7 +185,7 @@ sno_generator_share_unit(SnoGenerator *g, uint64_t word, uint64_t now, uint32_t 
 		return SNO_EXHAUSTED;
 	if (now < SNO_WORD_UNIT(word))
 		return SNO_BEHIND;
-	/* The row of the lease was flushed before its ceiling was published. */
+	/* The row of the lease was flushed before this ceiling was published. */
 	if (now > __atomic_load_n(&g->ceiling, __ATOMIC_ACQUIRE))
 		return SNO_LEASE_OVER;
 	if (!__atomic_compare_exchange_n(&g->word, &word, first + 1, false,

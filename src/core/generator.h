@@ -45,9 +45,9 @@
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)
 
 /*
- * The sequence that a step back stores in the state word, by the number of drifts.  It is at
- * least 5 * 2^20, and differs for 2048 successive drifts.  These sequences are at least 1024
- * apart, so late additions of up to 1023 callers don't lead from one of them to another.
+ * The sequence that a step back stores in the state word.  It is at least 5 * 2^20, and differs
+ * for 2048 successive values of `drifts`.  These sequences are at least 1024 apart, so late
+ * additions of up to 1023 callers don't lead from one of them to another.
  */
 #define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
@@ -57,8 +57,8 @@ typedef struct SnoGenerator
 	uint64_t	wall_safe;		/* unit up to which the other side was used, see I2 */
 	uint64_t	lease_floor;	/* unit, constant during a lease, see I3 */
 	SnoAtomic	ceiling;		/* last unit of the lease, see I4 */
-	uint32_t	drifts;			/* number of changes of the side; its lowest bit is
-								 * tick-tock */
+	uint32_t	drifts;			/* number of changes of the side; its lowest bit is the
+								 * tick-tock bit */
 	uint32_t	sequence_min;	/* bounds of the sequence, both inclusive */
 	uint32_t	sequence_max;
 } SnoGenerator;
@@ -90,8 +90,8 @@ typedef enum SnoStep
 	SNO_ISSUED,
 	SNO_ENTERED,				/* shared: issued in a later unit or slot */
 	SNO_EXHAUSTED,				/* no sequence is left in this unit */
-	SNO_BEHIND,					/* the clock is behind the state word's unit, and if
-								 * not shared, both sides were used in its unit */
+	SNO_BEHIND,					/* the clock is behind the state word's unit; if not
+								 * shared, both sides were used in the clock's unit */
 	SNO_LEASE_OVER,				/* the clock is after the ceiling */
 	SNO_CLOSED,					/* shared: another session has closed it */
 	SNO_RACED					/* shared: another session has changed the word, so

@@ -26,8 +26,8 @@ sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 /*
  * Forget at least one note.  This can only lower answers.  Notes before the last answer are
  * needed only for older snapshots, so the oldest of these notes is forgotten first.  If there
- * is none, a transaction has been open for a long time.  Then every second note is forgotten,
- * except for the first note, which is the answer, and the last note.
+ * is no such note, a transaction has been open for a long time.  Then every second note is
+ * forgotten, except for the first note, which is the answer, and the last note.
  */
 static void
 make_room(SnoNumbers *numbers)
@@ -65,7 +65,7 @@ sno_numbers_note(SnoNumbers *numbers, SnoAtomic *ticks, uint64_t next)
 /*
  * Return a lower bound of the numbers that are drawn by transactions that announced the tick
  * `since` or a later one, or that have not announced a tick yet.  `since` is SNO_NO_UNIT if
- * only the latter exist.  Returns 0 if no bound is known.
+ * only transactions without a tick exist.  Returns 0 if no bound is known.
  */
 uint64_t
 sno_numbers_lowest(SnoNumbers *numbers, uint64_t since)

@@ -86,9 +86,10 @@ add_defined(const char *name, const SnoDefinition *d, void *arg)
 }
 
 /*
- * Return the nodes that definitions of the layout name, including uncommitted definitions, in
- * the current memory context.  Sessions prefer other nodes, but may use these, so this function
- * waits for no lock.
+ * Return the nodes that definitions of the layout name, including uncommitted definitions.  The
+ * list is allocated in the current memory context.  Sessions don't choose these nodes.  If nodes
+ * are chosen nevertheless, the generator with the definition takes them over later.  So the list
+ * needn't be complete, and this function waits for no lock.
  */
 List *
 sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
@@ -176,8 +177,8 @@ add_elsewhere(Choice *c)
 }
 
 /*
- * Return known nodes of a rank above `most` that overlap the considered nodes, or NULL if there
- * are none.
+ * Return known nodes of a worse rank than `most` that overlap the considered nodes, or NULL if
+ * there are none.
  */
 static const Known *
 find_above(const Choice *c, int most)
@@ -195,8 +196,8 @@ find_above(const Choice *c, int most)
 }
 
 /*
- * Set the considered nodes to the first ones in `first` to `last` that overlap no nodes of a rank
- * above `most`.  Returns false if there are none.
+ * Set the considered nodes to the first ones in `first` to `last` that overlap no nodes of a worse
+ * rank than `most`.  Returns false if there are none.
  */
 static bool
 search_from(Choice *c, int64 first, int64 last, int most)
@@ -252,8 +253,8 @@ find_own(Choice *c)
 }
 
 /*
- * Find nodes that overlap no nodes of a rank above `most`.  Returns their grant, or NULL if there
- * are none.  The holder determines where the search in a grant begins.
+ * Find nodes that overlap no nodes of a worse rank than `most`.  Returns their grant, or NULL if
+ * there are none.  The holder determines where the search in a grant begins.
  */
 static const SnoGrant *
 find_in_grants(Choice *c, int most)
@@ -300,8 +301,8 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 }
 
 /*
- * Return the obstacle if no granted nodes can be chosen.  If `want`, ask the registry: for a
- * block if no grant covers the present unit, or for one more block if the granted blocks are
+ * Return the obstacle that keeps us from choosing granted nodes.  If `want`, ask the registry: for
+ * a block if no grant covers the present unit, or for one more block if the granted blocks are
  * large enough, but all their nodes are taken.  If the blocks are too small, don't ask for more,
  * because these would be too small, too.
  */

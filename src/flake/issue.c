@@ -18,8 +18,8 @@
 #include "shared/primary.h"
 
 /*
- * sno_flake_advance() accepts ids whose time is this far ahead of our clock, because the clock of
- * the system that issued them may have been ahead.
+ * sno_flake_advance() accepts ids whose time is up to this far ahead of our clock, because the
+ * clock of the system that issued them may have been ahead.
  */
 #define AHEAD_MAX_MSEC	INT64CONST(3600000)
 

@@ -6,10 +6,10 @@
  * A generator of flakes is a named generator whose shard is one or more nodes of a layout.  If its
  * definition has only the number of nodes, choose.c chooses the nodes.
  *
- * Each counter counts by itself: two counters with the same node issue the same numbers.  So that
- * each counter has a state and a row of its own, its shard also contains a hash of its name, in the
- * bits above the node.  If a counter is dropped and created again with the same name, it goes on after
- * the numbers that it issued before.
+ * Each counter counts by itself: two counters with the same node issue the same numbers.  The shard
+ * of a counter also contains a hash of the counter's name, in the bits above the node, so each counter
+ * has a state and a row of its own.  If a counter is dropped and created again with the same name, it
+ * goes on after the numbers that it issued before.
  */
 #include "postgres.h"
 

@@ -9,10 +9,10 @@
  * so far, the id takes a spare sequence, and a partition has at most 65,536 of these.
  *
  * The row of the partition makes sure that it is leased only once for this purpose: both
- * bounds of the row are the last unit of the epoch, which no clock passes.
+ * limits of the row are the last unit of the epoch, which no clock passes.
  *
- *	- The partition was never leased before: no row of any holder names it, and no
- *	  session of this database has leased it since the server started.
+ *	- A session leases only a partition that was never leased before: no row of any holder
+ *	  names it, and no session of this database has leased it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
  *	- From then on, a session that wants to lease the partition finds the row, or the
  *	  lease in memory.  Either shows a floor that the clock never passes.  This is true in

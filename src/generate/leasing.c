@@ -320,7 +320,7 @@ open_one_more(Relation rel, SnoPurpose purpose, uint64 unit)
 
 /*
  * Return the open partition that this session tries after p, or the first one if p is NULL.  Returns
- * NULL if there is none.  In a transaction that opened a partition for itself, this is the only one.
+ * NULL if there is none.  A transaction that opened a partition for itself tries only this partition.
  */
 SnoPartition *
 sno_leasing_next_open(SnoPurpose purpose, const SnoPartition *p)
@@ -364,7 +364,7 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 /*
  * Note that this session begins to lease a partition, which other sessions will use, too.  Stores
  * the monotonic time in *begun.  Returns false if another session is leasing a partition, and began
- * less than PATIENCE ago, or half of sno.max_wait if that is shorter.  Because of this limit, other
+ * less than PATIENCE ago, and less than half of sno.max_wait ago.  Because of these limits, other
  * sessions soon go on even if an error keeps a session from calling sno_leasing_end().
  */
 bool
@@ -385,8 +385,8 @@ sno_leasing_end(uint64 begun)
 }
 
 /*
- * Lease a partition, after no open partition could issue: renew the lease of an open partition or,
- * if there is none that only needs a row, open one more partition.
+ * Lease a partition, because no open partition could issue.  If an open partition only needs a row,
+ * renew its lease.  Otherwise open one more partition.
  */
 SnoObstacle
 sno_leasing_lease_one(SnoPurpose purpose, uint64 unit)

@@ -5,13 +5,12 @@
  *
  * A loan is a lease with a row in sno_lease, like the lease of an open partition.  But a loan lasts
  * longer, and no session issues in the partition.  The application gets the loan as a snapshot of
- * a generator that has exhausted the floor of the lease, which is the last unit that may have been
- * used before.  So the first id of the application is of a later unit.  The snapshot contains no
- * ceiling.  So the application itself must take the next loan before it generates an id after the
- * end of this loan.
+ * a generator that has exhausted the lease's floor: the last unit that may have been used before.
+ * So the first id of the application is of a later unit.  The snapshot contains no ceiling.  So the
+ * application itself must take the next loan before it generates an id after the end of this loan.
  *
  * In the WAL, the row of a session's lease precedes the rows with ids that were issued under the
- * lease.  A loan has no such order: the application may insert its ids on a successor that never
+ * lease.  This isn't so for a loan: the application might insert its ids on a successor that never
  * received the row of the loan.  To prevent this, the commit of a loan waits for synchronous
  * standbys.
  */
@@ -64,8 +63,8 @@ sequences_of(int32 given)
 
 /*
  * The state word of a partition that is lent in slices counts the lent sequences from this number
- * on.  The number is above the bounds of sequences.  So if a session that issued in the partition
- * before adds to the word late, it issues nothing.
+ * on.  The number is above the bounds of sequences.  So a late addition to the word, by a session
+ * that issued in the partition before the loan, issues nothing.
  */
 #define SLICES_BEGIN	SNO_SEQUENCE_NONE
 
@@ -217,7 +216,7 @@ lend(uint64 units, uint32 sequences)
 /*
  * Let the commit wait for synchronous standbys.  A commit doesn't wait if the transaction has no
  * transaction id or has written no WAL.  If another session wrote the row of the partition, this
- * transaction has written none.  So assign a transaction id, and set XactLastRecEnd.  Any valid
+ * transaction has written no WAL.  So assign a transaction id, and set XactLastRecEnd.  Any valid
  * position will do, because the commit waits for its own commit record, which comes after the row.
  */
 static void

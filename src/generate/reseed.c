@@ -3,13 +3,12 @@
  *		sno_reseed(), which makes this database another holder of leases.
  *
  * The function is for a server that began as a copy of another server's files.  Such a copy has
- * all identifiers of the original.  A call for an id that begins after sno_reseed() has returned
- * uses no partition that was named in a row of sno_lease until then, as long as other partitions
- * are left.  The original leased some of these partitions before it was copied, and may still use
- * them.  The copy has leased the others, and the original would choose the same ones.  From now
- * on, the copy begins its search for partitions at another place than the original.  So the two
- * servers may still choose the same partition, but that is unlikely.  Named generators stay in
- * the partition of their definition.
+ * all identifiers of the original.  A call that begins after sno_reseed() has returned avoids all
+ * partitions that a row of sno_lease named until then, as long as others are left.  The original
+ * leased some of the avoided partitions before it was copied, and may still use them.  The copy
+ * leased the rest, and the original would choose the same ones.  From now on, the copy begins its
+ * search for partitions at another place than the original, so it is unlikely that both choose the
+ * same partition.  Named generators stay in the partition of their definition.
  *
  * Like all changes of sno_lease, this takes effect at once, and ROLLBACK doesn't undo it.
  */

@@ -159,7 +159,7 @@ try_clock(SnoPartition *p, uint64 *issued)
 	uint64		unit = sno_feed_unit();	/* read after the word (S4) */
 	SnoStep		step;
 
-	/* The partition skipped units, or the clock went back, and the difference wraps around. */
+	/* The partition skipped units, or the clock went back, so that the difference wraps around. */
 	if (unit - SNO_WORD_UNIT(word) > 1)
 		sno_clock_watch();
 	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))

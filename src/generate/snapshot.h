@@ -5,11 +5,11 @@
  *	{"partition": [high byte, low byte], "sequenceMin": n, "sequenceMax": n,
  *	 "sequence": n, "now": n, "wallHi": n, "wallSafe": n, "drifts": n}
  *
- * All times are units, and now is the unit in which the snapshot was taken.  wallHi is the
- * last unit in which the generator issued on its present side, which is the lowest bit of
- * drifts.  wallSafe is the last unit in which it issued on the other side.  sequence is the
- * last sequence that was issued in unit wallHi.  If wallHi isn't now,
- * sno_snapshot_generator() returns the lower bound instead.
+ * All times are units.  `now` is the unit in which the snapshot was taken.  The lowest bit of
+ * `drifts` is the generator's present side.  `wallHi` is the last unit in which the generator
+ * issued on this side, and `wallSafe` is the last one on the other side.  `sequence` is the
+ * last sequence that was issued in unit `wallHi`.  If `wallHi` differs from `now`,
+ * sno_snapshot_generator() returns `sequenceMin` instead.
  */
 #ifndef SNO_SNAPSHOT_H
 #define SNO_SNAPSHOT_H

@@ -32,8 +32,8 @@ sno_wait_give_up(const SnoWait *wait)
 }
 
 /*
- * Count one more round without a wait.  Raises an error after too many rounds, even if each of them
- * made some progress.
+ * Count one more round without a wait.  Raises an error after too many rounds, if sno.max_wait has
+ * passed since the first one.
  */
 static void
 count_round(SnoWait *wait, int64 now)

@@ -28,7 +28,7 @@ typedef enum SnoObstacle
 	SNO_CLOCK_BEHIND,			/* the clock is behind a named generator, on both of its sides */
 	SNO_BACKFILLED,				/* a named generator's partition was used for ids of given times */
 	SNO_REGISTERED,				/* the registry may grant a named generator's partition or nodes to anybody */
-	SNO_BUSY					/* another session has locked the group of a named generator */
+	SNO_BUSY					/* another session has the turn of a named generator's group */
 } SnoObstacle;
 
 /* A wait for an id, or for a lock that issuing an id needs */
@@ -36,8 +36,8 @@ typedef struct SnoWait
 {
 	void		(*refuse) (const struct SnoWait *wait);	/* raises the error for `obstacle` */
 	const char *generator;		/* name of the named generator, or NULL */
-	const SnoDefinitions *in;	/* the table with its definition */
-	const SnoDefinition *definition;	/* its definition; NULL while that is looked up */
+	const SnoDefinitions *in;	/* the table with the generator's definition */
+	const SnoDefinition *definition;	/* the definition; NULL while it is looked up */
 	int			least_msec;		/* the wait may take this long, even if sno.max_wait is less */
 	SnoCounters *counters;		/* statistics in which the wait is counted, or NULL */
 	int64		since;			/* when the first wait began, in monotonic µs, or 0 */

@@ -2,14 +2,14 @@
  * watermark.c
  *		sno_watermark(), which returns the id below which a feed is complete, and related functions.
  *
- * shared/feed.c finds the unit of a watermark, or its number for a counter.  This file turns that
- * into the answer for a statement.  It also contains the common part of the guard triggers for all
- * kinds of ids.
+ * shared/feed.c computes a watermark, as a unit, or as a number of a counter.  This file makes it
+ * the answer for a statement.  It also contains the common part of the guard triggers for all kinds
+ * of ids.
  *
  * All calls in a statement return the same answer.  If the watermark could rise while the statement
- * reads rows, the statement might skip a row and return a later row.  Two statements may have
- * equal snapshots but need different answers, because time goes on.  So the answer is kept in the
- * statement's own copy of the snapshot.
+ * reads rows, the statement might skip a row and return a later row.  Another statement with an
+ * equal snapshot may get a higher answer.  So the answer is kept in the statement's own copy of the
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -53,11 +53,11 @@ static uint32 answer_count,
 static uint64 answers_of;
 
 /*
- * An active snapshot keeps its answers in the field snapXactCompletionCount.  The lower bits have
- * the unit plus 1, or 0 if there is no such answer yet.  The bits above have the number of the last
- * answer for a counter, or 0.  PostgreSQL uses this field only in the snapshot that
- * GetSnapshotData() fills again.  An active snapshot is a copy of that snapshot, and in all copies
- * the field begins with 0.
+ * An active snapshot keeps its answers in the field snapXactCompletionCount.  The lowest UNIT_BITS
+ * bits have the unit of the watermark plus 1, or 0 if the unit wasn't computed yet.  The other bits
+ * have the number of the last answer for a counter, or 0.  PostgreSQL uses this field only in the
+ * snapshot that GetSnapshotData() fills again.  An active snapshot is a copy of that snapshot, and
+ * in all copies the field begins with 0.
  */
 #define UNIT_BITS	40
 #define UNIT_MASK	((UINT64CONST(1) << UNIT_BITS) - 1)
@@ -123,7 +123,7 @@ check_place(const char *function)
 	sno_session_know_past();
 }
 
-/* Return the unit of the statement's watermark.  The statement sees all ids of earlier units. */
+/* Return the unit of the statement's watermark.  The statement sees all rows with ids before this unit. */
 uint64
 sno_watermark_unit(const char *function)
 {
@@ -165,8 +165,8 @@ new_answer(void)
 }
 
 /*
- * Return the watermark of a counter.  The statement sees all lower numbers of the counter.  Returns
- * 0 if nothing is known.  `next` reads the next number of the counter.
+ * Return the statement's watermark for a counter.  The statement sees all rows with numbers below the
+ * watermark.  Returns 0 if no watermark is known.  `next` reads the counter's next number.
  */
 uint64
 sno_watermark_number(const char *function, const SnoSubject *counter,
@@ -255,7 +255,7 @@ refuse_trigger(const SnoGuard *guard, const char *why)
 
 /*
  * Return the number of the column that a trigger guards.  Raises an error unless the trigger is
- * defined as it must be.
+ * defined correctly.
  */
 static int
 guarded_column(const SnoGuard *guard, const TriggerData *trigger)
@@ -379,8 +379,8 @@ snos_equal(Datum one, Datum other, const void *known)
 }
 
 /*
- * Is the unit of an id before sno_feed_bound?  If it isn't, no watermark, past or future, is above
- * the id for a snapshot that doesn't show its row.  It doesn't matter how the id was made.
+ * Is the unit of an id before sno_feed_bound?  If it isn't, no watermark for a snapshot that doesn't
+ * show the row is above the id.  It doesn't matter how the id was made.
  */
 static bool
 sno_is_passed(Datum id, const void *known)

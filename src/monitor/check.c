@@ -100,7 +100,7 @@ catalog_version(const char *extension)
 	return version;
 }
 
-/* Report if an extension in this database has another version than the library. */
+/* Report whether the extensions in this database have the version of the library. */
 static void
 check_version(const SnoCheck *c)
 {

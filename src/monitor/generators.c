@@ -180,7 +180,7 @@ typedef struct Used
 	char		name[NAMEDATALEN];
 } Used;
 
-/* Return the next sequence of a partition's state word, as its SnoCounters need it. */
+/* Return the next sequence of a partition's state word, for the statistics in SnoCounters. */
 static uint32
 counted_sequence(const SnoGenerator *g)
 {

@@ -118,7 +118,7 @@ typedef struct Trials
 static void
 try_table(SnoDefinitions *in, Trials *trials)
 {
-	/* No generator has an empty name.  This trial only fails if the table can't be read. */
+	/* Also try the empty name, which no generator has.  This fails only if the table can't be read. */
 	List	   *names = list_make1("");
 	ListCell   *cell;
 

@@ -41,8 +41,8 @@ sno_chosen_are_in_force(const SnoNamedState *s)
 
 /*
  * May this session go on with the nodes that were chosen for a generator, whose present definition
- * is *d?  The session that chose the nodes may have had another setting of sno.partitions, and so
- * another share.
+ * is *d?  This checks our share again, because the session that chose the nodes may have had
+ * another setting of sno.partitions, and so another share.
  */
 bool
 sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d)

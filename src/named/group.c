@@ -8,19 +8,18 @@
  * database.  Once a partition has a group, no ids by the clock are issued in the partition.
  *
  * A definition (catalog/definition.c) gives a name to a shard of the partition or layout.  Each
- * shard has a state of its own, and issued ids are recorded in the state, not under the name.
- * The state is kept in memory from its first use until the server stops, and on disk in its row
- * of sno_lease.  So the record of issued ids survives if the definition is dropped or rolled
- * back.  A generator that is defined again goes on where it was.
+ * shard has a state of its own, in memory and in a row of sno_lease.  Issued ids are recorded in
+ * the state, not under the name.  So the record survives if the definition is dropped or rolled
+ * back, and a generator that is defined again goes on where it was.
  *
  * Generators of sealed ids need no special treatment, because a key changes only the id, not the
  * state word.
  *
  * Locking: sessions add elements to the lists of groups, and to the list of all states, by
  * compare-and-swap of the first element.  No session removes an element.  All other changes of a
- * group are made by the session that has the turn of the group (shared/turn.c).  An LWLock
- * wouldn't suffice, because the session may write to disk meanwhile.  To lock a group means to
- * take its turn.
+ * group are made by the session that has the turn of the group (shared/turn.c).  The turn isn't
+ * an LWLock, so that a session that writes to disk in its turn can be interrupted.  To lock a
+ * group means to take its turn.
  */
 #include "postgres.h"
 
@@ -41,7 +40,7 @@ list_of(const SnoSubject *subject)
 	return &sno_space->named.groups[number % SNO_GROUP_LISTS];
 }
 
-/* Note that the group has forgotten no state yet: the forgotten shard is empty. */
+/* Record that the group has forgotten no state yet, by an empty shard. */
 static void
 clear_forgotten(SnoGroup *group)
 {
@@ -134,7 +133,7 @@ sno_group_lock(SnoGroup *group)
 	return true;
 }
 
-/* Find the state of a shard in a group, which is locked, or NULL.  Returns NULL if there is no such state. */
+/* Return the state of a shard, or NULL if there is none.  `group` is a locked group, or NULL. */
 SnoNamedState *
 sno_group_find_state(SnoGroup *group, SnoShard shard)
 {
@@ -205,10 +204,10 @@ find_lowest(SnoGroup *group, uint64 now)
 }
 
 /*
- * If more than `kept` states of the group are spare, forget one, and take it out of the group's list, to be
- * used for another definition.  Otherwise return InvalidDsaPointer.  Only a state whose ids are all before
- * the present unit is taken.  So, while the clock is steady, no generator has to wait until the clock has
- * passed the forgotten ids.
+ * If more than `kept` states of the group are spare, forget one, and take it out of the group's list.
+ * Returns the state's address, for use by another definition, or InvalidDsaPointer if none was forgotten.
+ * Only a state whose ids are all before the present unit is forgotten.  So, while the clock is steady, no
+ * generator has to wait until the clock has passed the forgotten ids.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)

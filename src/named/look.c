@@ -28,8 +28,8 @@ begin_patiently(SnoGroup *group, const SnoDefinitions *in, const char *name, con
 }
 
 /*
- * Find the state of a definition's shard in a group, which is locked, or NULL.  If there is no
- * such state, initialize `unknown` and return it.
+ * Return the state of a definition's shard.  If there is none, initialize `unknown` and return it.
+ * `group` is a locked group, or NULL.
  */
 static SnoNamedState *
 find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)

@@ -10,8 +10,8 @@
 #include "named/named_wait.h"
 
 /*
- * A call may wait for two units of a layout even if sno.max_wait is shorter, but then not longer
- * than this, in ms.
+ * A call may wait for two units of its layout, up to this number of ms, even if sno.max_wait is
+ * shorter.
  */
 #define UNITS_WAIT_MAX	2000
 

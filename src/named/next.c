@@ -34,7 +34,7 @@ renew_named_early(void *arg)
 
 /*
  * Return how far the unit of the state word may rise at once while the clock is steady.  This is
- * more than 1 for a layout whose units are longer than 4 ms.
+ * more than 1 for a layout whose units have 4 ms or more.
  */
 static uint64
 stride_of(const SnoDefinition *d)
@@ -75,7 +75,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 	if (sno_word_is_closed(word))
 		return SNO_CLOSED;
 
-	/* The generator skipped units, or the clock went back, and the difference wraps around. */
+	/* Units were skipped, or the clock went back, in which case the difference wraps around. */
 	if (now.unit - SNO_WORD_UNIT(word) > stride_of(&use->definition))
 		sno_clock_watch();
 
@@ -140,7 +140,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 	return obstacle;
 }
 
-/* Note that `number` is the first number that this transaction draws from a counter. */
+/* If `number` is the first one that this transaction draws from a counter, record it. */
 static void
 note_number(SnoUse *use, uint64 number)
 {

@@ -45,8 +45,8 @@ unit_now(const SnoNamedState *s, uint64 word)
 
 /*
  * Write the row of an open state.  The row has a lease from now on, at least up to `ceiling` (N2),
- * but not beyond the limit of the state (G3).  Returns false if another holder has a lease, too.
- * The rows must then be recalled first.
+ * but not beyond the limit of the state (G3).  Returns false, and writes nothing, if another holder
+ * has a lease, too.  The rows must then be recalled first (sno_record_recall()).
  */
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
@@ -60,7 +60,7 @@ write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ce
 	return sno_lease_write(&s->lease, rel, &s->subject, g, ceiling);
 }
 
-/* Write the row of a closed state, which is exact.  Returns false as write_open() does. */
+/* Write the exact row of a closed state.  Returns false in the same case as write_open(). */
 static bool
 write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *lsn)
 {
@@ -70,7 +70,7 @@ write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *l
 
 /*
  * Close a state of which another holder has a lease, too.  The rows are recalled before the state
- * is opened again.  If its nodes were chosen, sessions leave it and choose other nodes.
+ * is opened again.  If its nodes were chosen, sessions leave the state, and choose other nodes.
  */
 static SnoObstacle
 close_for_recall(SnoNamedState *s)
@@ -82,9 +82,9 @@ close_for_recall(SnoNamedState *s)
 }
 
 /*
- * Is the partition of a subject free for named generators, because no session has the turn of the
- * partition?  If so, this closes the partition to all other ids, for good.  *was becomes a copy of
- * the partition, or zeros for a layout, which has no partition.
+ * Is the partition of a subject free for named generators?  It isn't while a session has the
+ * partition's turn.  If it is free, this closes the partition to all other ids, for good.  *was
+ * becomes a copy of the partition, or zeros for a layout, which has no partition.
  */
 static bool
 is_free(const SnoSubject *subject, SnoPartition *was)
@@ -96,8 +96,8 @@ is_free(const SnoSubject *subject, SnoPartition *was)
 }
 
 /*
- * Prepare a closed state for opening: close each open state that overlaps it (N1), and mark all
- * ids that may have been issued as used.
+ * Prepare a closed state for opening: close each open state that overlaps it (N1), and mark as
+ * used all ids that may have been issued.
  */
 static SnoGenerator
 prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition was, uint64 now)
@@ -158,7 +158,7 @@ open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, ui
 	if (drifted)
 		sno_generator_drift(&g, now);
 
-	/* In the row, mark the side that is left as used up to its ceiling (N3). */
+	/* In the row, the side that the state leaves counts as used up to the ceiling (N3). */
 	row = g;
 	if (drifted)
 		row.wall_safe = Max(row.wall_safe, used);
@@ -298,7 +298,7 @@ sno_open_or_renew(SnoNamedState *s, const char *name)
 		if (obstacle == SNO_NO_OBSTACLE)
 			sno_lease_publish(&s->lease, &s->shared, half_of(s));
 	}
-	/* Let sessions choose other nodes, which may be able to issue. */
+	/* Let sessions choose other nodes, in which they may be able to issue. */
 	if (obstacle == SNO_CLOCK_BEHIND)
 		s->passed = s->floats;
 	sno_open_end_change(group, rel);
@@ -388,7 +388,7 @@ sno_open_close_unused(Relation rel, SnoNamedState *s)
 	if (pg_atomic_read_u32(&s->users) == 0 && s->open)
 	{
 		sno_state_close(s);
-		/* Write no row of nodes that were revoked: because of a row of our own, we would choose them again. */
+		/* Write no row for revoked nodes: at the next choice, we would prefer nodes with such a row. */
 		if ((!s->floats || sno_chosen_are_in_force(s)) && write_closed(rel, s, sno_state_copy(s), &lsn))
 			XLogSetAsyncXactLSN(lsn);
 	}

@@ -10,7 +10,7 @@
 #include "catalog/record.h"
 #include "named/past.h"
 
-/* The issued ids that memory records, so that our own rows with these ids aren't needed */
+/* Which issued ids are recorded in memory, so that our own rows aren't needed for them */
 typedef struct Memory
 {
 	SnoGroup   *group;			/* the group of the state, or NULL */
@@ -79,7 +79,7 @@ sno_past_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition
 
 	if (s->floats)
 		sno_state_merge_other(&g, all_up_to(s->floor));
-	/* In a partition for given times, ids may be of any unit of the epoch. */
+	/* In a partition for ids of given times, an id may be of any unit of the epoch. */
 	if (was.generator.ceiling == SNO_UNIT_MAX)
 		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
 	if (was.life != 0)

@@ -17,7 +17,7 @@
 
 #include "named/right.h"
 
-/* List of the tables of definitions of which this session has used a restricted generator */
+/* List of the tables that define a restricted generator which this session has used */
 static SnoDefinitions *restricted;
 
 static void

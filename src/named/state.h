@@ -20,7 +20,7 @@
 /* The state of a named generator.  state.c describes how its fields are protected. */
 typedef struct SnoNamedState
 {
-	/* All sessions that issue use the first cache line, which has the same layout on 32-bit machines. */
+	/* All sessions that issue use the first cache line, which is the same on 32-bit machines. */
 	SnoGenerator shared;		/* sessions add to its state word while the state is open */
 	pg_atomic_uint32 tickets;	/* number of tickets drawn by waiting sessions */
 	pg_atomic_uint32 tickets_done;	/* number of tickets whose sessions wait no more */

@@ -143,7 +143,7 @@ leave_state(SnoUse *use)
 }
 
 /*
- * Leave the states of all generators of a table of definitions that were dropped, or that were
+ * Leave the state of each generator in this table of definitions that was dropped, or that was
  * defined anew with another subject.
  */
 static void
@@ -180,7 +180,7 @@ define(SnoUse *use, const SnoDefinition *d)
 	use->definition = *d;
 }
 
-/* Note that the current user was found to have the right to use the generator. */
+/* Record that the current user was found to have the right to use the generator. */
 static void
 note_right(SnoUse *use)
 {
@@ -195,7 +195,7 @@ may_stay(const SnoUse *use, const SnoDefinition *d)
 		(!sno_subject_floats(&d->subject) || sno_chosen_may_stay(use->state, d));
 }
 
-/* Note the chosen nodes of a use's state, and the authority under which they may be used. */
+/* Record the chosen nodes of a use's state, and the authority under which they may be used. */
 static void
 note_nodes(SnoUse *use)
 {

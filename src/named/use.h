@@ -38,7 +38,7 @@ extern void sno_use_look_up(SnoDefinitions *in, const char *name, SnoDefinition 
 extern SnoUse *sno_use_of(SnoDefinitions *in, const text *name);
 extern SnoObstacle sno_use_refresh(SnoUse *use);
 
-/* Is the definition of a use still valid, and is the current user known to have the right to use it? */
+/* Is the definition of a use still valid, and was the right of the current user checked? */
 static inline bool
 sno_use_is_known(const SnoUse *use)
 {

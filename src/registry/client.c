@@ -57,7 +57,7 @@
 #include "shared/grant.h"
 #include "shared/worker.h"
 
-/* Grants are renewed after this time, or earlier, when half of their remaining time is over. */
+/* The longest time after which grants are renewed; see renewal_of() */
 #define RENEWAL_USEC		(600 * USECS_PER_SEC)
 
 /* How long no session starts the worker again after a failure */

@@ -86,7 +86,7 @@ is_of_here(const Header *header)
 		memcmp(header->place, here.place, SNO_PLACE_SIZE) == 0;
 }
 
-/* Is the entry valid?  Other code relies on these conditions. */
+/* Is the entry valid? */
 static bool
 is_valid(const SnoGrantsEntry *entry)
 {

@@ -18,10 +18,9 @@
  *	- The parent waits for the child only for a limited time, and handles interrupts
  *	  meanwhile.
  *	- When the connection ends, and whenever the parent exits, the parent kills the child
- *	  and waits for its end.  Otherwise the postmaster might inherit the child.  In a
- *	  container, the postmaster may be process 1, and would then take the end of the child
- *	  for the crash of a backend.  If the parent is killed, the kernel sends SIGTERM to the
- *	  child, which exits with status 0.
+ *	  and waits for its end.  Otherwise, if the postmaster is process 1 of a container, it
+ *	  would inherit the child, and take the child's end for the crash of a backend.  If the
+ *	  parent is killed, the kernel sends SIGTERM to the child, which exits with status 0.
  *
  * This is a separate library, so that no session loads libpq.
  */
@@ -69,7 +68,7 @@ PG_MODULE_MAGIC;
 
 /*
  * Limit of the bytes that the child receives.  Bytes that libpq hasn't read yet may be counted
- * more than once.  The answers to some hundred databases have at most 10 kB each.
+ * more than once.  The limit is enough for some hundred databases, with answers of 10 kB each.
  */
 #define MOST_RECEIVED		(16 * 1024 * 1024)
 
@@ -327,7 +326,7 @@ answer(PGconn *conn)
 		count++;
 	if (PQsendQueryParams(conn, statement, count, NULL, parameter, NULL, NULL, 0))
 		result = next_result(conn);
-	/* The registry commits after it has sent the rows.  If that fails, there is another result. */
+	/* The registry commits after it has sent the rows.  If the commit fails, there is another result. */
 	if (PQresultStatus(result) != PGRES_TUPLES_OK || next_result(conn) != NULL)
 		tell_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
 					 "it did not return rows");
@@ -413,7 +412,7 @@ fail(const char *what, const char *message)
 
 static uint32 wait_event;
 
-/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error if the time `end` is over. */
+/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error once the time is `end`. */
 static void
 wait_for_child(int64 end, const char *what)
 {
@@ -506,7 +505,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	return &connection;
 }
 
-/* Return the next number in the packet, of rows or columns, or 0 if there is none. */
+/* Return the number of rows or columns that is next in the packet, or 0 if there is none. */
 static int
 next_number(int *at)
 {

@@ -5,8 +5,8 @@
  * A key has a name, which callers use, and a secret, which only this library reads.  Only the
  * owner of the table has privileges on it.  Row security without a policy hides the rows from
  * roles that may read all tables, unless they bypass row security.  Rows are written by heap
- * functions, and not by SQL, so no log has a statement, plan or parameter that writes a secret
- * to the table.  Logical decoding and dumps don't contain the rows, and statistics don't
+ * functions.  So this library runs no SQL command whose text, plan or parameters would put a
+ * secret into a log.  Logical decoding and dumps don't contain the rows, and statistics don't
  * contain the secrets.
  *
  * The table has no index.  A transaction that creates a key locks out other creations until it

@@ -5,7 +5,7 @@
  * An id of type sno is sealed by FF1 with AES-128, and a bigint is sealed by SPARX-64/128.
  * With a given key, an id has one sealed form of each type.  A sealed text or bigint has no
  * redundancy: if it is unsealed with another key, the result is a wrong id, and there is no
- * error.  A sealed uuid has 42 bits by which another key is detected.
+ * error.  A sealed uuid has 42 bits that reveal the use of another key.
  *
  * Each call in a plan keeps its key schedule, until keys may have changed.
  */

@@ -4,8 +4,8 @@
  *
  * Besides the spaces (space.c), shared memory contains a journal, which records events of the
  * whole server, and a slot for each process that the server can have.  A slot records the
- * generator that the session of the process waited for last.  A session writes only its own slot,
- * and the notifier (monitor/overflow.c) clears the flag `waited` there.  The journal's lock
+ * generator that the session of the process waited for last.  A session writes only its own slot.
+ * The notifier (monitor/overflow.c) clears the flag `waited` of each slot.  The journal's lock
  * protects the journal, and the generator in each slot.  The other fields of a slot are read
  * without a lock.  A session takes the lock only in rare cases: when it takes its slot, when it
  * begins to wait for another generator than before, and when it records an event in the journal.
@@ -14,11 +14,11 @@
  * the ids of its unit.  The counter `base` is changed when the first id of another unit is
  * issued, so that the number of ids issued so far is always `base` plus the state word's next
  * sequence.  If a reader reads one of these two numbers before such a change, and the other one
- * after it, the sum is wrong by the ids of one unit.  The sum that is read next is right again.
+ * after it, this one sum is wrong by the ids of one unit.
  *
  * All sessions that use a generator share its counters, and change them by atomic additions.  A
  * reset stores the present values of the counters in `reset`, under the journal's lock, and
- * readers subtract the stored values.  Only the longest wait is set to 0 by a reset.
+ * readers subtract the stored values.  Unlike these counters, the longest wait is set to 0.
  */
 #include "postgres.h"
 
@@ -41,10 +41,7 @@ SnoActivity *sno_my_activity;
 
 static SnoActivity *slots;
 
-/*
- * Our wait events.  They are registered before the first wait, because an error must not end a
- * wait.
- */
+/* Our wait events, which sno_activity_attach() registers */
 uint32		sno_wait_event[SNO_WAIT_EVENTS];
 
 static const char *const wait_names[SNO_WAIT_EVENTS] = {
@@ -223,9 +220,9 @@ sno_counters_reset(SnoCounters *c, uint32 sequence)
 }
 
 /*
- * Is it time to log a condition again that was last logged at *logged_at?  If so, *logged_at is
- * set to the present time.  It is also time if *logged_at is in the future, because the clock was
- * set back.  The caller holds the journal's lock.
+ * Is it time to log a condition that was last logged at *logged_at?  If so, *logged_at is set to
+ * the present time.  If *logged_at is in the future, the clock was set back, and the condition is
+ * logged.  The caller holds the journal's lock.
  */
 bool
 sno_journal_is_due(TimestampTz *logged_at)
@@ -251,7 +248,7 @@ sno_journal_clock_step(int64 usec)
 
 /*
  * Copy an error message, as far as there is room.  Databases of any encoding show the message, so
- * all bytes but printable ASCII are replaced.
+ * all bytes that aren't printable ASCII are replaced.
  */
 static void
 note_message(char *place, size_t size, const char *message)

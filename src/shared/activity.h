@@ -31,10 +31,7 @@ typedef struct SnoCounters
 	SnoCounts	reset;			/* values at the last reset, which readers subtract */
 } SnoCounters;
 
-/*
- * The slot of a process, in which its session records its activity; activity.c describes who
- * writes it
- */
+/* The slot in which the session of a process records its activity; see activity.c */
 typedef struct SnoActivity
 {
 	pg_atomic_uint32 has_feed;	/* pid of the process, if it has attached to its database's
@@ -73,7 +70,7 @@ typedef enum SnoWaitEvent
 typedef struct SnoWorker
 {
 	int32		pid;			/* 0 if the worker isn't running */
-	int64		expected_until; /* until then, no session starts the worker; monotonic µs */
+	int64		expected_until; /* no session starts the worker before this; monotonic µs */
 	int32		resident;		/* number of the process that is reserved for the worker, plus
 								 * 1; 0 if there is none */
 	int64		refusals;		/* number of failures to start the worker */
@@ -106,8 +103,7 @@ typedef struct SnoJournal
 	int64		failures;		/* number of failures to renew a lease early */
 	TimestampTz failed_at;
 	Oid			failure_database;
-	char		failure[256];	/* partition or generator of the last such lease, and the error,
-								 * in ASCII */
+	char		failure[256];	/* the last failure: partition or generator, and error, in ASCII */
 
 	SnoWorker	workers[2];		/* indexed by SnoWorkerKind */
 	SnoRegistryNews registry;

@@ -4,9 +4,9 @@
  *
  * A feed is the state of a database's watermarks in shared memory.  A reader is a session that
  * computes a watermark.  A reader must know the lowest unit in which a running transaction issues
- * ids.  So before its first id, each transaction announces in an issuer (core/issuer.h) the unit
- * from which it issues.  A reader first promises a unit, before which no transaction begins to
- * issue, and then looks at the issuers of all processes.
+ * ids.  So before its first id, each transaction announces the unit from which it issues, in the
+ * issuer of its process (core/issuer.h).  A reader first promises a unit, before which no
+ * transaction begins to issue, and then looks at the issuers of all processes.
  *
  * The numbers of counters have no unit.  So before a transaction draws numbers, it announces a
  * tick of a logical clock, in a second issuer.  Readers, and sometimes transactions, make notes
@@ -23,9 +23,8 @@
  *
  * The feed has a row in sno_lease, with a unit that no watermark exceeds.  The first session that
  * issues an id or computes a watermark after a start of the server reads this row, and promises
- * its unit again.  So a promise outlives the server.  A row covers all watermarks up to its unit.
- * It is written with a unit that is a second ahead of the clock, so that few watermarks need
- * another row.
+ * its unit again.  So a promise outlives the server.  The row is written with a unit that is a
+ * second ahead, so that it covers all watermarks of this second.
  *
  * Locking: the issuers, the promise and the ticks are atomic.  The lock of the feed protects the
  * list of prepared transactions and the notes of counters.  It is also held to set `past_known`,
@@ -53,7 +52,7 @@
 #include "shared/feed_memory.h"
 #include "type/fields.h"
 
-/* How far ahead the row is written, in units: a second */
+/* How far the row's unit is ahead of the highest possible watermark: a second */
 #ifndef SNO_COVER_AHEAD			/* a model has fewer */
 #define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
 #endif
@@ -109,8 +108,8 @@ statement_unit(void)
 /*
  * Make a note of a counter's next number, before the transaction announces a tick.  If the
  * transaction stays open for a long time, it then holds the counter's watermark at this number,
- * and not at an earlier one.  One note per unit is enough, so this makes none if the last note is
- * more recent, or if another session holds the lock.
+ * and not at an earlier one.  Makes no note if a transaction has made one within the duration of a
+ * unit, or if another session holds the lock.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -226,7 +225,7 @@ sno_feed_is_covered(uint64 unit, RelFileNumber file)
 
 /*
  * Call `write` to write and flush a row that covers the unit, unless another session has written
- * one meanwhile.  Each row covers the next second, so this is rare.
+ * one meanwhile.
  */
 void
 sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
@@ -300,9 +299,9 @@ refuse_broken(void)
 }
 
 /*
- * Raise the error that a reader would get now, if ids were issued below an earlier watermark, or
- * if the next id would be.  `promised` is the unit of the feed's row on disk.  It matters only if
- * no session has promised this unit since the server started.
+ * Raise the error that a reader would get now, if an id was issued below an earlier watermark, or
+ * if the next id will be below one.  `promised` is the unit of the feed's row on disk.  It matters
+ * only if no session has promised this unit since the server started.
  */
 void
 sno_feed_check(uint64 promised)
@@ -342,13 +341,13 @@ lowest_told(SnoTold what, SnoView *view)
 
 /*
  * Return the watermark for a snapshot, as a unit.  A row that the snapshot doesn't show has no id
- * of an earlier unit, provided that the transaction that inserts the row issues the id.  Raises
- * 55000 if ids were issued below an earlier watermark.
+ * of a unit before the watermark, provided that the transaction that inserts the row issues the
+ * id.  Raises 55000 if ids were issued below an earlier watermark.
  *
  * The caller has checked that the feed's row covers the present unit (W4).  TRUNCATE or a rewrite
- * may have replaced the table's file since that check, and removed the row.  This does no harm,
- * because the same could happen after the watermark is returned: until the server stops, the
- * promise in memory holds without the row.
+ * may have replaced the table's file since that check, and removed the row.  This does no harm:
+ * until the server stops, the promise in memory holds without the row.  The row could be removed
+ * in the same way after the watermark is returned.
  */
 uint64
 sno_feed_lowest(Snapshot snapshot)
@@ -378,9 +377,9 @@ sno_feed_lowest(Snapshot snapshot)
 
 /*
  * Return the watermark of a counter for a snapshot, as a number.  A row that the snapshot doesn't
- * show has no lower number, provided that the transaction that inserts the row draws the number.
- * `next` is the counter's next number as the caller has read it; by now, the next number may be
- * higher.  Returns 0 if no watermark is known.
+ * show has no number below the watermark, provided that the transaction that inserts the row draws
+ * the number.  `next` is the counter's next number as the caller has read it; by now, the next
+ * number may be higher.  Returns 0 if no watermark is known.
  */
 uint64
 sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next)
@@ -462,8 +461,8 @@ sno_feed_blockers(int *count)
 }
 
 /*
- * Let watermarks begin again at the clock's unit.  Watermarks that were returned earlier don't
- * hold any more.  `forget` resets the feed's row.
+ * Let watermarks begin again at the clock's unit.  Readers can't rely on earlier watermarks any
+ * more.  `forget` resets the feed's row.
  */
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)

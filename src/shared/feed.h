@@ -27,7 +27,7 @@ typedef struct SnoBlocker
 {
 	int32		pid;			/* pid of the session, or 0 for a prepared transaction */
 	TransactionId xid;			/* InvalidTransactionId if the session has no xid yet */
-	uint64		since;			/* unit of the clock at its first announcement */
+	uint64		since;			/* the clock's unit at the transaction's first announcement */
 } SnoBlocker;
 
 extern void sno_feed_init(void);

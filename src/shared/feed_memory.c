@@ -3,9 +3,9 @@
  *		The feed of a database in shared memory: how it is made, found and forgotten.
  *
  * The feed of a database is made when a session issues the first id there, or computes the first
- * watermark.  The space of the database (space.c) has an atomic pointer to the feed, and keeps
- * the feed.  The issuers of a process keep their contents when its session ends, because a reader
- * with an older snapshot needs them.
+ * watermark.  The space of the database (space.c) has an atomic pointer to the feed, which is
+ * never freed.  The issuers of a process keep their contents when its session ends, because a
+ * reader with an older snapshot needs them.
  *
  * A parallel worker announces its unit in the issuers of its leader.  The leader ends this
  * announcement at the end of its transaction, so it must be attached to the feed by then.  At the

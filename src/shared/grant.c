@@ -263,14 +263,14 @@ sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant 
 
 /*
  * Do sessions lack grants?  The caller has seen that no present grant covers the clock's unit.
+ * Sessions lack grants in three cases:
  *
- * Sessions lack grants if the registry granted too little.  If there are grants, this is the case
- * if the registry has answered since the first of them ended.  If there are none, this is the
- * case if the registry has answered, and sessions want blocks.  If they want no blocks, the
- * registry was asked only for the range of a layout, and its answer without grants is no refusal.
+ *	- There are grants, and the registry has answered since the first of them ended.
+ *	- There are no grants, the registry has answered, and sessions want blocks.  (If they want
+ *	  no blocks, the registry was asked only for the range of a layout.)
+ *	- Sessions want blocks, and the registry hasn't answered their request yet.
  *
- * Sessions also lack grants if they want blocks, and the registry hasn't answered their request
- * yet.  Otherwise, no session has needed an id since the grants ended, and no fault is known.
+ * Otherwise, no session has needed an id since the grants ended.
  */
 bool
 sno_grants_lack(SnoGranted *granted)
@@ -452,7 +452,7 @@ sno_grants_were_kept(void)
 	return kept;
 }
 
-/* Is the range of partitions known that the registry may grant? */
+/* Is it known which partitions the registry may grant? */
 bool
 sno_grants_know_range(void)
 {

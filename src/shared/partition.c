@@ -4,20 +4,13 @@
  *
  * The space of a database (space.c) has all partitions of the database, in blocks.  A block is
  * made when a session first changes one of its partitions.  The space also has a bit for each
- * partition that shows whether the partition belongs to named generators, even if its block isn't
- * made.  src/README.md lists the states of a partition, and the steps between them.
+ * partition, even if the partition's block isn't made.  The bit shows whether the partition belongs
+ * to named generators.  src/README.md lists the states of a partition, and the steps between them.
  *
  * A partition is open if its state word is open.  Then any session may issue there, by the atomic
  * steps of core/generator.h and core/backfill.h.  The space has a list of the open partitions.
- * No session owns an open partition, so a session has nothing to give back when it ends.  Three
- * rules of src/README.md make that safe:
- *
- *	- P1: Only the session that has the turn of a partition changes its lease, ceiling and
- *	  wall_safe.
- *	- P2: A session that ends the use of a partition closes the state word, by one atomic step.
- *	  So a session that issues needs no other check.  Only a session that reserves a closed
- *	  partition opens it again.
- *	- P3: No session waits for the turn of a partition.
+ * No session owns an open partition, so a session has nothing to give back when it ends.  Rules
+ * P1, P2 and P3 of src/README.md make that safe.
  *
  * Locking: a session only tries to take the turn of a partition (turn.c).  A session that opens a
  * partition adds it to the list, while it has the turn.  If all places of the list are used, the
@@ -42,10 +35,7 @@ const char *sno_partition_refused;
 /* The blocks of this session's space, as far as this process has looked them up */
 static SnoPartition *blocks[SNO_BLOCKS];
 
-/*
- * Raise an error if the given value of sno.partitions was refused, so that this session's range
- * isn't known.
- */
+/* Raise an error if the given value of sno.partitions was refused: this session's range isn't known. */
 void
 sno_partition_check_setting(void)
 {
@@ -455,10 +445,7 @@ sno_partition_copy(int number)
 	bool		held = sno_partition_is_held(p);
 	SnoPartition copy;
 
-	/*
-	 * Read the other fields after the turn's owner: the release comes after the stores of the
-	 * last turn.
-	 */
+	/* Read the turn's owner first: a session stores the other fields before it releases the turn. */
 	pg_memory_barrier();
 	if (named && !held && sno_partition_is_open(p))
 		sno_generator_end(&partition_to_change(number)->generator);

@@ -7,8 +7,8 @@
  * heavyweight locks: before a transaction is prepared, it takes a lock, which PREPARE TRANSACTION
  * writes to disk with the transaction, and which COMMIT PREPARED releases.  No session waits for
  * this lock.  It is an advisory lock, and its tag contains the OID of the database, the xid, and
- * the unit that the transaction announced.  The last field of the tag marks the lock as ours: the
- * functions for advisory locks set this field to 1 or 2.
+ * the unit that the transaction announced.  The last field of the tag marks the lock as ours: it
+ * has other values than 1 and 2, which the SQL functions for advisory locks use.
  *
  * A transaction that announced a tick (core/numbers.h) has a second entry in the list and a
  * second lock, for the tick.  Ticks don't outlive the server.  So the tag of the second lock
@@ -111,8 +111,8 @@ remove_at(dsa_pointer *place)
 }
 
 /*
- * Remove the transactions that all snapshots show from the list.  The horizon of catalogs doesn't
- * matter, because slots for logical replication only hold back VACUUM of catalogs.
+ * Remove from the list the transactions that all snapshots show.  The horizon of catalogs doesn't
+ * matter: slots for logical replication hold it back, but only for VACUUM of catalogs.
  */
 static void
 forget_shown(SnoPreparedList *list)
@@ -132,7 +132,7 @@ forget_shown(SnoPreparedList *list)
 	}
 }
 
-/* Add a transaction that is about to be prepared to the list. */
+/* Add a transaction to the list, before it is prepared. */
 void
 sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared)
 {
@@ -159,9 +159,8 @@ full_xid(TransactionId xid)
 }
 
 /*
- * Add the transactions that were prepared before the server started to the list, unless this was
- * done before.  A transaction that was prepared before the server started, and has ended since
- * then, has no lock any more, so it isn't found.
+ * Add to the list the transactions that were prepared before the server started, unless this was
+ * done before.  If one of them has ended since then, it has no lock any more, so it isn't found.
  */
 void
 sno_prepared_recall(SnoPreparedList *list)

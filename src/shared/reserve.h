@@ -13,8 +13,8 @@
 
 /*
  * The bounds of partitions, from the rows of sno_lease.  The bound of a partition is 0 if it has
- * no row.  Otherwise it is SNO_BOUND() of the highest ceiling of the partition's rows, and of the
- * flag that one of these rows is our own.  Few partitions have rows, so a block of bounds exists
+ * no row.  Otherwise it is SNO_BOUND(ceiling, own): the highest ceiling of the partition's rows,
+ * and 1 if one of these rows is our own.  Few partitions have rows, so a block of bounds exists
  * only if one of its partitions has a row.
  */
 #define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))

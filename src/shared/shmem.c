@@ -16,8 +16,8 @@
  * until the server is restarted.
  *
  * Databases share only the header, the journal, the slots, and a map of the partitions that any
- * database used since the server started.  A session prefers partitions that no other database
- * used.  So the owner of a database can't stop or slow down the sessions of another one.
+ * database used since the server started.  So the owner of a database can't stop or slow down the
+ * sessions of another one.  By the map, sessions prefer partitions that no other database used.
  *
  * Locking: the header's lock protects the fields of the header.  The map is changed by atomic
  * operations, and read without a lock.

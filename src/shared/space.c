@@ -20,7 +20,7 @@
  * A session that finds no space for its database clears the spaces of databases that don't exist
  * any more.  This frees their blocks of partitions, and their groups and states of named
  * generators.  A cleared space stays in the list, together with its feed, until another database
- * takes it over.  Then the space begins a new life, in which nothing is known.  The feed is
+ * takes it over.  Then the space begins a new life, without any record of issued ids.  The feed is
  * adapted when a session attaches to it (feed_memory.c).
  *
  * Locking: the header's lock protects the list of spaces, and the database, the incarnation and

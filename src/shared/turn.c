@@ -22,10 +22,10 @@
  * release clears the owner before it looks at that list.  So no session sleeps while the turn is
  * free.
  *
- * A session may take the same turn many times in a row: when it ends, for example, it takes a
- * turn for each generator that it used.  Before a sleeping session has woken up after a release,
- * the first session would usually have taken the turn again.  So if other sessions sleep, a
- * session pauses for a moment before it takes the turn that it had last.
+ * A session may take the same turn many times in a row: when it ends, for example, it takes the
+ * turn of a group once for each of the group's generators that it used.  Before a sleeping session
+ * has woken up after a release, the first session would usually have taken the turn again.  So if
+ * other sessions sleep, a session pauses for a moment before it takes the turn that it had last.
  */
 #include "postgres.h"
 

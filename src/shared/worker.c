@@ -8,8 +8,8 @@
  * session starts a worker of this kind.  If the worker could not be started, or died before it
  * was ready, the next session after that time starts one.
  *
- * Any user can occupy all background workers of the server by parallel queries.  So a process may
- * be reserved for a kind of worker while the server starts.  The reserved process doesn't end,
+ * Any user can occupy all background workers of the server by parallel queries.  So when the
+ * server starts, it may reserve a process for a kind of worker.  The reserved process doesn't end,
  * and sessions wake it instead of starting a worker.
  */
 #include "postgres.h"

@@ -12,9 +12,9 @@
 #define LANES(byte)		(UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * Set the top bit of each lane that is at least n.  Only in such a lane, adding
- * 128 - n carries into the top bit.  All lanes must be below 128, and n must be
- * from 1 to 128, so that no lane carries into its neighbour.
+ * Set the top bit of each lane that is at least n.  Adding 128 - n sets the top
+ * bit only in such a lane.  All lanes must be below 128, and n must be from 1 to
+ * 128, so that no lane carries into its neighbour.
  */
 #define LANES_AT_LEAST(lanes, n)	(((lanes) + LANES(128 - (n))) & LANES(0x80))
 

@@ -59,7 +59,7 @@ sno_rest_part(const Sno *id)
 	return (sno_head(id) & 0xffffff) << 16 | sno_tail(id);
 }
 
-/* Return the near parts around an id. */
+/* Return the near parts, with this id in the middle if possible. */
 static inline SnoAbbrev
 sno_abbrev_around(const Sno *id)
 {

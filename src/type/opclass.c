@@ -136,11 +136,10 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /* ---------------- window frames ---------------- */
 
 /*
- * Is the time of every id, plus or minus the interval, outside the epoch?  The epoch is
- * shorter than a century.  So the answer is yes if no part of the
- * interval is negative, and one part is longer than a century.  The infinite interval of
- * PostgreSQL 17 is such an interval.  With another interval, timestamptz can overflow only if
- * the interval has parts of both signs.
+ * Is the time of every id, plus or minus the interval, outside the epoch?  The epoch is shorter
+ * than a century.  So the answer is yes if no part of the interval is negative, and one part is
+ * longer than a century, as in the infinite interval of PostgreSQL 17.  With any other interval,
+ * timestamptz can overflow only if the interval has parts of both signs.
  */
 static bool
 exceeds_epoch(const Interval *offset)

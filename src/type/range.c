@@ -364,7 +364,7 @@ bound_clauses(List *args)
 }
 
 /*
- * Replace a call for containment by comparisons, so that indexes, partition pruning and
+ * Replace a containment test by comparisons, so that indexes, partition pruning and
  * estimates work.  Not all uuids between the bounds are ids, so for uuids, a call of
  * sno_is_uuidv8() is added.  The comparisons evaluate the operands more than once.  So a call
  * isn't replaced if an operand is volatile, or has a subquery that isn't constant.  A call for

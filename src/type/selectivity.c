@@ -333,9 +333,9 @@ share_out(List *bounds, const Bound *best, const Place *place, int var_relid)
 }
 
 /*
- * Estimate the comparison at `place` together with all other bounds of the operand in the clauses
- * there.  Returns false if the comparison is a join clause and there is no bound on the other
- * side: the caller then estimates the comparison alone.
+ * Estimate the comparison at `place` together with all other bounds of the operand in
+ * place->clauses.  Returns false if the comparison is a join clause and there is no bound on the
+ * other side: the caller then estimates the comparison alone.
  */
 static bool
 estimate_bounds(PlannerInfo *root, const Place *place, Node *operand, Relids others,

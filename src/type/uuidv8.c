@@ -46,7 +46,7 @@ sno_to_uuidv8(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(uuid);
 }
 
-/* Get the id of a version 8 uuid.  Returns NULL, or if the uuid is not an id, the reason. */
+/* Get the id of a version 8 uuid.  Returns NULL on success, or the reason why the uuid is not an id. */
 const char *
 sno_decode_uuidv8(const pg_uuid_t *uuid, Sno *id)
 {
