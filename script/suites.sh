@@ -336,7 +336,10 @@ count_tap_tests() {
 }
 
 # Tests of faults under load, of random steps, of pages, of other tools and of installation
-suite_long() { count_tap_tests test/t/{torture,random,page,tool,install}_*.pl; }
+# script/torture runs the other tests torture_*, and random_*, which take minutes each.
+suite_long() {
+    count_tap_tests test/t/{page,tool,install}_*.pl test/t/torture_{control,feed,flake_feed,named,sessions}.pl
+}
 suite_tap() {
     local tests
     mapfile -t tests < <(printf '%s\n' test/t/*.pl | grep -vE '/(torture|random|page|tool|install)_')

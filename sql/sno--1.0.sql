@@ -10,8 +10,8 @@
 -- The type, its operators and the functions for users are in schema pg_catalog, where every search
 -- path finds them first.  Tables can't be in that schema, and functions that only the server calls
 -- would clutter it.  So tables and such functions are in schema sno_catalog, which only the
--- database's owner may use.  If a schema of this name exists already, it may belong to another role,
--- so its objects are not used: the script fails.  But an empty schema is replaced, because some
+-- database's owner may use.  If there is already a schema of this name with objects in it, the script
+-- fails, because the objects may belong to another role.  An empty schema is replaced, because some
 -- programs, such as Rails 7.1, create all schemas before extensions.
 DROP SCHEMA IF EXISTS sno_catalog;
 CREATE SCHEMA sno_catalog;
@@ -457,7 +457,8 @@ COMMENT ON OPERATOR >= (sno, sno) IS
 -- planner inlines a strict function only if its body is strict, and AND is not.
 --
 -- If one operand is a literal or a parameter without a type, PostgreSQL prefers an operator for two
--- operands of the same type.  So the operators below don't change the meaning of such queries.
+-- operands of the same type.  So the operators below don't change the meaning of queries with such
+-- an operand.
 
 CREATE FUNCTION sno_catalog.sno_lt_timestamptz(sno, timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -729,8 +730,8 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (anyrange, sno) IS
     'whether the range contains sno_timestamp() of the id';
 
--- For uuids, there is a function, but no operator, because PostgreSQL would prefer such an operator to
--- its own ones for ranges of uuids.
+-- For uuids, there is a function, but no operator, because PostgreSQL would prefer our operator to its
+-- own operators for ranges of uuids.
 
 CREATE FUNCTION sno_during(id uuid, during tstzrange) RETURNS boolean
 AS 'MODULE_PATHNAME'
@@ -1453,7 +1454,7 @@ COMMENT ON FUNCTION sno_check() IS
 -- Each row of this table is a lease (src/README.md).  A session that generates ids overwrites the row
 -- of a lease in place, outside of its transaction.  The session raises an error if the definition of
 -- the table has changed, for example if there is an index or a nullable column.  While another session
--- has locked the table in EXCLUSIVE mode or a stronger one, generators wait.
+-- has locked the table in EXCLUSIVE mode or a stronger one, sessions that need a lease wait.
 
 CREATE TABLE sno_catalog.sno_lease (
     holder            bigint      NOT NULL,
@@ -1517,10 +1518,10 @@ COMMENT ON COLUMN sno_catalog.sno_lease.home IS
 -- Dumps contain the rows.  In the restored database, the rows count as those of another holder.
 SELECT pg_extension_config_dump('sno_catalog.sno_lease', '');
 
--- The definitions of named generators (src/catalog/definition.c).  No two generators may have a
--- sequence of a partition in common, even if their metabytes differ.  Definitions belong to this
--- server alone, so the trigger discards rows that come from logical replication.  The trigger also
--- notifies sessions of changes.
+-- The next table has the definitions of named generators (src/catalog/definition.c).  No two
+-- generators may have a sequence of a partition in common, even if their metabytes differ.
+-- Definitions belong to this server alone, so the table's trigger discards rows that come from logical
+-- replication.  The trigger also notifies sessions of changes.
 
 CREATE TABLE sno_catalog.sno_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -1584,8 +1585,8 @@ ALTER TABLE sno_catalog.sno_generator ENABLE ALWAYS TRIGGER sno_generator_change
 
 SELECT pg_extension_config_dump('sno_catalog.sno_generator', '');
 
--- The prefixes of metabytes (src/catalog/prefix.c).  Like definitions of generators, prefixes belong
--- to this server alone.
+-- The next table has the prefixes of metabytes (src/catalog/prefix.c).  Like definitions of
+-- generators, prefixes belong to this server alone.
 
 CREATE TABLE sno_catalog.sno_prefix (
     meta   integer PRIMARY KEY CHECK (meta BETWEEN 0 AND 255),
@@ -1677,8 +1678,8 @@ REVOKE EXECUTE ON PROCEDURE sno_catalog.sno_settle_privileges(name) FROM PUBLIC;
 
 -- The only member of pg_database_owner is the role that owns the database.  The script grants nothing
 -- to the role that installs the extension: PostgreSQL would keep such a grant after the role is
--- dropped, and then a dump couldn't be restored.  The privileges have no grant option, because only a
--- superuser can restore grants that pg_database_owner has made.
+-- dropped, and then a dump couldn't be restored.  The privileges below have no grant option, because
+-- only a superuser can restore grants that pg_database_owner has made.
 
 -- The database's owner needs these privileges to run pg_dump and pg_restore.  Other roles need no
 -- privilege on the tables: EXECUTE on a function is enough to generate ids.

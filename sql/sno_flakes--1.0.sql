@@ -8,8 +8,8 @@
 -- catalog: the tables
 --
 
--- The layouts of ids of other systems (src/catalog/layout.c).  Functions that read an id by its
--- layout are immutable, so rows of this table must never change.
+-- The next table has the layouts of ids of other systems (src/catalog/layout.c).  Functions that read
+-- an id by its layout are immutable, so rows of this table must never change.
 
 CREATE TABLE sno_catalog.sno_flake_layout (
     name          text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),
@@ -97,9 +97,9 @@ ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_
 
 SELECT pg_extension_config_dump('sno_catalog.sno_flake_layout', 'WHERE NOT built_in');
 
--- The definitions of generators of ids of other systems (src/flake/nodes.c).  No two generators of a
--- layout may have a node in common, except counters: each counter counts on its own, so two counters
--- with the same node issue the same numbers.
+-- The next table has the definitions of generators of ids of other systems (src/flake/nodes.c).  No two
+-- generators of a layout may have a node in common, except counters: each counter counts on its own,
+-- so two counters with the same node issue the same numbers.
 
 CREATE TABLE sno_catalog.sno_flake_generator (
     name              text COLLATE "C" PRIMARY KEY CHECK (octet_length(name) BETWEEN 1 AND 63),

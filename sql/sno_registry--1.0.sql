@@ -101,8 +101,8 @@ CREATE TABLE sno_registry.holder (
     PRIMARY KEY (layout, holder)
 );
 COMMENT ON TABLE sno_registry.holder IS
-    'holders of blocks of a space, each of which is one database of one server in '
-    'one place';
+    'holders of blocks of a space; a holder is one database of one server in one '
+    'place';
 COMMENT ON COLUMN sno_registry.holder.layout IS
     'definition of the layout, or empty for the partitions of sno';
 COMMENT ON COLUMN sno_registry.holder.holder IS
@@ -273,9 +273,9 @@ $function$;
 COMMENT ON FUNCTION sno_registry.refuse_copy(pg_catalog.text, pg_catalog.text) IS
     'raise an error if the registry is a copy';
 
--- See G5 in src/README.md.  A lost grant either is for a block in a part that a lost timeline used, or
--- prolonged the grant of a known holder.  After sno_registry_vouch(), known holders may have blocks
--- in other parts.  So all parts with blocks of known holders are closed, too.
+-- See G5 in src/README.md.  Either a lost grant is for a block in a part that a lost timeline used, or
+-- it prolonged an earlier grant of a known holder.  After sno_registry_vouch(), known holders may have
+-- blocks in other parts.  So all parts with blocks of known holders are closed, too.
 CREATE FUNCTION sno_registry.lose(timelines integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -498,7 +498,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $function$
 BEGIN
-    -- A session that is idle while it holds the lock blocks all others, so PostgreSQL ends it.  A
+    -- A session that is idle while it holds the lock blocks all others, so a timeout ends it.  A
     -- request must not go on waiting for the lock when its client no longer waits for the answer.
     PERFORM set_config('idle_in_transaction_session_timeout', '15s', true), set_config('lock_timeout', '15s', true);
     -- The clock is read only while the lock is held.

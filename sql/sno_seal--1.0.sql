@@ -109,7 +109,7 @@ ALTER TABLE sno_catalog.sno_seal_key ENABLE ALWAYS TRIGGER sno_seal_key_truncate
 CALL sno_catalog.sno_settle_privileges('sno_seal');
 
 -- A role that may unseal ids learns the data that sealing hides.  So only the database's owner gets
--- EXECUTE on these functions.
+-- EXECUTE on the functions of this extension.
 REVOKE EXECUTE ON FUNCTION
     sno_seal_create_key(text, bytea), sno_seal_drop_key(text),
     sno_seal(sno, text), sno_unseal(text, text),

@@ -47,9 +47,9 @@ typedef Oid RelFileNumber;
 #endif
 
 /*
- * 16 exports find_option().  Before 16, this function searches the array of settings.  The search
- * ignores case, because a setting that was given before it was defined keeps the user's spelling
- * of its name.
+ * 16 exports find_option().  Before 16, the function below searches the array of settings.  The
+ * search ignores case, because a setting that was given before it was defined keeps the user's
+ * spelling of its name.
  */
 #if PG_VERSION_NUM < 160000 && defined(GUC_TABLES_H)
 static inline struct config_generic *
@@ -152,7 +152,10 @@ typedef struct SkipSupportData
 }		   *SkipSupport;
 #endif
 
-/* 18 added the argument deferrable_ok, which allows the function to return a deferrable key. */
+/*
+ * 18 added the argument deferrable_ok, which allows RelationGetPrimaryKeyIndex() to return a
+ * deferrable key.
+ */
 #if PG_VERSION_NUM < 180000
 #define RelationGetPrimaryKeyIndex(rel, deferrable_ok) RelationGetPrimaryKeyIndex(rel)
 #endif
@@ -163,8 +166,8 @@ typedef struct SkipSupportData
 #endif
 
 /*
- * 19 has a separate type for the identifier of a system cache, an argument of invalidation
- * callbacks.
+ * 19 has a separate type for the identifier of a system cache, which is an argument of
+ * invalidation callbacks.
  */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;

@@ -19,7 +19,7 @@
 /*
  * The name of the function of library sno_seal that returns SnoCiphers.  The number in the name
  * is increased when a struct below changes.  So if the libraries have different structs, the
- * function isn't found, and isn't called.
+ * function isn't found.
  */
 #define SNO_CIPHERS_FUNCTION	"sno_seal_ciphers_1"
 

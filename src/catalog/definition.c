@@ -2,17 +2,17 @@
  * definition.c
  *		The definitions of named generators: tables sno_generator and sno_flake_generator.
  *
- * A definition is an ordinary row: other transactions see it when its transaction commits, and
- * dumps contain it.  An exclusion constraint prevents two definitions that could issue the same
- * ids.  The state of a generator is kept elsewhere (named/group.c), and isn't lost when the
- * definition is changed or dropped.  This file describes the table of extension sno;
- * flake/nodes.c describes the table of extension sno_flakes.
+ * A definition is an ordinary row: other transactions see it when the inserting transaction has
+ * committed, and dumps contain it.  An exclusion constraint prevents two definitions whose
+ * generators could issue the same ids.  The state of a generator is kept elsewhere
+ * (named/group.c), and isn't lost when the definition is changed or dropped.  This file describes
+ * the table of extension sno; flake/nodes.c describes the table of extension sno_flakes.
  *
  * Definitions are read like catalogs: with a new snapshot each time, and without a check of
- * privileges on the table.  Users need EXECUTE on the functions instead and, if a generator is
- * restricted to a role, membership in the role (named/right.c).  The functions below that read
- * definitions don't wait for the table's lock.  If the table is locked, their callers try again
- * later.
+ * privileges on the table.  Instead, users need EXECUTE on the functions that use generators and,
+ * if a generator is restricted to a role, membership in the role (named/right.c).  The functions
+ * below that read definitions don't wait for a lock on the table.  If the table is locked, their
+ * callers try again later.
  *
  * The trigger of the table (sno_table_changed()) discards changes by logical replication.
  * Otherwise a subscriber would have a definition without the state of its generator, and would
@@ -179,7 +179,8 @@ add_partition(const char *name, const SnoDefinition *d, void *arg)
 /*
  * Return the partitions of all definitions, including uncommitted definitions.  The set is
  * allocated in the current memory context.  Sessions that look for a partition avoid these
- * partitions.  If a session leases one nevertheless, the named generator takes it over later.
+ * partitions.  If a session leases such a partition nevertheless, the named generator takes it
+ * over later.
  * So the set needn't be complete: this function waits for no lock, and returns an empty set if
  * the table is locked.
  */
@@ -202,7 +203,7 @@ typedef struct Overlap
 	SnoShard	shard;
 } Overlap;
 
-/* If this is the first definition that overlaps the new one, put its name and shard into *arg. */
+/* If this is the first definition that overlaps the new one, copy its name and shard to *arg. */
 static void
 find_overlap(const char *name, const SnoDefinition *d, void *arg)
 {
@@ -262,8 +263,8 @@ sno_definition_check_name(const char *name)
 }
 
 /*
- * Raise the error that another definition has the name of a new definition, or overlaps it.
- * Returns if there is no such definition any more.
+ * Raise an error if another definition has the name of the new definition, or overlaps it.
+ * Returns if no such definition exists any more.
  */
 static void
 refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)

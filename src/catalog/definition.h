@@ -16,7 +16,7 @@
 typedef struct SnoDefinition
 {
 	SnoSubject	subject;
-	bool		made_here;		/* defined in this database, on this server and timeline? */
+	bool		made_here;		/* was it defined in this database, on this server and timeline? */
 	char		role[NAMEDATALEN];	/* role whose members may use the generator; empty if all users may */
 	Oid			role_oid;		/* the role's OID; InvalidOid if the role didn't exist when it was named */
 
@@ -27,7 +27,7 @@ typedef struct SnoDefinition
 	char		layout[NAMEDATALEN];
 	char		key[NAMEDATALEN];	/* key that encrypts its ids; empty if there is none */
 	SnoNodes	nodes;			/* nodes.size is 0 if the layout isn't known */
-	uint64		after;			/* a generator without fixed nodes issues only in later units */
+	uint64		after;			/* a generator without fixed nodes issues only after this unit */
 } SnoDefinition;
 
 /* Does the generator issue flakes? */

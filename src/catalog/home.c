@@ -20,10 +20,10 @@
 #include "shared/space.h"
 
 /*
- * Return the home of this database.  The first session computes the home, and the other
- * sessions use the result.  If concurrent sessions had different homes, each would take the
- * others' rows for rows of another holder.  Call this function before you visit rows: the first
- * call in a session reads a catalog and a folder, so no page may be locked then.
+ * Return the home of this database.  The first session computes the home, and stores it for the
+ * other sessions, because sessions with different homes would take each other's rows for rows of
+ * another holder.  Call this function before you visit rows: the first call in a session reads a
+ * catalog and a folder, so no page may be locked then.
  */
 int64
 sno_home(void)

@@ -4,7 +4,8 @@
  *
  * Rows of the table are never changed or deleted, because the functions that read an id by its
  * layout are immutable.  A unique constraint prevents two rows with the same epoch, unit and
- * bits.  So these values identify a layout in the rows of leases, which don't contain its name.
+ * bits.  So these values identify a layout in the rows of leases, which don't contain the name of
+ * the layout.
  */
 #include "postgres.h"
 
@@ -47,8 +48,8 @@ msec_of(TimestampTz at)
 }
 
 /*
- * Check the unit and the bits of a layout: a generator must be able to issue its ids, and a type
- * must have room for them.  Returns the problem, or NULL if there is none.
+ * Check the unit and the bits of a layout: a generator must be able to issue ids of the layout, and
+ * an SQL type must have room for the ids.  Returns the problem, or NULL if there is none.
  */
 static const char *
 bits_wrong(const SnoLayout *layout)
@@ -81,7 +82,10 @@ digits_wrong(const char *digits)
 	return NULL;
 }
 
-/* The latest epoch of a layout, in Unix ms: the start of the last day on which a sno can be issued */
+/*
+ * The latest epoch of a layout, in Unix ms: the start of the last day on which ids of type sno can
+ * be issued
+ */
 #define LAST_EPOCH \
 	((SNO_EPOCH_MSEC + (int64) SNO_UNIT_MAX * SNO_UNIT_MSEC) / 86400000 * 86400000)
 
@@ -94,7 +98,7 @@ epoch_is_valid(TimestampTz epoch)
 
 /*
  * Read a layout from the columns of the table.  Returns the problem with them, or NULL if there
- * is none.  Everything is checked, because a superuser may have dropped the constraints of the
+ * is none.  All values are checked, because a superuser may have dropped the constraints of the
  * table.
  */
 static const char *
@@ -203,7 +207,7 @@ sno_layout_look(void)
 	return true;
 }
 
-/* Return the layout with this name among those that were read last, or NULL if there is none. */
+/* Return the layout with this name, as it was read last, or NULL if there is none. */
 const SnoNamedLayout *
 sno_layout_known(const char *name)
 {
@@ -267,8 +271,8 @@ sno_flake_layout_definition(PG_FUNCTION_ARGS)
 }
 
 /*
- * Raise the error that a new layout has the name or the ids of another layout.  Returns if there
- * is no such layout any more.
+ * Raise an error if another layout has the name or the ids of the new layout.  Returns if no such
+ * layout exists any more.
  */
 static void
 refuse_same(const char *name, const SnoLayout *layout)

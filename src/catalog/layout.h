@@ -24,7 +24,7 @@ typedef struct SnoNamedLayout
 {
 	SnoFlakeType type;
 	SnoLayout	layout;
-	char	   *digits;			/* of the text form; NULL for the form of the type (flake/text.c) */
+	char	   *digits;			/* of the text form; NULL if ids have their type's text form (flake/text.c) */
 	char		name[NAMEDATALEN];
 } SnoNamedLayout;
 

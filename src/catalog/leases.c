@@ -12,7 +12,7 @@
  * because a session that holds a conflicting lock may wait for this session.
  *
  * The table has no index and no toast table, and its columns have fixed widths and no
- * nulls.  The definition is checked whenever the table is opened.
+ * nulls.  The table's definition is checked whenever the table is opened.
  */
 #include "postgres.h"
 
@@ -187,7 +187,7 @@ sno_leases_open_patiently(LOCKMODE mode)
 Relation
 sno_leases_open_at_exit(void)
 {
-	/* The catalogs that PostgreSQL reads to open a table.  We must not wait for their locks. */
+	/* The catalogs that PostgreSQL reads to open a table.  We must not wait for locks on them. */
 	static const Oid catalogs[] = {
 		NamespaceRelationId, RelationRelationId, AttributeRelationId, AttrDefaultRelationId,
 		ConstraintRelationId, IndexRelationId, TypeRelationId, AccessMethodRelationId

@@ -92,8 +92,8 @@ sno_prefixed(PG_FUNCTION_ARGS)
 }
 
 /*
- * Read a text of a prefix, an underscore and an id.  The id is always the last 16 characters,
- * so the prefix may contain underscores, too.
+ * Read a text that consists of a prefix, an underscore and an id.  The last 16 characters are
+ * always the id, so the prefix may contain underscores, too.
  */
 PG_FUNCTION_INFO_V1(sno_from_prefixed);
 Datum

@@ -13,8 +13,8 @@
  *
  * A lease is renewed early, when half of its length is over.  The new row of a partition is
  * flushed and published at once.  A named generator doesn't wait for the flush of its new row.
- * When the clock reaches the ceiling, this row is flushed, unless it already was, and its
- * ceiling is published.
+ * When the clock reaches the present ceiling, the new row is flushed, unless it was flushed
+ * before, and the row's ceiling is published.
  */
 #include "postgres.h"
 
@@ -72,7 +72,7 @@ sno_lease_write(SnoLease *lease, Relation rel, const SnoSubject *subject, SnoGen
 	return written;
 }
 
-/* Let the WAL writer flush the written row, and don't wait for that. */
+/* Let the WAL writer flush the written row, without waiting for the flush. */
 void
 sno_lease_flush_later(SnoLease *lease, const SnoGenerator *g)
 {
@@ -101,7 +101,7 @@ sno_lease_quietly(void (*renew) (void *), void *arg, const char *generator, int 
 
 	/*
 	 * sno_attempt() needs a subtransaction.  A parallel operation can't start one, so it renews a
-	 * lease only at its ceiling.
+	 * lease only when the clock has reached the ceiling.
 	 */
 	if (IsInParallelMode())
 		return;

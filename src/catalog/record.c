@@ -16,8 +16,8 @@
  * partition that is open here, the session closes the partition.
  *
  * If several sessions at once find no row of our own, each of them may draw a number.  All of
- * their rows are our own, because the identifiers are equal.  From then on, sessions take the
- * holder from the first of these rows.  A copy of a server has the same identifiers as the
+ * their rows are our own, because they identify the same database.  From then on, sessions take
+ * the holder from the first of these rows.  A copy of a server has the same identifiers as the
  * original.  sno_reseed() makes the copy another holder: it sets the system identifier in the
  * rows to 0, which no server has.
  *
@@ -30,20 +30,19 @@
  * A named generator can't move to another partition.  So its row contains the state from which
  * the generator can go on.  The lowest bit of `drifts` is the present side.  On each side, the
  * generator can go on after the limit of that side.  If the limit of the present side is
- * wall_hi, the row was written when the generator was closed, and `sequence` is the next
+ * `wall_hi`, the row was written when the generator was closed, and `sequence` is the next
  * sequence in that unit.  Such a row is exact.  Otherwise, all sequences in the unit of the
  * limit count as used.
  *
  * Only our own rows count as exact.  Another holder may have opened the generator, or renewed
- * the lease, after it wrote the row that we have: later rows were not in the dump, or in the WAL
- * that was received.  So when we first open the generator, we assume that the other holder has
- * just renewed the lease on the side that its row shows, and continue on the other side
- * (sno_record_recall()).  The assumption is wrong only if the other holder has also changed the
- * side since then.
+ * the lease, after it wrote the row that we have: the dump or the received WAL may lack its later
+ * rows.  So when we first open the generator, we assume that the other holder has just renewed
+ * the lease on the side that its row shows, and continue on the other side (sno_record_recall()).
+ * The assumption is wrong only if the other holder has also changed the side since then.
  *
  * A database in which watermarks are requested has one more row, of kind `f`, without a
- * partition.  No watermark was ever above the limits in this row.  A copy of the database also
- * keeps to these limits, because readers of the original may go on with the copy.
+ * partition.  No watermark was ever above the limits in this row.  In a copy of the database, the
+ * limit is promised again (W4), because readers of the original may go on with the copy.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
  * (shared/turn.c), a named generator's row only while it has the turn of the generator's group,
@@ -98,8 +97,8 @@ subject_of(const SnoRow *row)
 }
 
 /*
- * Convert a time to a unit.  A time outside the epoch, which only a forged row has, becomes the
- * first or the last unit of the epoch.
+ * Convert a time to a unit.  A time outside the epoch, which only a forged row can have, becomes
+ * the first or the last unit of the epoch.
  */
 static uint64
 unit_of(TimestampTz at)
@@ -118,8 +117,8 @@ ceiling_of(const SnoRow *row)
 }
 
 /*
- * The holder in our own rows.  The row of the feed doesn't count, because sno_reseed() doesn't
- * make it another holder's.
+ * The holder in our own rows.  The row of the feed doesn't count, because it remains our own when
+ * sno_reseed() disowns all other rows.
  */
 typedef struct Holder
 {
@@ -211,7 +210,7 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
 	/*
-	 * Leases up to the end of the epoch don't count.  They belong to partitions of
+	 * Don't count leases that last until the end of the epoch.  They belong to partitions of
 	 * sno_generate_at(), which are never leased again.
 	 */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
@@ -225,7 +224,10 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 	raise_bound(&(*block)[subject->partition % SNO_BOUNDS_BLOCK], ceiling, own);
 }
 
-/* Summarize the rows.  `now` is the present unit.  The bounds are in the current memory context. */
+/*
+ * Summarize the rows.  `now` is the present unit.  The bounds are allocated in the current memory
+ * context.
+ */
 void
 sno_record_survey(Relation rel, uint64 now, SnoSurvey *survey)
 {
@@ -247,8 +249,8 @@ typedef struct Recall
 } Recall;
 
 /*
- * Return the lowest sequence in state words of the row's generator.  It is 0 if the generator
- * has nodes of a layout, because its shard then consists of nodes, not of sequences.
+ * Return the lowest sequence in state words of the row's generator.  It is 0 for a generator with
+ * nodes of a layout, because the shard of such a generator consists of nodes, not of sequences.
  */
 static int32
 lowest_sequence(const SnoRow *row)
@@ -307,10 +309,10 @@ recall_row(const SnoRow *row, const SnoRowPlace *place, void *arg)
  * ceiling in the merged rows of other holders.
  *
  * Another holder may have issued ids that no row here shows.  So we assume that it has used the
- * present side of its rows up to `unseen`, for example up to the end of a lease that begins now,
- * and we change to the other side.  This isn't necessary if there is a row of our own with this
- * subject, because that row was written after such a change.  It isn't necessary either if the
- * generator was defined in this database (`made_here`), and no row is of another holder.
+ * side in its rows up to `unseen`, for example up to the end of a lease that begins now, and we
+ * change to the other side.  This isn't necessary if there is a row of our own with this subject,
+ * because that row was written after such a change.  It isn't necessary either if the generator
+ * was defined in this database (`made_here`), and no row is of another holder.
  */
 void
 sno_record_recall(Relation rel, const SnoSubject *subject, SnoGenerator *g,
@@ -465,8 +467,8 @@ note_promise(const SnoRow *row, const SnoRowPlace *place, void *arg)
 }
 
 /*
- * Return the highest unit in the feed's rows of all holders.  No watermark that this database,
- * or its original, returned before the server started is above this unit (W4).
+ * Return the highest unit in the feed's rows of all holders.  No watermark that this database, or
+ * the database of which it is a copy, returned before the server started is above this unit (W4).
  */
 uint64
 sno_record_promised(Relation rel)

@@ -26,7 +26,7 @@ typedef struct SnoSurvey
 typedef struct SnoUnseen
 {
 	uint64		until;			/* if `more` is 0: up to this unit */
-	uint64		more;			/* otherwise: up to this many units after its rows' ceilings */
+	uint64		more;			/* otherwise: up to this many units after the ceilings of its rows */
 } SnoUnseen;
 
 /*

@@ -54,7 +54,7 @@ typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void
 
 /*
  * A function that changes a row.  `row` is in a copy of the page, which is logged afterwards.
- * Returns false if the function leaves the row as it was.
+ * It returns false if it leaves the row as it was.
  */
 typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
 

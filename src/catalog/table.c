@@ -196,8 +196,8 @@ sno_table_look(SnoTable *t)
 }
 
 /*
- * Read all rows into memory, unless the rows of the present version are there already.  Returns
- * false if `wait` is false and another session holds a conflicting lock.
+ * Read all rows into memory, unless the rows of the present version are already in memory.
+ * Returns false if `wait` is false and another session holds a conflicting lock.
  */
 bool
 sno_table_read(SnoTable *t, bool wait)
@@ -238,9 +238,9 @@ sno_table_read(SnoTable *t, bool wait)
  * Run a statement that changes a table, and return the number of changed rows.  The statement
  * runs as the table's owner, because it needs privileges that callers don't have.  As in
  * PostgreSQL's maintenance commands, the operation is security-restricted, and the search path
- * has only pg_catalog; the statement names our tables with their schema.  So the statement calls
- * no function of another user.  If a superuser added a trigger to the table, the trigger can't
- * leave anything behind that runs later.
+ * has only system schemas; the statement names our tables with their schema.  So the statement
+ * calls no function of another user.  If a superuser added a trigger to the table, the trigger
+ * can't leave behind code that runs later.
  */
 uint64
 sno_table_change(SnoTable *t, const char *statement, int count, const Oid *types,

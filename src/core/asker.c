@@ -21,8 +21,8 @@ sno_asker_prepare(SnoAsker *a, uint64_t holder, uint64_t next)
 }
 
 /*
- * Update the asker by the answer to its request, which grants `blocks`.  The caller must write
- * the asker to disk before the grants come into force.
+ * Update the asker with the answer to its request, which grants `blocks`.  The caller must
+ * write the asker to disk before the grants come into force.
  */
 void
 sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)

@@ -20,12 +20,12 @@
  *	- The asker writes the next token to disk before it sends the token, and sends the same
  *	  token again until it gets an answer.  So if an answer is lost, the repeated request
  *	  gets the same answer.
- *	- If the registry has forgotten the holder, or may have lost some of the holder's
- *	  records, its answer says so.  The asker then sends a request as a new holder.  The
- *	  old blocks stay in force until the new holder gets blocks, because the registry
- *	  doesn't grant them to another holder for the same units.
- *	- A request can ask only for the range that the registry may grant.  Such a request
- *	  changes neither the asker nor the registry.
+ *	- If the registry has forgotten the holder, or may have lost some of the holder's records,
+ *	  the registry says so in its answer.  The asker then sends a request as a new holder.  The
+ *	  old blocks stay in force until the new holder gets blocks, because the registry doesn't
+ *	  grant the old blocks to another holder for the same units.
+ *	- A request can ask for the range from which the registry grants, and for no blocks.  Such
+ *	  a request changes neither the asker nor the registry.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H
@@ -86,7 +86,7 @@ typedef enum SnoAnswer
 	SNO_ANSWER_FULL,			/* fewer blocks than wanted, maybe none */
 	SNO_ANSWER_FORGOTTEN,
 	SNO_ANSWER_SUPERSEDED,
-	SNO_ANSWER_RANGE			/* only the range that the registry may grant */
+	SNO_ANSWER_RANGE			/* only the range from which the registry grants */
 } SnoAnswer;
 
 /* Return the grant that contains a partition or node, or NULL if there is none. */

@@ -6,17 +6,17 @@
  * ids have the same tick-tock bit, which is the lowest bit of the generator's field `drifts`.
  * src/README.md has the invariants, B1 and B2.
  *
- * The ids of a unit have different counts.  The sequence of an id is its count plus a start,
- * modulo the number of sequences, so distinct counts give distinct sequences.  The tick-tock
- * bit and the start are drawn at random.  So a server that uses the partition again for the
- * same times, because it doesn't know of the first use, is unlikely to issue the same ids.  The
- * start is in the lower half of the sequences, so the sequences of the first 32,768 counts
- * ascend.
+ * Within a unit, each id has a different number, its count.  The sequence of an id is its
+ * count plus a start, modulo the number of sequences, so distinct counts give distinct
+ * sequences.  The tick-tock bit and the start are drawn at random.  So a server that uses the
+ * partition again for the same times, because it doesn't know of the first use, is unlikely to
+ * issue the same ids.  The start is in the lower half of the sequences, so the sequences of
+ * the first 32,768 counts ascend.
  *
  * Any number of callers may step the machine without a lock.  To enter a later unit, or to
  * take the next count of the state word's unit, a caller replaces the word by a
- * compare-and-swap.  For an id of an earlier unit, it takes the spare count by an atomic
- * addition.
+ * compare-and-swap.  For an id of an earlier unit, the caller takes the spare count by an
+ * atomic addition.
  */
 #ifndef SNO_BACKFILL_H
 #define SNO_BACKFILL_H

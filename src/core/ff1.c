@@ -3,7 +3,8 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * Names and steps are those of the standard's algorithms 7 and 8.  The radix is a power of
- * two.  So the number of a half consists of the bits of its numerals, one numeral after another.
+ * two.  So if a half is read as a number, this number consists of the bits of the half's
+ * numerals, one numeral after another.
  */
 #include "core/ff1.h"
 

@@ -178,9 +178,10 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 }
 
 /*
- * Get the state word of a generator whose next id is to be after a given id: at a later time,
- * or for a counter, the next higher number of its node.  Returns false if the given id is too
- * high for a state word.
+ * Get the state word with which a generator goes on after a given id.  The generator's next id
+ * then has a later time than the given id.  If the generator is a counter, the next id is the
+ * lowest id of the counter's node that is above the given id.  Returns false if the given id
+ * is too high for a state word.
  */
 bool
 sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)

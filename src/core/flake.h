@@ -29,8 +29,9 @@
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
 /*
- * The number of a counter's ids in a unit of its state word.  A unit has 39 bits, so a
- * counter reaches 2^56.  A crash skips at most three units.  Models have smaller blocks.
+ * The number of a counter's ids in a unit of its state word.  The number of a unit has 39
+ * bits, so a counter reaches 2^56.  After a crash, a counter skips at most three units.
+ * Models have smaller blocks.
  */
 #ifndef SNO_COUNTER_BLOCK
 #define SNO_COUNTER_BLOCK	(UINT32_C(1) << 17)
@@ -82,7 +83,7 @@ typedef struct SnoFlakeParts
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;			/* the first node; a counter's has a hash in the upper bits */
+	uint64_t	first;			/* the first node; a counter's node has a hash in the upper bits */
 	uint32_t	size;			/* ids in a unit of the layout, on one side */
 	int64_t		begin;			/* first and last time of ids, in ms since 2010 */
 	int64_t		end;
@@ -212,7 +213,10 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 	slot = layout->unit == 1 ? c / nodes->size : SNO_UNIT_MSEC - 1;
 	k = layout->unit == 1 ? c % nodes->size : c;
 	return (SnoFlakeParts) {
-		/* A longer unit of the layout begins in one of these 4 ms, so it has begun by the last one. */
+		/*
+		 * A longer unit of the layout begins within the 4 ms of the word's unit, so it has
+		 * begun by the last ms.
+		 */
 		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC + slot)),
 		.node = nodes->first + (k >> half),
 		.sequence = (uint64_t) SNO_WORD_TICK_TOCK(word) << half | (k & sno_bits_max(half))

@@ -34,7 +34,10 @@ sno_generator_ready(const SnoGenerator *g, uint64_t now)
 	return now > SNO_WORD_UNIT(word) || now > __atomic_load_n(&g->wall_safe, __ATOMIC_RELAXED);
 }
 
-/* Perform a step if the clock's unit is not the state word's unit, or is exhausted. */
+/*
+ * Perform the part of sno_generator_step() that isn't inline: a step when the clock's unit is
+ * not the state word's unit, or is exhausted.
+ */
 SnoStep
 sno_generator_enter_unit(SnoGenerator *g, uint64_t now, uint64_t *issued)
 {
@@ -132,7 +135,7 @@ used_up_to(const SnoGenerator *g, bool tick_tock)
 /*
  * Merge `other` into a generator of the same partition: mark all ids that either of the two
  * generators may have issued as used.  Neither generator may be shared at the moment.  On each
- * side, the higher one of both positions is kept, so I1 and I2 hold for the ids of both
+ * side, the higher one of the two positions is kept, so I1 and I2 hold for the ids of both
  * generators.
  */
 void
@@ -154,7 +157,7 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 }
 
 /*
- * Join the sides: mark all ids up to the higher one of their positions as used, and go on
+ * Join the sides: mark all ids up to the higher one of the two positions as used, and go on
  * with side 0.  This is for generators whose ids don't contain the side.
  */
 void

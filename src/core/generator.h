@@ -38,8 +38,8 @@
 #define SNO_WORD_SEQUENCE(word)		((uint32_t) ((word) & 0xFFFFFF))
 
 /*
- * Sequences above those of all ids: the first one marks an exhausted unit, the second one a
- * closed generator.
+ * Sequences above those of all ids: the first one marks an exhausted unit, and the second one
+ * marks a closed generator.
  */
 #define SNO_SEQUENCE_NONE	(UINT32_C(1) << 22)
 #define SNO_WORD_CLOSED		(UINT64_C(1) << 23)

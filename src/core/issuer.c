@@ -18,10 +18,11 @@ lift(SnoAtomic *unit, uint64_t to)
 }
 
 /*
- * Return the unit in which to issue ids at `now`: `now` itself, or the promised unit if that is
- * later.  If the promised unit is more than SNO_PROMISE_AHEAD units later, this function breaks
- * the promise, and returns `now`.  Otherwise, one wrong reading of the clock would keep ids in
- * the future.  The promise is marked as broken before an id of an earlier unit is issued.
+ * Return the unit in which to issue ids at `now`: `now` itself, or the promised unit if that
+ * is later.  If the promised unit is more than SNO_PROMISE_AHEAD units later, this function
+ * breaks the promise, and returns `now`.  Without this limit, one wrong reading of the clock
+ * would keep ids in the future.  The promise is marked as broken before an id of an earlier
+ * unit is issued.
  *
  * The caller may have been stopped since it read `now`, even for an hour.  So the clock is
  * read again before a promise is broken.
@@ -66,7 +67,7 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 
 /*
  * End the announcement of the issuer's transaction.  If `xid` isn't 0, remember it with the
- * announced unit.  It is 0 if the transaction wrote nothing, was aborted, or is listed as a
+ * announced unit.  `xid` is 0 if the transaction wrote nothing, was aborted, or is listed as a
  * prepared transaction.  Only the issuer's owner calls this, when it has no parallel worker.
  */
 void
@@ -169,7 +170,7 @@ sno_promise_is_broken(const SnoPromise *promise)
 	return __atomic_load_n(&promise->broken, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* Forget the promise to all readers.  No reader may run at this time. */
+/* Forget the promise to all readers.  No reader may compute a watermark at this time. */
 void
 sno_promise_forget(SnoPromise *promise)
 {

@@ -30,7 +30,7 @@
 #define SNO_ISSUER_MEMORY	31
 #endif
 
-/* Stands for no unit, if no transaction issues, or if nothing was issued. */
+/* This value in place of a unit means that no transaction issues, or that nothing was issued. */
 #define SNO_NO_UNIT			UINT64_MAX
 
 /* A promise is broken if it is more than this number of units, an hour, ahead of the clock. */
@@ -42,10 +42,10 @@
 typedef struct SnoPromise
 {
 	SnoAtomic	unit;			/* no transaction begins to issue before it */
-	SnoAtomic	broken;			/* 1 if a transaction did, because the unit was too far ahead */
+	SnoAtomic	broken;			/* 1 if transactions may issue before `unit`, which was too far ahead */
 } SnoPromise;
 
-/* An entry of an issuer's memory: successive transactions that have ended */
+/* An entry of an issuer's memory: successive transactions of one unit that have ended */
 typedef struct SnoEnded
 {
 	SnoAtomic	xid;			/* of the last transaction */

@@ -7,10 +7,10 @@
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
- * The functions here decide by the state, the clock and the file of the table sno_lease
- * alone, and catalog/publish.c acts on their decisions.  A lease is part of a partition
- * (shared/partition.h) or of the state of a named generator (named/state.h), and is
- * locked with it.
+ * The functions here decide by the state, the clock and the file of the table sno_lease alone,
+ * and catalog/publish.c acts on their decisions.  A lease is part of a partition
+ * (shared/partition.h) or of the state of a named generator (named/state.h), and is locked
+ * together with the partition or the state.
  */
 #ifndef SNO_LEASE_H
 #define SNO_LEASE_H
@@ -82,8 +82,8 @@ sno_lease_postpone(SnoLease *l, const SnoGenerator *g, uint64_t now)
 }
 
 /*
- * Note that the row of an early renewal was written.  The row must be flushed at the ceiling, at
- * the latest.
+ * Note that the row of an early renewal was written.  The row is flushed when the clock has
+ * passed the present ceiling, at the latest.
  */
 static inline void
 sno_lease_rest(SnoLease *l, const SnoGenerator *g)
@@ -100,8 +100,8 @@ sno_lease_is_pending(const SnoLease *l, uint64_t unit, uint32_t file)
 
 /*
  * Return the task that the lease requires before an id of `unit` is issued.  `file` is the
- * table's present file, or 0 if there is no table.  Without a table, a lease lasts until its
- * ceiling.
+ * table's present file, or 0 if there is no table.  Without a table, the lease covers all
+ * units up to its ceiling.
  */
 static inline SnoLeaseTask
 sno_lease_task(const SnoLease *l, const SnoGenerator *g, uint64_t unit, uint32_t file)

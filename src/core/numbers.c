@@ -24,10 +24,11 @@ sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)
 }
 
 /*
- * Forget at least one note.  This can only lower answers.  Notes before the last answer are
- * needed only for older snapshots, so the oldest of these notes is forgotten first.  If there
- * is no such note, a transaction has been open for a long time.  Then every second note is
- * forgotten, except for the first note, which is the answer, and the last note.
+ * Forget at least one note.  This can only lower the watermarks that are returned later.
+ * Notes before the note of the last watermark (`answered`) are needed only for older
+ * snapshots, so the oldest of these notes is forgotten first.  If there is no such note, a
+ * transaction has been open for a long time.  Then every second note is forgotten, except for
+ * the first note, from which watermarks are now returned, and the last note.
  */
 static void
 make_room(SnoNumbers *numbers)

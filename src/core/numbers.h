@@ -6,9 +6,9 @@
  * may be set back while the counter goes on.  So there is a logical clock, whose first tick is
  * 1.  Each reader, and sometimes a transaction, makes a note: it reads the next number of a
  * counter, advances the logical clock by a tick, and stores both the number and the tick.
- * Before a transaction draws its first number, it announces the next tick, by storing it in
- * the issuer.  So the transaction draws no number below the number of a note with an earlier
- * tick.
+ * Before a transaction draws its first number, it announces the next tick, by storing this
+ * tick in its issuer.  So the transaction draws no number below the number of a note with an
+ * earlier tick.
  *
  * The watermark is the number of the latest note whose tick is before the ticks of all
  * transactions that the snapshot doesn't show.  If the reader didn't find a transaction's
@@ -37,7 +37,7 @@ typedef struct SnoNote
 typedef struct SnoNumbers
 {
 	uint64_t	count;
-	uint64_t	answered;		/* tick of the note that was the last answer */
+	uint64_t	answered;		/* tick of the note of the last watermark */
 	SnoNote		note[SNO_NUMBERS_NOTES];	/* in ascending order of ticks and numbers */
 } SnoNumbers;
 

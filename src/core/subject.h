@@ -38,8 +38,8 @@ sno_subject_is_named(const SnoSubject *s)
 }
 
 /*
- * Are the nodes of the generator chosen only when it issues?  If so, the shard in its
- * definition is from -n to -1, where n is the number of nodes.
+ * Are the nodes of the generator chosen only when it issues?  If so, the shard in the
+ * generator's definition is from -n to -1, where n is the number of nodes.
  */
 static inline bool
 sno_subject_floats(const SnoSubject *s)

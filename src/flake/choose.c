@@ -13,15 +13,15 @@
  * G3).  Without a registry, a session chooses in this server's share of the nodes, which
  * sno.partitions determines, and sno_reseed() revokes the chosen nodes.
  *
- * State and row belong to the nodes, not to the generator.  So no id is issued twice even if
- * two generators have the same nodes one after the other (N1).
+ * A state and its row belong to the nodes, not to the generator.  So no id is issued twice even
+ * if two generators have the same nodes one after the other (N1).
  *
- * As for partitions (shared/reserve.c), a session takes the best nodes that it finds.  From the
- * best to the worst, these are: nodes that this database used, if the clock has passed their
+ * As with partitions (shared/reserve.c), a session takes the best nodes that it finds.  The order
+ * from the best to the worst is: nodes that this database used, if the clock has passed their
  * ids; nodes that nobody used; nodes that another database of this server used; nodes that this
  * database used or leased up to a later unit than now; nodes that another holder leased.  If the
- * clock is behind both sides of the chosen nodes, sessions leave the nodes, as they leave such a
- * partition.
+ * clock is behind the ids of the chosen nodes on both sides, sessions leave the nodes, as they
+ * leave a partition in this case.
  *
  * Locking: a session chooses nodes in the turn of the group.
  */
@@ -39,7 +39,7 @@ typedef enum Rank
 {
 	OWN,						/* this database used them, and the clock has passed their ids */
 	USED_ELSEWHERE,				/* another database of this server used them */
-	RESTING,					/* this database used or leased them up to a later unit */
+	RESTING,					/* this database used or leased them up to a later unit than now */
 	FOREIGN,					/* another holder leased them */
 	TAKEN						/* another generator has them, or no id can be issued now */
 } Rank;
@@ -53,11 +53,11 @@ typedef struct Known
 typedef struct Choice
 {
 	SnoGroup   *group;
-	SnoSubject	subject;		/* its shard: the nodes that are considered now */
+	SnoSubject	subject;		/* its shard is the nodes that are considered now */
 	int64		count;			/* number of nodes to choose */
 	uint64		now;
 	SnoGrants	usable;
-	uint64		holder;			/* of our own rows; determines where the search begins */
+	uint64		holder;			/* of our own rows; it determines where the search begins */
 	List	   *known;
 } Choice;
 
@@ -87,9 +87,10 @@ add_defined(const char *name, const SnoDefinition *d, void *arg)
 
 /*
  * Return the nodes that definitions of the layout name, including uncommitted definitions.  The
- * list is allocated in the current memory context.  Sessions don't choose these nodes.  If nodes
- * are chosen nevertheless, the generator with the definition takes them over later.  So the list
- * needn't be complete, and this function waits for no lock.
+ * list is allocated in the current memory context.  Sessions don't choose the listed nodes.  If a
+ * session nevertheless chooses nodes that a definition names, the generator with this definition
+ * takes the nodes over later.  So the list needn't be complete, and this function waits for no
+ * lock.
  */
 List *
 sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
@@ -103,8 +104,8 @@ sno_choose_find_defined(SnoDefinitions *in, const SnoDefinition *d)
 }
 
 /*
- * Does shared memory have a valid state of exactly these nodes?  Such a state bounds their ids
- * more closely than a row, so the row isn't needed.
+ * Does shared memory have a valid state of exactly these nodes?  Such a state bounds the ids of the
+ * nodes more closely than a row does, so the row isn't needed.
  */
 static bool
 is_remembered(const Choice *c, SnoShard shard)
@@ -161,7 +162,7 @@ add_states(Choice *c, const char *name)
 	}
 }
 
-/* Add the nodes of which other databases of this server have states in shared memory. */
+/* Add the nodes for which other databases of this server have states in shared memory. */
 static void
 add_elsewhere(Choice *c)
 {
@@ -196,8 +197,8 @@ find_above(const Choice *c, int most)
 }
 
 /*
- * Set the considered nodes to the first ones in `first` to `last` that overlap no nodes of a worse
- * rank than `most`.  Returns false if there are none.
+ * Find the first nodes from `first` to `last` that overlap no nodes of a worse rank than `most`, and
+ * make them the considered nodes.  Returns false if there are none.
  */
 static bool
 search_from(Choice *c, int64 first, int64 last, int most)
@@ -216,7 +217,7 @@ search_from(Choice *c, int64 first, int64 last, int most)
 	return false;
 }
 
-/* Does a grant have enough nodes, and may ids of the present unit be issued in it? */
+/* Does a grant have enough nodes, and may ids of the present unit be issued under it? */
 static bool
 suffices(const Choice *c, const SnoGrant *g)
 {
@@ -224,8 +225,8 @@ suffices(const Choice *c, const SnoGrant *g)
 }
 
 /*
- * Find nodes of rank OWN, of the exact number, that overlap no nodes of a worse rank.  Returns
- * their grant, or NULL if there are none.
+ * Find known nodes of rank OWN that have the exact number, and overlap no nodes of a worse rank.
+ * Returns the grant of these nodes, or NULL if there are none.
  */
 static const SnoGrant *
 find_own(Choice *c)
@@ -253,8 +254,8 @@ find_own(Choice *c)
 }
 
 /*
- * Find nodes that overlap no nodes of a worse rank than `most`.  Returns their grant, or NULL if
- * there are none.  The holder determines where the search in a grant begins.
+ * Find nodes that overlap no nodes of a worse rank than `most`.  Returns the grant of these nodes, or
+ * NULL if there are none.  The holder determines where the search in a grant begins.
  */
 static const SnoGrant *
 find_in_grants(Choice *c, int most)
@@ -301,10 +302,10 @@ find_present(SnoGroup *group, const char *name, const SnoDefinition *d)
 }
 
 /*
- * Return the obstacle that keeps us from choosing granted nodes.  If `want`, ask the registry: for
- * a block if no grant covers the present unit, or for one more block if the granted blocks are
- * large enough, but all their nodes are taken.  If the blocks are too small, don't ask for more,
- * because these would be too small, too.
+ * Return the obstacle that keeps us from choosing granted nodes.  If `want` is set, ask the registry:
+ * for a block if no grant covers the present unit, or for one more block if the granted blocks are
+ * large enough, but all their nodes are taken.  If the granted blocks are too small, don't ask,
+ * because another block would be too small, too.
  */
 static SnoObstacle
 ask_registry(const Choice *c, SnoGranted *granted, bool want)
@@ -345,7 +346,7 @@ usable_nodes(const SnoLayout *layout, const SnoGranted *granted)
 /*
  * Set *state to the state that sessions use for a generator that floats.  If there is none, choose
  * nodes and make their state.  Returns SNO_NO_OBSTACLE, or the obstacle to the choice.  The caller
- * has the turn of the group.  `known` comes from sno_choose_find_defined().
+ * has the turn of the group.  `known` is the result of sno_choose_find_defined().
  *
  * If `state` is NULL, only find the obstacle, and don't ask the registry; the group may then be NULL.
  */

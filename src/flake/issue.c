@@ -29,7 +29,7 @@ typedef struct FlakeCall
 	SnoCall		call;
 	uint64		version;		/* of the definition from which the fields below come */
 	SnoNamedLayout layout;
-	SnoCipher  *cipher;			/* of the key that seals the ids; NULL if none was looked up */
+	SnoCipher  *cipher;			/* of the key that seals the ids; NULL if no key was looked up */
 	bool		sealed;
 	const uint64 *keys_version; /* present version of the table of keys */
 } FlakeCall;

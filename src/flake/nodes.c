@@ -154,7 +154,7 @@ sno_nodes_layout(const SnoDefinition *d)
 	return layout;
 }
 
-/* Raise the error that no nodes were free for a generator. */
+/* Raise an error, because no nodes were free for a generator. */
 pg_noreturn static void
 refuse_nodes(const SnoWait *wait)
 {
@@ -176,7 +176,7 @@ refuse_nodes(const SnoWait *wait)
 			 errhint("Widen \"sno.partitions\", or drop generators of this layout. See doc/operations.md#trouble.")));
 }
 
-/* Raise the error that a generator has nodes that the registry grants. */
+/* Raise an error, because a generator has nodes that the registry grants. */
 pg_noreturn static void
 refuse_registered(const char *generator, const SnoDefinition *d)
 {
@@ -188,7 +188,7 @@ refuse_registered(const char *generator, const SnoDefinition *d)
 			 errhint("Create the generator without a node, or with one that the registry leaves out. See doc/servers.md#nodes-of-other-systems-ids.")));
 }
 
-/* Raise the error for an obstacle that concerns nodes.  Returns if the obstacle is another one. */
+/* Raise the error that reports `wait->obstacle`, if the obstacle concerns nodes.  Otherwise returns. */
 static void
 refuse(const SnoWait *wait)
 {
@@ -254,7 +254,7 @@ sno_nodes_using_key(const char *key)
 
 /*
  * Return the functions of library sno_seal that make ciphers.  Raises an error if extension sno_seal,
- * which has the keys, isn't installed: a generator may outlive it.
+ * which has the keys, isn't installed: a generator may outlive the extension.
  */
 const SnoCiphers *
 sno_nodes_ciphers(const char *key)
@@ -273,7 +273,7 @@ sno_nodes_ciphers(const char *key)
 	return ciphers;
 }
 
-/* Raise the error that this server's share of a layout's nodes is too small. */
+/* Raise an error, because this server's share of a layout's nodes is too small. */
 pg_noreturn static void
 refuse_share(const SnoNamedLayout *layout, SnoShard share)
 {

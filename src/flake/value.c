@@ -22,7 +22,7 @@ static const char *const type_names[] = {
 /* The cache of an expression that names a layout */
 typedef struct Call
 {
-	uint64		version;		/* of the layouts, read before the layout */
+	uint64		version;		/* of the table of layouts, read before `layout` */
 	const SnoNamedLayout *layout;
 } Call;
 
@@ -43,8 +43,9 @@ find_layout(FmgrInfo *flinfo, const text *name)
 }
 
 /*
- * Raise an error unless ids of the layout are of this type.  If the SQL function returns an id,
- * `function` is the name of its variant for bigint; if it takes an id, `function` is NULL.
+ * Raise an error unless ids of the layout are of this type.  If the calling SQL function returns an
+ * id, `function` is the name of its variant for bigint.  If the SQL function takes an id, `function`
+ * is NULL.
  */
 void
 sno_value_check_type(const SnoNamedLayout *layout, SnoFlakeType type, const char *function)

@@ -13,8 +13,8 @@
 
 /*
  * SNO_FLAKE_READERS and SNO_FLAKE_MAKERS define three SQL functions each, for ids of type bigint,
- * uuid and bytea.  Each function calls body(fcinfo, type).  Readers take an id, so the three have
- * one name in SQL; makers return an id, so they have different names.
+ * uuid and bytea.  Each function calls body(fcinfo, type).  Readers take an id, so the three
+ * functions have one name in SQL.  Makers return an id, so the three functions have different names.
  */
 #define SNO_FLAKE_FUNCTION(function, body, type) \
 PG_FUNCTION_INFO_V1(function); \

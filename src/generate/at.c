@@ -8,28 +8,28 @@
  * given times ascend, one partition is enough.  If a time is earlier than the latest time
  * so far, the id takes a spare sequence, and a partition has at most 65,536 of these.
  *
- * The row of the partition makes sure that it is leased only once for this purpose: both
- * limits of the row are the last unit of the epoch, which no clock passes.
+ * The row of such a partition makes sure that the partition is leased only once: both limits
+ * of the row are the last unit of the epoch, which no clock passes.
  *
  *	- A session leases only a partition that was never leased before: no row of any holder
  *	  names it, and no session of this database has leased it since the server started.
  *	- The row is flushed before the first id is issued, as with any lease.
  *	- From then on, a session that wants to lease the partition finds the row, or the
  *	  lease in memory.  Either shows a floor that the clock never passes.  This is true in
- *	  this server while it runs, after a crash or a restart, on a promoted standby, and in
- *	  a copy or a dump of the database, where the row belongs to another holder.
+ *	  this server, also after a crash or a restart, on a promoted standby, and in a copy or
+ *	  a dump of the database, where the row belongs to another holder.
  *	- The state of the generator is in shared memory only.  All sessions use it.  A restart
  *	  loses the state, but nobody needs it then, because the partition isn't used again.
  *
  * A successor that never received the row doesn't know of the lease.  It may use the
  * partition again for the same times.  But it is unlikely to issue the same ids, because
- * each lease draws the side and the first sequence at random.
+ * the side and the first sequence of each lease are chosen at random.
  *
  * DROP EXTENSION drops the rows, but memory keeps the leases until the server stops.  A
  * database can't read the rows of other databases.  While the server runs, a database
- * prefers partitions that no other database has used.  A restart forgets which partitions
- * these are.  Then databases are only likely to use different partitions, because each of
- * them begins its search at a place that its random holder determines.
+ * prefers partitions that no other database has used.  After a restart, the server doesn't
+ * know which partitions were used.  Then it is only likely that databases use different
+ * partitions, because each database begins its search at a random partition.
  */
 #include "postgres.h"
 

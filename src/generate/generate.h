@@ -14,12 +14,12 @@
 #include "shared/feed.h"
 
 /*
- * Issue one more id by the clock in partition p, if this session issued there last, and the clock
- * is still in the same unit.  Returns false if an addition isn't enough: for example, for the
- * first id of a transaction, or if the transaction may not use the unit.  The word is loaded before
- * the clock is read, so the word is never compared with an older clock reading.  If another session
- * changes the side meanwhile, the addition may issue an id of an earlier unit.  This id is not used
- * (W1).
+ * Issue one more id by the clock in partition p, if this session issued its last id there, and the
+ * clock is still in that id's unit.  Returns false if an addition isn't enough: for example, for
+ * the first id of a transaction, or if the transaction may not use the unit.  The word is loaded
+ * before the clock is read, so the word is never compared with an older clock reading.  If another
+ * session changes the side meanwhile, the addition may issue an id of an earlier unit.  This id is
+ * not used (W1).
  */
 static inline bool
 sno_generate_quickly(SnoPartition *p, uint64 *issued)

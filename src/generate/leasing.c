@@ -3,10 +3,10 @@
  *		Leasing partitions, and opening them to all sessions.
  *
  * The session that has the turn of a partition writes, flushes and publishes the lease of the
- * partition (P1).  If a session needs a lease while another session is leasing a partition, it
- * waits for PATIENCE at most.  Then it leases a partition itself, and leaves out any partition whose
- * turn another session has.  So a session that stands still at one of these steps stops no other
- * session (P3).
+ * partition (P1).  While a session is leasing a partition, another session that needs a lease waits,
+ * but for PATIENCE at most.  Then the waiting session leases a partition itself, and leaves out any
+ * partition whose turn another session has.  So a session that stands still at one of these steps
+ * stops no other session (P3).
  *
  * An error at one of these steps releases the turn, and leaves the partition as it was: closed, or
  * open with its former ceiling.  If the row was already written, it is only a higher bound than
@@ -32,8 +32,8 @@
 
 /*
  * The number of partitions that a session may open at once, and the time until it may open one
- * more.  While the clock is steady, a session needs far fewer.  If the clock steps wildly, this
- * limit makes the session wait, instead of using up all partitions.
+ * more.  While the clock is steady, a session needs far fewer.  If the clock steps wildly, these
+ * limits make the session wait, so that it doesn't use up all partitions.
  */
 #define LEASE_BURST			16
 #define LEASE_REGAIN_USEC	100000
@@ -49,7 +49,7 @@ static SnoPartition *unlisted[SNO_PURPOSES];
 static int	leases_left = LEASE_BURST;
 static int64 leases_counted_at;
 
-/* Close the partition of a purpose in which only this transaction issues. */
+/* If only this transaction issues in a partition for the purpose, close that partition. */
 static void
 close_unlisted(SnoPurpose purpose)
 {
@@ -72,7 +72,7 @@ at_transaction_event(XactEvent event, void *arg)
 		close_unlisted(purpose);
 }
 
-/* Called when the library is loaded. */
+/* Register the callback above.  This runs when the library is loaded. */
 void
 sno_leasing_init(void)
 {
@@ -83,7 +83,8 @@ sno_leasing_init(void)
  * Compute the ceiling of a lease that begins in this unit.  Returns false if this session can't
  * lease the partition.  A lease for given times lasts until the end of the epoch.  Any other lease
  * has the usual length, but ends with its grant at the latest.  The new ceiling isn't below the
- * present ceiling in memory: ids may have been issued up to that ceiling, and its row may be lost.
+ * present ceiling in memory, because ids may have been issued up to the present ceiling, and the row
+ * with that ceiling may be lost.
  */
 static bool
 next_ceiling(const SnoPartition *p, uint64 unit, uint64 *ceiling)
@@ -179,7 +180,7 @@ renew_early(void *arg)
 		if (r->now >= p->lease.attention && sno_partition_is_open(p))
 		{
 			sno_lease_postpone(&p->lease, &p->generator, r->now);
-			/* The lease can't be extended beyond its grant, which may not be renewed yet. */
+			/* The lease can't be extended beyond its grant, which may not have been renewed yet. */
 			if (next_ceiling(p, r->now, &ceiling) && ceiling > p->generator.ceiling)
 				(void) lease(rel, p, r->now);
 		}
@@ -362,10 +363,10 @@ renew_one(Relation rel, SnoPurpose purpose, uint64 unit, SnoObstacle *obstacle)
 }
 
 /*
- * Note that this session begins to lease a partition, which other sessions will use, too.  Stores
- * the monotonic time in *begun.  Returns false if another session is leasing a partition, and began
- * less than PATIENCE ago, and less than half of sno.max_wait ago.  Because of these limits, other
- * sessions soon go on even if an error keeps a session from calling sno_leasing_end().
+ * Record that this session begins to lease a partition for all sessions.  Stores the monotonic time
+ * in *begun.  Returns false if another session is leasing a partition, and began to do so less than
+ * PATIENCE ago, and less than half of sno.max_wait ago.  Because of these limits, other sessions soon
+ * go on even if an error keeps a session from calling sno_leasing_end().
  */
 bool
 sno_leasing_begin(uint64 *begun)

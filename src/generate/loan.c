@@ -5,14 +5,15 @@
  *
  * A loan is a lease with a row in sno_lease, like the lease of an open partition.  But a loan lasts
  * longer, and no session issues in the partition.  The application gets the loan as a snapshot of
- * a generator that has exhausted the lease's floor: the last unit that may have been used before.
- * So the first id of the application is of a later unit.  The snapshot contains no ceiling.  So the
- * application itself must take the next loan before it generates an id after the end of this loan.
+ * a generator.  This generator has used up all units up to the lease's floor, which is the last unit
+ * that may have been used before.  So the first id of the application is of a later unit.  The
+ * snapshot contains no ceiling.  So the application itself must take the next loan before it
+ * generates an id after the end of this loan.
  *
  * In the WAL, the row of a session's lease precedes the rows with ids that were issued under the
  * lease.  This isn't so for a loan: the application might insert its ids on a successor that never
- * received the row of the loan.  To prevent this, the commit of a loan waits for synchronous
- * standbys.
+ * received the row of the loan.  To prevent this, the transaction that takes the loan waits for
+ * synchronous standbys when it commits.
  */
 #include "postgres.h"
 
@@ -50,7 +51,7 @@ units_of(Datum duration)
 	return sno_fields_unit(end) - sno_fields_unit(now);
 }
 
-/* Return the number of sequences of a loan.  Raises an error if no partition has so many. */
+/* Return the number of sequences of a loan.  Raises an error unless it is from 1 to 65536. */
 static uint32
 sequences_of(int32 given)
 {
@@ -72,7 +73,7 @@ sequences_of(int32 given)
 typedef struct Loan
 {
 	int			partition;
-	SnoGenerator generator;		/* has exhausted its floor */
+	SnoGenerator generator;		/* all units up to its floor are used up */
 } Loan;
 
 /*
@@ -121,11 +122,11 @@ lend_partition(Relation rel, uint64 now, uint64 units, bool in_slices, Loan *loa
 }
 
 /*
- * Take a slice of the partition that was last lent for slices.  The state word of that partition
+ * Take a slice of the partition that was last lent in slices.  The state word of that partition
  * has the unit in which the loan ends, and the first sequence that isn't in a slice yet.  While the
  * word is open, it ascends.  So if the swap succeeds, no other slice has these sequences, and all
  * fields that were read belong to this loan.  If another session reserves the partition meanwhile,
- * its lease begins above the end of this loan.
+ * the swap fails: the new lease begins after the end of this loan, so the loaded word doesn't recur.
  */
 static bool
 take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
@@ -156,8 +157,8 @@ take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 }
 
 /*
- * Lend a slice.  If no lent partition has room for it, lend another partition in slices, for twice
- * the time.  Only one session at a time does so.
+ * Lend a slice.  If no lent partition has room for the slice, lend another partition in slices, for
+ * twice the time of the slice.  Only one session at a time lends a partition in slices.
  */
 static SnoObstacle
 lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice)
@@ -182,9 +183,9 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 
 /*
  * Lend a partition to an application, or a slice if fewer sequences are wanted, for a number of
- * units from now on.  The row counts the partition as used until the loan is over.  So nobody else
- * uses it before that, in this server or in a server that goes on with its rows.  Waits
- * sno.max_wait at most.
+ * units from now on.  In the row, the partition counts as used until the loan is over.  So nobody
+ * else uses the partition before that, in this server or in a server that goes on with its rows.
+ * Waits sno.max_wait at most.
  */
 static Loan
 lend(uint64 units, uint32 sequences)

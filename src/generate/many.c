@@ -5,8 +5,8 @@
  * The ids are the same, and in the same order, as if sno_generate() were called `count` times.
  * Between two rows, the session may also issue ids by other functions.  sno_generate_many() is
  * faster than sno_generate() because it reads the clock less often, and writes each id into the
- * memory of the previous id.  So a caller that wants to keep an id must copy it before it
- * requests the next row.
+ * memory of the previous id.  So a caller that wants to keep an id must copy the id before
+ * it requests the next row.
  */
 #include "postgres.h"
 

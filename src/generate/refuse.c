@@ -9,7 +9,7 @@
 #include "generate/refuse.h"
 #include "shared/partition.h"
 
-/* Raise the error that a table of an extension couldn't be locked in this mode. */
+/* Raise an error, because a table of an extension couldn't be locked in this mode. */
 void
 sno_refuse_lock(const SnoWait *wait, const char *extension, const char *table, const char *mode)
 {
@@ -23,9 +23,9 @@ sno_refuse_lock(const SnoWait *wait, const char *extension, const char *table, c
 }
 
 /*
- * Raise the error that the registry granted no node for a generator or, if `generator` is NULL, no
+ * Raise an error, because the registry granted no node for a generator or, if `generator` is NULL, no
  * partition.  The last failure of the registry client may name hosts and users, so only members of
- * pg_read_all_settings see it.
+ * pg_read_all_settings see its text.
  */
 void
 sno_refuse_grant(const SnoWait *wait, const char *generator)
@@ -52,7 +52,7 @@ sno_refuse_grant(const SnoWait *wait, const char *generator)
 			 errhint("See item \"registry\" of sno_check(), and doc/servers.md#what-happens-when.")));
 }
 
-/* Raise the error that no partition could issue. */
+/* Raise an error, because no partition could issue an id. */
 pg_noreturn static void
 refuse_issuing(const SnoWait *wait, const char *detail, const char *hint)
 {
@@ -64,8 +64,8 @@ refuse_issuing(const SnoWait *wait, const char *detail, const char *hint)
 }
 
 /*
- * Raise the error for an obstacle to issuing in a partition, to lending a partition, or to opening
- * the table of leases.
+ * Raise the error that reports why this session couldn't issue in a partition, lend a partition, or
+ * open the table of leases (`wait->obstacle`).
  */
 void
 sno_refuse_partition(const SnoWait *wait)

@@ -2,15 +2,15 @@
  * reseed.c
  *		sno_reseed(), which makes this database another holder of leases.
  *
- * The function is for a server that began as a copy of another server's files.  Such a copy has
- * all identifiers of the original.  A call that begins after sno_reseed() has returned avoids all
- * partitions that a row of sno_lease named until then, as long as others are left.  The original
+ * sno_reseed() is for a server that began as a copy of another server's files.  Such a copy has
+ * all identifiers of the original.  After sno_reseed() has returned, new calls avoid all partitions
+ * that a row of sno_lease named until then, as long as other partitions are left.  The original
  * leased some of the avoided partitions before it was copied, and may still use them.  The copy
- * leased the rest, and the original would choose the same ones.  From now on, the copy begins its
- * search for partitions at another place than the original, so it is unlikely that both choose the
- * same partition.  Named generators stay in the partition of their definition.
+ * leased the rest, and the original may have chosen the same partitions, because both searched from
+ * the same place.  From now on, the copy begins its search at another place, so it is unlikely that
+ * both choose the same partition.  Named generators stay in the partitions of their definitions.
  *
- * Like all changes of sno_lease, this takes effect at once, and ROLLBACK doesn't undo it.
+ * Like all changes of sno_lease, this change takes effect at once, and ROLLBACK doesn't undo it.
  */
 #include "postgres.h"
 

@@ -2,12 +2,12 @@
  * session.c
  *		Issuing ids in partitions that all sessions share.
  *
- * A few partitions are open (shared/partition.c), usually one.  A session that wants an id tries
- * the open partitions in the order of their numbers.  In the first partition that can issue, it
- * issues the id by an atomic step.  So sessions that issue at the same time mostly use the same
+ * Usually one partition is open (shared/partition.c), sometimes a few.  A session that wants an id
+ * tries the open partitions in the order of their numbers.  In the first partition that can issue,
+ * it issues the id by an atomic step.  So sessions that issue at the same time mostly use the same
  * partition, and their ids are dense.  Until the unit is over, a session stays in its partition.
  * Whether more than an atomic step is needed depends only on the lease and the state word of the
- * partition, on the clock, and on the file of the table:
+ * partition, on the clock, and on the file of table sno_lease:
  *
  *	- If half of the lease is over, the session renews the lease, and waits for the flush of the
  *	  row.  Meanwhile, other sessions issue under the present lease.
@@ -59,7 +59,7 @@ sno_session_begin(void)
 
 /*
  * Register this session, which is going to use partitions.  Raises an error if it isn't known which
- * partitions it may use.
+ * partitions the session may use.
  */
 void
 sno_session_begin_own(void)
@@ -89,8 +89,8 @@ promised_before(void *arg)
 }
 
 /*
- * Before the first id or watermark since the server started, recall from the row on disk what was
- * promised earlier: see sno_feed_recall().  On a standby, which issues no ids, do nothing.
+ * Before the first id or watermark since the server started, recall the earlier promise from the
+ * feed's row on disk: see sno_feed_recall().  On a standby, which issues no ids, do nothing.
  */
 void
 sno_session_know_past(void)
@@ -106,8 +106,8 @@ sno_session_know_past(void)
 
 /*
  * Change to the other side of a partition after a step back.  Returns false if another session has
- * the turn.  If this session may not use the partition any more, the side stays.  This matters if
- * named generators use the partition now, because a session may be about to copy the partition.
+ * the turn.  If this session may not use the partition any more, the side stays, because named
+ * generators may use the partition now, and another session may be copying the partition's state.
  */
 static bool
 change_side(SnoPartition *p, uint64 word, uint64 now)
@@ -133,7 +133,7 @@ count_exhausted(const SnoPartition *p, uint64 word)
 	exhausted_time = SNO_WORD_TIME(word);
 }
 
-/* After the first id of another unit was issued, count the ids of the former unit, which `word` has. */
+/* Count the ids of the unit that `word` has, after the first id of another unit was issued. */
 static void
 count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 {
@@ -151,7 +151,7 @@ typedef enum Outcome
 	UNABLE						/* no id can be issued there now */
 } Outcome;
 
-/* Try to issue by the clock in an open partition. */
+/* Try to issue an id by the clock in an open partition. */
 static Outcome
 try_clock(SnoPartition *p, uint64 *issued)
 {
@@ -159,7 +159,7 @@ try_clock(SnoPartition *p, uint64 *issued)
 	uint64		unit = sno_feed_unit();	/* read after the word (S4) */
 	SnoStep		step;
 
-	/* The partition skipped units, or the clock went back, so that the difference wraps around. */
+	/* Units were skipped, or the clock went back, in which case the difference wraps around. */
 	if (unit - SNO_WORD_UNIT(word) > 1)
 		sno_clock_watch();
 	switch (sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file()))
@@ -219,8 +219,8 @@ try_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
 }
 
 /*
- * Try to issue an id in each open partition of the purpose, until one issues, or has changed
- * meanwhile.  *p becomes that partition, or NULL.
+ * Try to issue an id in each open partition of the purpose, until a partition issues, or has changed
+ * meanwhile.  *p becomes that partition, or NULL if there is none.
  */
 static Outcome
 issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)

@@ -8,8 +8,8 @@
  * All times are units.  `now` is the unit in which the snapshot was taken.  The lowest bit of
  * `drifts` is the generator's present side.  `wallHi` is the last unit in which the generator
  * issued on this side, and `wallSafe` is the last one on the other side.  `sequence` is the
- * last sequence that was issued in unit `wallHi`.  If `wallHi` differs from `now`,
- * sno_snapshot_generator() returns `sequenceMin` instead.
+ * last sequence that was issued in unit `wallHi`.  But if `wallHi` differs from `now`,
+ * sno_snapshot_generator() sets `sequence` to `sequenceMin`.
  */
 #ifndef SNO_SNAPSHOT_H
 #define SNO_SNAPSHOT_H

@@ -16,14 +16,15 @@
 #include "shared/worker.h"
 
 /*
- * How many rounds without a wait a call may make, even if they take longer than sno.max_wait.
- * Leasing, publishing and issuing need a few rounds, and the disk may be slow.
+ * A call may make this many attempts (rounds) without a wait, even if they take longer than
+ * sno.max_wait.  An id may take a few rounds, for example one to lease and one to issue, and the
+ * disk may be slow.
  */
 #define ROUNDS_MAX		100
 
 int			sno_max_wait;
 
-/* Raise the error for the obstacle of a wait. */
+/* Raise the error that reports why a wait failed (`wait->obstacle`). */
 void
 sno_wait_give_up(const SnoWait *wait)
 {
@@ -33,7 +34,7 @@ sno_wait_give_up(const SnoWait *wait)
 
 /*
  * Count one more round without a wait.  Raises an error after too many rounds, if sno.max_wait has
- * passed since the first one.
+ * passed since the first round.
  */
 static void
 count_round(SnoWait *wait, int64 now)
@@ -69,7 +70,7 @@ sno_wait(SnoWait *wait, SnoObstacle obstacle, int msec)
 			pg_usleep(msec * 1000L);
 		return;
 	}
-	/* If there was a lack of partitions, report that, because SNO_TOO_FAST is only its effect. */
+	/* If there was a lack of partitions, report the lack, because SNO_TOO_FAST is only its effect. */
 	if (obstacle != SNO_TOO_FAST || (wait->obstacle != SNO_NO_PARTITION && wait->obstacle != SNO_NO_GRANT))
 		wait->obstacle = obstacle;
 	if (obstacle == SNO_NO_BACKFILL || obstacle == SNO_BACKFILLED || obstacle == SNO_REGISTERED)

@@ -34,7 +34,7 @@ typedef enum SnoObstacle
 /* A wait for an id, or for a lock that issuing an id needs */
 typedef struct SnoWait
 {
-	void		(*refuse) (const struct SnoWait *wait);	/* raises the error for `obstacle` */
+	void		(*refuse) (const struct SnoWait *wait);	/* raises the error that reports `obstacle` */
 	const char *generator;		/* name of the named generator, or NULL */
 	const SnoDefinitions *in;	/* the table with the generator's definition */
 	const SnoDefinition *definition;	/* the definition; NULL while it is looked up */

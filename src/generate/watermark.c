@@ -2,9 +2,9 @@
  * watermark.c
  *		sno_watermark(), which returns the id below which a feed is complete, and related functions.
  *
- * shared/feed.c computes a watermark, as a unit, or as a number of a counter.  This file makes it
- * the answer for a statement.  It also contains the common part of the guard triggers for all kinds
- * of ids.
+ * shared/feed.c computes a watermark, as a unit, or as a number of a counter.  This file keeps the
+ * watermark as the answer for a statement.  It also contains the common part of the guard triggers
+ * for all kinds of ids.
  *
  * All calls in a statement return the same answer.  If the watermark could rise while the statement
  * reads rows, the statement might skip a row and return a later row.  Another statement with an
@@ -56,8 +56,8 @@ static uint64 answers_of;
  * An active snapshot keeps its answers in the field snapXactCompletionCount.  The lowest UNIT_BITS
  * bits have the unit of the watermark plus 1, or 0 if the unit wasn't computed yet.  The other bits
  * have the number of the last answer for a counter, or 0.  PostgreSQL uses this field only in the
- * snapshot that GetSnapshotData() fills again.  An active snapshot is a copy of that snapshot, and
- * in all copies the field begins with 0.
+ * static snapshots that GetSnapshotData() fills again and again.  An active snapshot is a copy of
+ * such a snapshot, and in each new copy the field is 0.
  */
 #define UNIT_BITS	40
 #define UNIT_MASK	((UINT64CONST(1) << UNIT_BITS) - 1)
@@ -280,7 +280,7 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						name, RelationGetRelationName(trigger->tg_relation))));
 
-	/* PostgreSQL computes the value of a generated column after these triggers have run. */
+	/* PostgreSQL computes the value of a generated column after the BEFORE triggers have run. */
 	if (TupleDescAttr(desc, column - 1)->attgenerated != '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_COLUMN_DEFINITION),
@@ -342,7 +342,7 @@ sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 	PG_RETURN_POINTER(row);
 }
 
-/* Return the lowest unit whose ids this transaction may insert: readers may have read all earlier units. */
+/* Return the lowest unit whose ids this transaction may insert.  Readers may have passed all earlier units. */
 uint64
 sno_guard_unit(void)
 {
@@ -379,8 +379,8 @@ snos_equal(Datum one, Datum other, const void *known)
 }
 
 /*
- * Is the unit of an id before sno_feed_bound?  If it isn't, no watermark for a snapshot that doesn't
- * show the row is above the id.  It doesn't matter how the id was made.
+ * Is the unit of an id before sno_feed_bound?  If it isn't, no watermark is above the id as long as
+ * the watermark's snapshot doesn't show the row.  This is true however the id was made.
  */
 static bool
 sno_is_passed(Datum id, const void *known)

@@ -1,9 +1,9 @@
 /*
  * check.c
- *		sno_check(): reports dangers for generators, and their remedies.
+ *		sno_check(): reports problems of generators, with advice.
  *
- * The function returns one row for each item.  A fault that it reports doesn't make it fail,
- * because code that may raise an error runs in a subtransaction.
+ * The function returns one row for each item that it checks.  A fault that it reports doesn't
+ * make it fail, because code that may raise an error runs in a subtransaction.
  */
 #include "postgres.h"
 
@@ -154,7 +154,7 @@ check_epoch(const SnoCheck *c)
 			   "Move to another type of key. See doc/operations.md#monitoring.");
 }
 
-/* The number of generators of layouts, and the generator whose layout is the first to end */
+/* The number of generators of layouts, and the generator whose layout runs out of time first */
 typedef struct Ends
 {
 	int			count;
@@ -253,8 +253,8 @@ check_memory(const SnoCheck *c)
 }
 
 /*
- * Leases of other holders are no fault.  Their rows may have come with a copy or a backup, and
- * the server that wrote the rows may be gone.
+ * Report leases of other holders.  They are no fault: their rows may have come with a copy or a
+ * backup, and the server that wrote the rows may be gone.
  */
 static void
 check_holders(const SnoCheck *c)
@@ -269,7 +269,8 @@ check_holders(const SnoCheck *c)
 }
 
 /*
- * By parallel queries, any role can take all background workers that aren't reserved.
+ * Report whether background workers can run.  The registry client needs a reserved process,
+ * because any role can occupy all other background workers by parallel queries.
  * max_parallel_workers doesn't prevent that, because each session may set it.
  */
 static void
@@ -293,8 +294,8 @@ check_workers(const SnoCheck *c)
 }
 
 /*
- * Describe the grants and their end.  *over becomes true if a grant has ended and sessions need
- * more grants.
+ * Describe the grants and their end.  Sets *over to true if a grant has ended and sessions need
+ * more grants, and to false otherwise.
  */
 static char *
 describe_grants(const SnoCheck *c, const SnoGrants *granted, bool *over)

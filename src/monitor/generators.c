@@ -2,10 +2,10 @@
  * generators.c
  *		sno_generators(): shows the state of each generator.
  *
- * Each row of the result shows an open partition or a named generator.  Its state is copied
- * while sessions go on issuing (shared/activity.c).  So the columns of a row may show different
- * moments, which may be a unit apart.  The spaces are locked only while states are copied from
- * them (sno_spaces_hold()), and not while catalogs are read.
+ * Each row of the result shows an open partition or a named generator.  The state is copied
+ * while sessions go on issuing (shared/activity.c).  So the columns of a row may show the states
+ * at different moments, which may be a unit apart.  The spaces are locked only while states are
+ * copied from them (sno_spaces_hold()), and not while catalogs are read.
  *
  * Only members of pg_monitor see generators of other databases.  Named generators of this
  * database are listed even if no session uses them.
@@ -63,7 +63,7 @@ set_time(Row *row, int column, uint64 unit)
 
 /*
  * Set the columns that show the state of a generator.  If the next id will be in another unit
- * than the last one, the next sequence is the lowest one of the new unit, as in the Go package.
+ * than the last id, `sequence` shows the lowest sequence of the new unit, as in the Go package.
  */
 static void
 set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
@@ -71,7 +71,7 @@ set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
 	uint64		word = sno_generator_word(g);
 	int			next = Max(g->sequence_min, now.least);
 
-	/* Additions to the word go beyond the bounds (S1). */
+	/* Additions may raise the word's sequence above the bounds (S1). */
 	if (SNO_WORD_UNIT(word) == now.unit)
 		next = Min(Max(next, (int) SNO_WORD_SEQUENCE(word)), (int) g->sequence_max + 1);
 	set_column(row, SEQUENCE_MIN, Int32GetDatum(g->sequence_min));
@@ -82,7 +82,7 @@ set_generator(Row *row, const SnoGenerator *g, SnoFlakeTime now)
 	set_column(row, DRIFTS, Int64GetDatum(g->drifts));
 }
 
-/* Set the columns that show times of a generator.  A counter has none. */
+/* Set the columns that show times of a generator.  A counter has no times. */
 static void
 set_times(Row *row, const SnoGenerator *g)
 {
@@ -130,7 +130,7 @@ may_see_all(void)
 	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
-/* Return the current unit, or the nearest unit of the epoch if the clock is out of the epoch. */
+/* Return the current unit, or the nearest unit of the epoch if the clock is outside the epoch. */
 static uint64
 current_unit(void)
 {
@@ -291,7 +291,7 @@ typedef struct Listing
 	HTAB	   *listed;			/* keys of this database's generators in use */
 } Listing;
 
-/* Show the generators in use, and note the keys of this database's generators. */
+/* Show the generators in use, and add the keys of this database's generators to `listed`. */
 static void
 put_used(Listing *listing, bool all, uint64 now)
 {

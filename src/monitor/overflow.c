@@ -3,15 +3,15 @@
  *		The notifier: a background worker that notifies listeners when sessions wait for ids.
  *
  * A session can't send a notification before its transaction commits.  So a session that
- * has to wait marks its slot (shared/activity.c), and starts the notifier
+ * has to wait marks its slot in shared memory (shared/activity.c), and starts the notifier
  * (shared/worker.c).  For each generator for which sessions have to wait, the notifier
  * sends a notification at once, and then one after each second in which sessions had to
  * wait.  After the first second without a wait, it sends a last notification, with the
  * count 0.  When it has done so for all generators of all databases, it ends.
  *
  * The notifier also ends if sno.notify_overflow is switched off.  A session that hasn't
- * read the new setting yet would start it again at once.  To prevent that, the notifier
- * records a time before which no session starts it.
+ * read the new setting yet would start the notifier again at once.  To prevent that, the
+ * notifier records a time before which no session starts it.
  *
  * There is one notifier for the whole server.  It is connected to no database, so it
  * never blocks DROP DATABASE, or CREATE DATABASE from a template.  A notification is sent
@@ -29,7 +29,7 @@
  *	  database have no effect there.
  *	- Statistics are reported when the process ends.  MyDatabaseId isn't set then, even
  *	  if the process ends by an error.
- *	- Other sessions read the database from the notifier's PGPROC, where none is set.
+ *	- Other sessions read the notifier's database from its PGPROC, where no database is set.
  *
  * The name of a generator is in the encoding of its database, and is sent unchanged.  If
  * the database was dropped meanwhile, it has no listeners.
@@ -44,13 +44,13 @@
  *	count		number of sessions that had to wait since the previous notification
  *	ticks		milliseconds since the notifier first saw these waits, plus 1
  *
- * The names `count` and `ticks` come from the Go package.  It notifies in each unit, and
- * its ticks are those of a timer that runs about once a millisecond.
+ * The names `count` and `ticks` come from the Go package, which notifies in each unit, and
+ * counts the ticks of a timer that fires about once a millisecond.
  *
  * The notifier runs no SQL and opens no table.  So no session waits for a lock of the
  * notifier, and no object in a database can make the notifier run code.  Its commits are
- * asynchronous.  If a crash loses a notification, the connection of the listener is lost,
- * too.
+ * asynchronous, because a crash that loses a notification also ends the connection of the
+ * listener.
  */
 #include "postgres.h"
 
@@ -82,7 +82,7 @@
 #define CHANNEL				"sno_overflow"
 #define INTERVAL_USEC		USECS_PER_SEC
 
-/* How long no session starts the notifier again, after it was switched off */
+/* The time during which no session starts the notifier again, after it was switched off */
 #define SWITCHED_OFF_USEC	(2 * USECS_PER_SEC)
 
 /* A generator for which sessions have had to wait */
@@ -191,7 +191,8 @@ notify_database(const List *overflows, Oid database, int64 now)
 }
 
 /*
- * Notify of all overflows, and forget the ones that are over.  Returns false if none is left.
+ * Send notifications of all overflows, and forget those that are over.  Returns false if no
+ * overflow is left.
  */
 static bool
 notify_all(List **overflows)

@@ -2,10 +2,10 @@
  * trials.c
  *		The items of sno_check() that report whether ids and watermarks can be generated now.
  *
- * Each of these items is a trial.  The trial asks the code that issues ids for the obstacle that
- * a caller would meet now (generate/wait.h), and raises the error for this obstacle.  So the item
- * has the message that callers get.  A trial issues no ids, takes no lease, sends no request to
- * the registry, and doesn't wait.
+ * Each of these items is a trial.  A trial runs a part of the code that issues ids.  This code
+ * reports why a call would fail now (a SnoObstacle; see generate/wait.h), and the trial raises
+ * the error that the call would raise.  So the item has the message that callers get.  A trial
+ * issues no ids, takes no lease, sends no request to the registry, and doesn't wait.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 #include "shared/clock.h"
 #include "shared/feed.h"
 
-/* Raise an error if the table of leases couldn't be opened. */
+/* Raise an error if the table of leases couldn't be read. */
 static void
 require_leases(const SnoCheck *c)
 {
@@ -88,7 +88,10 @@ typedef struct Trial
 	const char *name;
 } Trial;
 
-/* Raise the error that the generator would raise now, for example because its key is missing. */
+/*
+ * Raise the error that the generator would raise now, if it can't issue, for example because its
+ * key is missing.
+ */
 static void
 try_generator(void *arg)
 {
@@ -179,9 +182,9 @@ try_partition(void *arg)
 }
 
 /*
- * If the rows of sno_lease can't be read, partitions of other holders count as free.  If no
- * partition is left for ids of given times, that is a fault only if partitions were already used
- * for such ids.
+ * Report how many partitions are open and free.  If the rows of sno_lease can't be read, partitions
+ * of other holders count as free.  A lack of partitions for ids of given times is a fault only if
+ * partitions were already used for such ids.
  */
 void
 sno_trials_partitions(const SnoCheck *c)

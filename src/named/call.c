@@ -26,7 +26,7 @@ sno_call_remember(FunctionCallInfo fcinfo, int argument, Size size, SnoDefinitio
 			IsA(list_nth(((FuncExpr *) expression)->args, argument), Const);
 		flinfo->fn_extra = call;
 	}
-	call->use = NULL;			/* remains if the look-up raises an error */
+	call->use = NULL;			/* stays NULL if the look-up raises an error */
 	call->use = sno_use_of(in, PG_GETARG_TEXT_PP(argument));
 	return call;
 }

@@ -4,7 +4,7 @@
  *
  * A generator of a layout may have no fixed nodes.  flake/choose.c then chooses nodes for it when
  * it issues.  With a registry, a lease of chosen nodes ends when the grant of the nodes ends, or
- * before (G3).  Without a registry, chosen nodes remain valid until sno_reseed() revokes them, but
+ * earlier (G3).  Without a registry, chosen nodes remain valid until sno_reseed() revokes them, but
  * a session uses only nodes of the server's share, which sno.partitions determines.
  */
 #include "postgres.h"
@@ -41,8 +41,8 @@ sno_chosen_are_in_force(const SnoNamedState *s)
 
 /*
  * May this session go on with the nodes that were chosen for a generator, whose present definition
- * is *d?  This checks our share again, because the session that chose the nodes may have had
- * another setting of sno.partitions, and so another share.
+ * is *d?  The function checks the server's share again, because the session that chose the nodes
+ * may have had another setting of sno.partitions, and so another share.
  */
 bool
 sno_chosen_may_stay(const SnoNamedState *s, const SnoDefinition *d)

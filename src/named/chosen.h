@@ -19,7 +19,7 @@ typedef struct SnoChooser
 	List	   *(*find_defined) (SnoDefinitions *in, const SnoDefinition *d);
 	SnoObstacle (*choose) (Relation rel, SnoGroup *group, const char *name, const SnoDefinition *d,
 						   List *known, SnoNamedState **state);
-	/* Raises the error for an obstacle that only generators of this table have, or returns. */
+	/* Raises the error that reports `wait->obstacle`, if the obstacle concerns nodes.  Otherwise returns. */
 	void		(*refuse) (const SnoWait *wait);
 } SnoChooser;
 

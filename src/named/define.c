@@ -76,8 +76,8 @@ check_bounds(SnoDefinition *d)
 
 /*
  * Put the sequence bounds of a definition in order, and raise an error unless the definition is
- * valid.  A partition that the registry grants isn't valid, but this is noticed only if the range
- * of the registry is known.
+ * valid.  A definition with a partition that the registry grants isn't valid, but the function
+ * detects this only if it knows which partitions the registry grants.
  */
 void
 sno_define_check(SnoDefinition *d)

@@ -10,7 +10,7 @@
  * A definition (catalog/definition.c) gives a name to a shard of the partition or layout.  Each
  * shard has a state of its own, in memory and in a row of sno_lease.  Issued ids are recorded in
  * the state, not under the name.  So the record survives if the definition is dropped or rolled
- * back, and a generator that is defined again goes on where it was.
+ * back, and a generator that is defined again goes on after its former ids.
  *
  * Generators of sealed ids need no special treatment, because a key changes only the id, not the
  * state word.
@@ -40,7 +40,7 @@ list_of(const SnoSubject *subject)
 	return &sno_space->named.groups[number % SNO_GROUP_LISTS];
 }
 
-/* Record that the group has forgotten no state yet, by an empty shard. */
+/* Record, by an empty shard, that the group has forgotten no state yet. */
 static void
 clear_forgotten(SnoGroup *group)
 {
@@ -113,9 +113,9 @@ sno_group_have(const SnoDefinition *d)
 }
 
 /*
- * Lock a group.  Returns false if another session has locked it.  A state that was last used in
- * a former life of the space (space.c) is closed and loses its lease.  It still records the ids
- * that were issued, but the rows are read again before it is opened.
+ * Lock a group.  Returns false if another session has locked it.  If a state was last used in a
+ * former life of the space (space.c), this function closes the state and clears its lease.  The
+ * state still records the ids that were issued, but the rows are read again before it is opened.
  */
 bool
 sno_group_lock(SnoGroup *group)
@@ -153,7 +153,7 @@ list_state(SnoNamedState *s, dsa_pointer place)
 		 /* s->listed is now the present first element */ ;
 }
 
-/* Merge the ids of a state into the ids of all forgotten states of the group. */
+/* Merge the issued ids of a state into the record of all forgotten states of the group. */
 static void
 forget_state(SnoGroup *group, const SnoNamedState *s)
 {
@@ -174,9 +174,9 @@ highest_unit(const SnoNamedState *s)
 }
 
 /*
- * Is a state closed and unused, and may it be forgotten?  A counter may not be forgotten: the
- * group has a single bound for all forgotten states, and a counter must not go on after the
- * numbers of another counter.
+ * Is a state spare?  Such a state is closed, no session uses it, and it may be forgotten.  The state
+ * of a counter is never spare, because the group has a single bound for all forgotten states, and a
+ * counter must not go on after the numbers of another counter.
  */
 static bool
 is_spare(const SnoNamedState *s)
@@ -205,9 +205,10 @@ find_lowest(SnoGroup *group, uint64 now)
 
 /*
  * If more than `kept` states of the group are spare, forget one, and take it out of the group's list.
- * Returns the state's address, for use by another definition, or InvalidDsaPointer if none was forgotten.
- * Only a state whose ids are all before the present unit is forgotten.  So, while the clock is steady, no
- * generator has to wait until the clock has passed the forgotten ids.
+ * Returns the address of the forgotten state, so that another definition can use its memory, or
+ * InvalidDsaPointer if no state was forgotten.  Only a state whose ids are all before the present unit
+ * is forgotten.  So, while the clock is steady, no generator has to wait until the clock has passed the
+ * forgotten ids.
  */
 static dsa_pointer
 recycle_state(SnoGroup *group, const SnoDefinition *d, int kept)

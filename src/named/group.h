@@ -10,8 +10,8 @@
 #include "shared/turn.h"
 
 /*
- * A group keeps this many closed states that no session uses: as many as Snowflake has nodes.
- * These states take a tenth of the memory that a database may use.
+ * A group keeps this many closed states that no session uses.  This is the number of nodes of
+ * layout "snowflake".  The states take a tenth of the memory that a database may use.
  */
 #define SNO_STATES_KEPT	1024
 
@@ -20,10 +20,10 @@ typedef struct SnoGroup
 	dsa_pointer next;			/* the next group in the list; must be the first field */
 	dsa_pointer place;			/* the address of this group */
 	dsa_pointer states;			/* the first state of the list */
-	SnoSubject	subject;		/* the subject of its states, except for their shards */
+	SnoSubject	subject;		/* the subject of the group's states, which differ in their shards */
 	SnoTurn		turn;			/* the right to change states and the fields below, or to write rows */
 	SnoGenerator forgotten;		/* the issued ids of states that are no longer kept */
-	SnoShard	forgotten_shard;	/* a shard that contains the shards of these states */
+	SnoShard	forgotten_shard;	/* a shard that contains the shards of the forgotten states */
 } SnoGroup;
 
 static inline SnoGroup *

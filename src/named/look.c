@@ -28,8 +28,8 @@ begin_patiently(SnoGroup *group, const SnoDefinitions *in, const char *name, con
 }
 
 /*
- * Return the state of a definition's shard.  If there is none, initialize `unknown` and return it.
- * `group` is a locked group, or NULL.
+ * Return the state of a definition's shard.  If there is no such state, initialize *unknown, and
+ * return `unknown`.  `group` is a locked group, or NULL.
  */
 static SnoNamedState *
 find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)
@@ -44,8 +44,8 @@ find_state(SnoGroup *group, const SnoDefinition *d, SnoNamedState *unknown)
 }
 
 /*
- * Return the ids that a named generator may have issued, according to memory and the rows.  This
- * makes no state for the generator.
+ * Return the ids that a named generator may have issued, according to memory and the rows.  Makes
+ * no state for the generator.
  */
 SnoGenerator
 sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -68,7 +68,7 @@ sno_look_read(const SnoDefinitions *in, const char *name, const SnoDefinition *d
 /*
  * Return the next number of a counter.  From now on, no transaction draws a lower number from the
  * counter.  The number comes from the counter's state, because the row of an open state is ahead
- * of the numbers that were drawn.  If there is no state, this makes one.
+ * of the numbers that were drawn.  If the counter has no state yet, this function makes one.
  */
 uint64
 sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -97,7 +97,7 @@ sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition 
 
 /*
  * Return the unit in which a generator with this state word would issue next.  Unlike
- * sno_state_now(), this doesn't make the transaction an issuer.
+ * sno_state_now(), this function doesn't make the transaction an issuer.
  */
 static uint64
 unit_next(const SnoNodes *nodes, uint64 word)
@@ -147,8 +147,8 @@ obstacle_to_fixed(Relation rel, SnoGroup *group, const SnoDefinition *d)
 }
 
 /*
- * Return the obstacle that would keep a generator from issuing an id now.  This changes nothing,
- * and doesn't ask the registry.  If another session has locked the group, that isn't an obstacle.
+ * Return the obstacle that would keep a generator from issuing an id now.  Changes nothing, and
+ * doesn't ask the registry.  A lock of another session on the group doesn't count as an obstacle.
  */
 static SnoObstacle
 find_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d)
@@ -169,9 +169,9 @@ find_obstacle(SnoDefinitions *in, const char *name, const SnoDefinition *d)
 }
 
 /*
- * Raise the error that a call for an id of the generator would raise now.  This changes nothing, and
- * doesn't check the right of the user.  Stores the definition in *d.  Returns false if there is no
- * definition.
+ * If a call for an id of the generator would fail now, raise the error that the call would raise.
+ * Changes nothing, and doesn't check whether the current user may use the generator.  Stores the
+ * definition in *d.  Returns false if there is no definition.
  */
 bool
 sno_look_try(SnoDefinitions *in, const char *name, SnoDefinition *d)

@@ -26,7 +26,7 @@ check_meta(const SnoUse *use, int32 meta)
 
 /*
  * Return the metabyte for the ids of a call: the argument or, if it is null, the metabyte of the
- * definition.  Returns -1 if the definition has none, too.  Then the call issues no id.
+ * definition.  If the definition has no metabyte either, returns -1, and the call issues no id.
  */
 static inline int32
 meta_of(const SnoUse *use, FunctionCallInfo fcinfo, int argument)

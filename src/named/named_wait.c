@@ -10,12 +10,12 @@
 #include "named/named_wait.h"
 
 /*
- * A call may wait for two units of its layout, up to this number of ms, even if sno.max_wait is
- * shorter.
+ * Even if sno.max_wait is shorter, a call may wait for two units of the generator's layout, but
+ * for this number of ms at most.
  */
 #define UNITS_WAIT_MAX	2000
 
-/* Raise the error that a named generator couldn't issue an id. */
+/* Raise an error, because a named generator couldn't issue an id. */
 pg_noreturn static void
 refuse_issuing(const SnoWait *wait, const char *detail, const char *hint)
 {
@@ -34,7 +34,7 @@ unit_size(const SnoDefinition *d)
 	return sno_is_flake(d) ? sno_nodes_sequence_max(&d->nodes) + 1 : d->subject.shard.max - d->subject.shard.min + 1;
 }
 
-/* Raise the error for the obstacle of a wait. */
+/* Raise the error that reports why a wait for a named generator failed (`wait->obstacle`). */
 static void
 refuse(const SnoWait *wait)
 {
@@ -90,8 +90,8 @@ refuse(const SnoWait *wait)
 }
 
 /*
- * Return a new wait for the named generator.  `d` is its definition, or NULL if the wait is for
- * the definition itself.
+ * Return a new wait for a named generator.  `d` is the generator's definition, or NULL while the
+ * definition is looked up.
  */
 SnoWait
 sno_named_wait(const SnoDefinitions *in, const char *name, const SnoDefinition *d)

@@ -33,8 +33,8 @@ renew_named_early(void *arg)
 }
 
 /*
- * Return how far the unit of the state word may rise at once while the clock is steady.  This is
- * more than 1 for a layout whose units have 4 ms or more.
+ * Return by how many units of 4 ms the state word's unit may rise at once while the clock is
+ * steady.  The number is more than 1 for a layout whose units have 4 ms or more.
  */
 static uint64
 stride_of(const SnoDefinition *d)
@@ -44,8 +44,8 @@ stride_of(const SnoDefinition *d)
 
 /*
  * Return the ms until the clock enters the next unit of a layout whose units are longer than 4 ms.
- * Returns 0 for other layouts and for partitions.  Also returns 0 if a promise holds the ids ahead
- * of the clock, because the caller then moves the promise on, by 4 ms at a time.
+ * Returns 0 for other layouts and for partitions.  Also returns 0 if ids are issued in a promised
+ * unit ahead of the clock, because the caller then moves the promise on, by 4 ms at a time.
  */
 static int
 msec_left(const SnoDefinition *d, SnoFlakeTime now)
@@ -112,8 +112,8 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
 }
 
 /*
- * Issue an id, or do one thing that must precede it: refresh the use, open the state, renew its
- * lease, or join the queue.  *issued is valid if *step becomes SNO_ISSUED.
+ * Issue an id, or take one step that must come first: refresh the use, open the state, renew the
+ * state's lease, or join the queue.  *issued is valid if *step becomes SNO_ISSUED.
  */
 static SnoObstacle
 issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
@@ -140,7 +140,7 @@ issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
 	return obstacle;
 }
 
-/* If `number` is the first one that this transaction draws from a counter, record it. */
+/* Record `number` if it is the first number that this transaction draws from a counter. */
 static void
 note_number(SnoUse *use, uint64 number)
 {
@@ -203,8 +203,8 @@ sno_next_slowly(SnoUse *use)
 
 /*
  * Return the first number that this transaction has drawn from a counter or, if it has drawn none,
- * the lowest number that it may still draw.  From now on, no watermark is above that number for a
- * snapshot that doesn't show the transaction.
+ * the lowest number that it may still draw.  From now on, if a snapshot doesn't show the
+ * transaction, the snapshot's watermark isn't above the returned number.
  */
 uint64
 sno_next_first_number(SnoUse *use)

@@ -13,9 +13,9 @@ extern uint64 sno_next_slowly(SnoUse *use);
 extern uint64 sno_next_first_number(SnoUse *use);
 
 /*
- * Issue the next id of a generator in a partition, and return its state word.  This is quick if
- * the clock is still in the unit of the last id, the transaction may use that unit, and no session
- * waits for the generator.
+ * Issue the next id of a generator in a partition, and return the id's state word.  This is quick
+ * if the clock is still in the unit of the last id, the transaction may use that unit, and no
+ * session waits for the generator.
  */
 static inline uint64
 sno_next(SnoUse *use)
@@ -54,7 +54,7 @@ sno_next_time(const SnoUse *use, uint64 word, SnoFlakeTime *now)
 	return now->clock >= sno_feed_bound;
 }
 
-/* Issue the next id of a generator of a layout, and return its state word. */
+/* Issue the next id of a generator of a layout, and return the id's state word. */
 static inline uint64
 sno_next_flake(SnoUse *use)
 {

@@ -8,7 +8,7 @@
  * Locking: a session opens the table sno_lease first, then locks the group (group.c), and then may
  * take LWLocks for a moment.  src/README.md has the order of all locks.  If an error or an
  * interrupt ends the work of the session, the lock on the group is released.  If the word of the
- * state is closed at that time, the next session that needs the state opens it.
+ * state is closed at that time, the next session that needs the state opens the state again.
  */
 #include "postgres.h"
 
@@ -44,9 +44,10 @@ unit_now(const SnoNamedState *s, uint64 word)
 }
 
 /*
- * Write the row of an open state.  The row has a lease from now on, at least up to `ceiling` (N2),
- * but not beyond the limit of the state (G3).  Returns false, and writes nothing, if another holder
- * has a lease, too.  The rows must then be recalled first (sno_record_recall()).
+ * Write the row of an open state, with a lease that begins now.  The lease reaches to `ceiling` or
+ * further (N2), but not beyond the `limit` of the state (G3).  Returns false, and writes nothing, if
+ * another holder leases the ids of the state, too.  The caller must then recall the rows before the
+ * next attempt (sno_record_recall()).
  */
 static bool
 write_open(Relation rel, SnoNamedState *s, SnoGenerator g, uint64 now, uint64 ceiling)
@@ -69,7 +70,7 @@ write_closed(Relation rel, const SnoNamedState *s, SnoGenerator g, XLogRecPtr *l
 }
 
 /*
- * Close a state of which another holder has a lease, too.  The rows are recalled before the state
+ * Close a state, because another holder leases its ids, too.  The rows are recalled before the state
  * is opened again.  If its nodes were chosen, sessions leave the state, and choose other nodes.
  */
 static SnoObstacle
@@ -83,8 +84,8 @@ close_for_recall(SnoNamedState *s)
 
 /*
  * Is the partition of a subject free for named generators?  It isn't while a session has the
- * partition's turn.  If it is free, this closes the partition to all other ids, for good.  *was
- * becomes a copy of the partition, or zeros for a layout, which has no partition.
+ * partition's turn.  If the partition is free, this function closes it to all other ids, for good.
+ * *was becomes a copy of the partition, or zeros for a layout, which has no partition.
  */
 static bool
 is_free(const SnoSubject *subject, SnoPartition *was)
@@ -108,7 +109,7 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 		if (o != s && o->open && sno_shards_overlap(o->subject.shard, s->subject.shard))
 		{
 			sno_state_close(o);
-			/* If its nodes were chosen, they belong to another generator now. */
+			/* If the nodes of *o were chosen, they belong to another generator now. */
 			o->passed = o->floats;
 		}
 	g = sno_past_all(rel, group, s, was, now);
@@ -118,8 +119,8 @@ prepare_to_open(Relation rel, SnoGroup *group, SnoNamedState *s, SnoPartition wa
 }
 
 /*
- * Return the obstacle if the clock is behind both sides of a subject.  `g` has the issued ids of the
- * subject, and `now` is the clock's unit.
+ * Return the obstacle if the clock is behind the ids of a subject on both sides.  `g` has the issued
+ * ids of the subject, and `now` is the clock's unit.
  */
 SnoObstacle
 sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 now)
@@ -131,8 +132,8 @@ sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 no
 }
 
 /*
- * Open a closed state, or reopen a state whose word was taken away.  If the clock went back, the
- * state is opened on the other side.  The caller has locked the group.
+ * Open a closed state, or reopen an open state of which sno_state_take_word() closed the word.  If
+ * the clock went back, the state is opened on the other side.  The caller has locked the group.
  */
 static SnoObstacle
 open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, uint64 now)
@@ -189,8 +190,9 @@ write_renewal(Relation rel, SnoNamedState *s, uint64 now)
 }
 
 /*
- * Return the obstacle if the registry may grant these fixed nodes to any server, or if its range
- * isn't known.  If `ask` is set, this also asks the registry again, if it is time to do so.
+ * Return the obstacle if the registry may grant these fixed nodes to any server, or if it isn't
+ * known which nodes the registry grants.  If `ask` is set, this also asks the registry again, if it
+ * is time to do so.
  */
 static SnoObstacle
 check_nodes(const SnoSubject *subject, bool ask)
@@ -198,7 +200,7 @@ check_nodes(const SnoSubject *subject, bool ask)
 	SnoGranted *granted = sno_granted_of(&subject->layout);
 	SnoNodeRange range = sno_granted_range(granted);
 
-	/* Ask even if the range is known: the registry may learn of the layout later. */
+	/* Ask even if the range is known: the layout may be added to the registry later. */
 	if (ask)
 		sno_grant_renew(granted, 0);
 	if (!range.known)
@@ -208,9 +210,9 @@ check_nodes(const SnoSubject *subject, bool ask)
 }
 
 /*
- * Return the obstacle if the registry may grant the partition or the fixed nodes of a state to
- * any server, or if its range isn't known.  The registry grants no nodes of counters.  If `ask` is
- * set, this also asks the registry for its range.
+ * Return the obstacle if the registry may grant the partition or the fixed nodes of a state to any
+ * server, or if it isn't known which partitions or nodes the registry grants.  The registry grants
+ * no nodes of counters.  If `ask` is set, this also asks the registry what it grants.
  */
 SnoObstacle
 sno_open_check_registry(const SnoNamedState *s, bool ask)
@@ -230,8 +232,8 @@ sno_open_check_registry(const SnoNamedState *s, bool ask)
 }
 
 /*
- * Open the table of leases, and lock the group unless it is NULL.  If either is locked by another
- * session, return the obstacle, with the table closed.
+ * Open the table of leases, and lock the group unless it is NULL.  If another session has locked
+ * the table or the group, return the obstacle, and leave the table closed.
  */
 SnoObstacle
 sno_open_begin_change(SnoGroup *group, Relation *rel)
@@ -328,7 +330,7 @@ sno_open_renew_early(SnoNamedState *s, uint64 now)
 	sno_open_end_change(group, rel);
 }
 
-/* Become a user of the state of the nodes that are chosen for a generator. */
+/* Make this session a user of the state of a generator's chosen nodes.  Chooses nodes if necessary. */
 static SnoObstacle
 join_chosen(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
 {
@@ -356,8 +358,8 @@ join_chosen(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNam
 }
 
 /*
- * Become a user of the state of the generator with this name and definition, and store the state
- * in *state.  If the generator has no fixed nodes, nodes may be chosen first.
+ * Make this session a user of the state of the generator with this name and definition, and store
+ * the state in *state.  If the generator has no fixed nodes, this may choose nodes first.
  */
 SnoObstacle
 sno_open_join(SnoDefinitions *in, const char *name, const SnoDefinition *d, SnoNamedState **state)
@@ -412,7 +414,7 @@ set_after(const SnoDefinition *d, const SnoGenerator *issued)
 		return obstacle;
 	s = sno_group_have_state(group, d);
 	sno_state_close(s);
-	/* If another holder has a lease, too, the second attempt recalls the rows first. */
+	/* If another holder leases the ids of the state, too, the second attempt recalls the rows first. */
 	for (int i = 0; i < 2 && !written; i++)
 	{
 		g = sno_past_known(rel, group, s, false, now);

@@ -2,7 +2,7 @@
  * past.c
  *		The ids that may have been issued in the state of a named generator.
  *
- * The functions return an SnoGenerator in which these ids are marked as used.
+ * These ids are returned as a SnoGenerator in which they are marked as used.
  */
 #include "postgres.h"
 
@@ -10,13 +10,14 @@
 #include "catalog/record.h"
 #include "named/past.h"
 
-/* Which issued ids are recorded in memory, so that our own rows aren't needed for them */
+/* The argument of in_memory() */
 typedef struct Memory
 {
 	SnoGroup   *group;			/* the group of the state, or NULL */
-	bool		knows_sessions; /* are all ids under leases of the whole partition recorded? */
+	bool		knows_sessions; /* does memory have all ids under leases of the whole partition? */
 } Memory;
 
+/* Does memory record the ids that our own row of the subject bounds?  Then the row isn't needed. */
 static bool
 in_memory(const void *arg, const SnoSubject *subject)
 {
@@ -31,9 +32,9 @@ in_memory(const void *arg, const SnoSubject *subject)
 
 /*
  * Return the ids that may have been issued in a state that isn't open, according to the state
- * itself, to other states of the group and to the rows.  If memory records the ids of one of our
- * own rows, that row isn't used, because it is a less exact bound.  After a crash, only rows are
- * left, and a successor has only the rows of another holder (N4).
+ * itself, to other states of the group and to the rows.  If memory records the ids that one of our
+ * own rows bounds, the row isn't used, because it is less exact.  After a crash, only rows are left,
+ * and a successor has only the rows of another holder (N4).
  */
 SnoGenerator
 sno_past_known(Relation rel, SnoGroup *group, const SnoNamedState *s, bool knows_sessions, uint64 now)
@@ -68,9 +69,9 @@ all_up_to(uint64 unit)
 }
 
 /*
- * Return all ids that may have been issued in a state that isn't open: those of sno_past_known(),
- * those that sessions issued under leases of the whole partition, and those of servers to which the
- * nodes were granted before.  `was` is a copy of the partition.
+ * Return all ids that may have been issued in a state that isn't open: the ids that sno_past_known()
+ * returns, ids that sessions issued under leases of the whole partition, and ids of servers to which
+ * the nodes were granted before.  `was` is a copy of the partition.
  */
 SnoGenerator
 sno_past_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition was, uint64 now)

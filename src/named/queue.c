@@ -4,9 +4,9 @@
  *
  * A session that has to wait for an id joins the queue, and draws a ticket.  It may issue as soon
  * as the number of sessions before it is less than the number of ids that are left in the unit.
- * `tickets_done` counts the sessions that have left the queue, with an id or without, so the queue
- * always empties.  While the queue isn't empty, each new session also draws a ticket, so that it
- * doesn't overtake the sessions that wait.
+ * `tickets_done` counts all sessions that have left the queue, with or without an id, so nobody
+ * waits for a session that has gone.  While the queue isn't empty, each other session that wants an
+ * id also draws a ticket, so that it doesn't overtake the sessions that wait.
  *
  * A session leaves the queue before it does anything that may send a message to the client, for
  * example before it processes interrupts.  Otherwise it would hold up the queue until the client

@@ -2,11 +2,11 @@
  * restore.c
  *		Taking and restoring snapshots of named generators.
  *
- * generate/snapshot.h describes the form of a snapshot.  As in the Go package, a key that
- * is missing or null counts as zero, and unknown keys are ignored.  The bounds sequenceMin
- * and sequenceMax may be in either order.  A sequenceMax of 0 means 65535, unless
- * sequenceMin is 65535.  The value of sequence must be 0 or at least the lower bound, and
- * may be above the upper bound.
+ * generate/snapshot.h describes the form of a snapshot.  As in the Go package, a missing key
+ * or a null value counts as zero, and unknown keys are ignored.  The bounds `sequenceMin`
+ * and `sequenceMax` may be in either order.  If `sequenceMax` is 0, it means 65535, unless
+ * `sequenceMin` is 65535.  The value of `sequence` must be 0 or at least the lower bound,
+ * and may be above the upper bound.
  */
 #include "postgres.h"
 
@@ -96,8 +96,9 @@ partition_in(Jsonb *snapshot)
 
 /*
  * Read a snapshot.  *d becomes the definition of its generator.  In *issued, all ids that this
- * generator may have issued are marked as used.  The snapshot shows the ids that were issued before
- * it was taken.  After that, the generator may have gone on until now, on either side.
+ * generator may have issued are marked as used.  The snapshot shows only the ids that were issued
+ * before it was taken.  Since then, the generator may have issued ids on either side, so on both
+ * sides, all units up to now count as used.
  */
 static void
 read_snapshot(Jsonb *snapshot, SnoDefinition *d, SnoGenerator *issued)

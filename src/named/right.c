@@ -2,8 +2,8 @@
  * right.c
  *		The right to use a named generator that is restricted to the members of a role.
  *
- * A session remembers for which user it checked the right to a generator (use.h).  It checks the
- * right again if the current user is another one, for example in a SECURITY DEFINER function.
+ * A session remembers for which user it checked the right to use a generator (use.h).  It checks
+ * the right again if there is another current user, for example in a SECURITY DEFINER function.
  * Any change of roles, of their members or of the database's owner counts as a change of the
  * definitions.  So sessions then look up the definitions and check the rights again.
  */
@@ -17,7 +17,7 @@
 
 #include "named/right.h"
 
-/* List of the tables that define a restricted generator which this session has used */
+/* The tables of definitions from which this session has used a restricted generator, as a list */
 static SnoDefinitions *restricted;
 
 static void
@@ -27,7 +27,7 @@ rights_changed(Datum arg, SysCacheIdentifier cache, uint32 hash)
 		in->table.version++;
 }
 
-/* Add a table of definitions to the list, so that changes of roles change its version. */
+/* Add a table of definitions to the list, so that changes of roles increment the table's version. */
 static void
 watch_rights(SnoDefinitions *in)
 {

@@ -2,15 +2,15 @@
  * state.c
  *		The state of a named generator, which all sessions share.
  *
- * Locking: users and tickets (queue.c) are counted atomically.  While the state word is open,
- * any session may change it atomically.  The other fields of a state change only in the turn of
- * its group.  Sessions read the fields of chosen nodes without the turn, to check whether the
- * nodes may be used.
+ * Locking: sessions change `users`, `tickets` and `tickets_done` (queue.c) atomically.  While the
+ * state word is open, any session may change it atomically.  The other fields of a state change
+ * only in the turn of the state's group.  Sessions read the fields of chosen nodes without the
+ * turn, to check whether the nodes may be used.
  *
  * Memory ordering: a session stores the ceiling, and the fields that change with the side,
  * before it stores the state word (release).  A session loads these fields after the state word
  * (acquire).  A ceiling is stored after its row was flushed.  A session that only adds to the
- * word changes no other field on which issuing depends, so additions need no order of their own.
+ * word changes no other field on which issuing depends, so additions need no memory barrier.
  */
 #include "postgres.h"
 
@@ -43,9 +43,9 @@ sno_state_count_next(const SnoNodes *nodes, uint64 word)
 }
 
 /*
- * Return the unit, and the lowest sequence in the unit, in which a generator with this state word
- * issues next.  Makes the transaction an issuer (core/issuer.h).  The size of `nodes` is 0 for a
- * generator in a partition.
+ * Return the unit in which a generator with this state word issues next, and the lowest sequence
+ * that the generator may issue in this unit.  Makes the transaction an issuer (core/issuer.h).  The
+ * size of `nodes` is 0 for a generator in a partition.
  */
 SnoFlakeTime
 sno_state_now(const SnoNodes *nodes, uint64 word)
@@ -85,7 +85,7 @@ sno_state_unit(const SnoNodes *nodes)
 	return sno_flake_at(nodes, Min(Max(msec, nodes->begin), nodes->end)).unit;
 }
 
-/* Raise the error that a layout has no number left, or doesn't have the present time. */
+/* Raise an error, because the layout has no number left, or doesn't have the present time. */
 void
 sno_state_out_of_time(const SnoNodes *nodes)
 {

@@ -20,10 +20,10 @@
 /* The state of a named generator.  state.c describes how its fields are protected. */
 typedef struct SnoNamedState
 {
-	/* All sessions that issue use the first cache line, which is the same on 32-bit machines. */
+	/* All sessions that issue use the first cache line.  Its fields are the same on 32-bit machines. */
 	SnoGenerator shared;		/* sessions add to its state word while the state is open */
 	pg_atomic_uint32 tickets;	/* number of tickets drawn by waiting sessions */
-	pg_atomic_uint32 tickets_done;	/* number of tickets whose sessions wait no more */
+	pg_atomic_uint32 tickets_done;	/* number of tickets whose sessions no longer wait */
 	char		pad[PG_CACHE_LINE_SIZE / 2 - sizeof(SnoGenerator) - 8];
 
 	uint64		word;			/* the exact state word, while the shared word is closed */
@@ -39,9 +39,9 @@ typedef struct SnoNamedState
 	dsa_pointer listed;			/* the next state in the list of all states of the space */
 	Oid			database;
 	SnoSubject	subject;
-	SnoNodes	nodes;			/* the nodes in a layout; of size 0 in a partition */
+	SnoNodes	nodes;			/* the nodes in a layout; the size is 0 in a partition */
 	dsa_pointer group;
-	char		name[NAMEDATALEN];	/* name of the generator that opened or chose it last */
+	char		name[NAMEDATALEN];	/* name of the generator for which it was last opened or chosen */
 	uint64		opened;			/* state word with which it was opened last */
 	SnoCounters counters;
 
@@ -50,7 +50,7 @@ typedef struct SnoNamedState
 	bool		passed;			/* must sessions choose other nodes? */
 	dsa_pointer granted;		/* the SnoGranted of the nodes, invalid without a registry */
 	uint64		authority;		/* the value of sno_chosen_authority() when they were chosen */
-	uint64		floor;			/* ids are of later units than this, by the grant and by sno_flake_advance() */
+	uint64		floor;			/* ids are of later units; set from the grant and sno_flake_advance() */
 	uint64		limit;			/* last unit for which the nodes may be leased */
 } SnoNamedState;
 
@@ -107,8 +107,8 @@ sno_state_count_now(const SnoNodes *nodes, uint64 word)
 }
 
 /*
- * Return the unit, and the lowest sequence in the unit, for an id of a layout with a time.  The time
- * of the id is `msec` since 2010.
+ * Return the unit of an id of a layout with a time, and the lowest sequence that the id may have in
+ * this unit.  The time of the id is `msec`, in ms since 2010.
  */
 static inline SnoFlakeTime
 sno_state_time_in(const SnoNodes *nodes, int64 msec)

@@ -77,7 +77,8 @@ sno_use_begin(void)
 
 /*
  * Look for the definition with this name, and set *found.  Returns the obstacle if another session
- * has locked a table.  Raises an error if the layout of the definition is gone.
+ * has locked the table of definitions or the table of layouts.  Raises an error if the layout of the
+ * definition is gone.
  */
 SnoObstacle
 sno_use_look(SnoDefinitions *in, const char *name, SnoDefinition *d, bool *found)
@@ -143,8 +144,8 @@ leave_state(SnoUse *use)
 }
 
 /*
- * Leave the state of each generator in this table of definitions that was dropped, or that was
- * defined anew with another subject.
+ * If a generator of this table of definitions was dropped, or was defined anew with another subject,
+ * leave its state.
  */
 static void
 leave_stale_states(SnoDefinitions *in)
@@ -171,7 +172,7 @@ leave_stale_states(SnoDefinitions *in)
 	in->looked = seen;
 }
 
-/* Store the present definition in a use.  If it has another subject, `first` isn't valid any more. */
+/* Store the present definition in a use.  If the subject has changed, `first` isn't valid any more. */
 static void
 define(SnoUse *use, const SnoDefinition *d)
 {
@@ -180,7 +181,7 @@ define(SnoUse *use, const SnoDefinition *d)
 	use->definition = *d;
 }
 
-/* Record that the current user was found to have the right to use the generator. */
+/* Record that the current user has the right to use the generator. */
 static void
 note_right(SnoUse *use)
 {
@@ -267,9 +268,9 @@ known_use(const UseKey *key)
 }
 
 /*
- * Return this session's use of a generator, or make it.  The use has the present definition, but
- * it may have no state yet.  Raises an error if there is no definition, or if the current user may
- * not use the generator.
+ * Return this session's use of a generator.  Makes a use if there is none.  The use has the present
+ * definition, but it may have no state yet.  Raises an error if there is no definition, or if the
+ * current user may not use the generator.
  */
 SnoUse *
 sno_use_of(SnoDefinitions *in, const text *name)

@@ -17,7 +17,7 @@ typedef struct SnoUse
 {
 	char		name[NAMEDATALEN];
 	char		kind;			/* the kind of its subject, a SnoKind */
-	int			length;			/* of the name */
+	int			length;			/* length of the name */
 	SnoDefinitions *in;			/* the table with its definition */
 	uint64		version;		/* version of that table when the definition was looked up */
 	SnoDefinition definition;

@@ -4,8 +4,9 @@
  *
  * A session that needs grants sets a mark in the space of its database, and starts the worker
  * (shared/grant.c).  The worker sends the requests of all marked databases.  Then it ends,
- * unless its process is reserved for it (shared/worker.c).  core/asker.h describes the requests.
- * The order of events is:
+ * unless the server has reserved a process for the worker (shared/worker.c).  core/asker.h
+ * describes the requests.  The file of grants (registry/file.c) also contains tokens.  The order
+ * of events is:
  *
  *		the next token is on disk < the request is sent
  *		the registry has committed < its answer is taken
@@ -17,8 +18,8 @@
  * uses the grants in the file at once, before its first request.
  *
  * A server that can't write the file can't send requests.  So such a server wouldn't learn that
- * the registry has given its grants to a copy of the server.  Therefore, grants are in force
- * only if the last attempt to write the file succeeded.  The first attempt is made before any
+ * the registry has given the server's grants to a copy of the server.  Therefore, grants are in
+ * force only if the last attempt to write the file succeeded.  The first attempt is made before any
  * grant comes into force, and a failed attempt revokes all grants.  If the file still has grants
  * that this server has given up, and can't be written, the file is removed.
  *
@@ -57,16 +58,17 @@
 #include "shared/grant.h"
 #include "shared/worker.h"
 
-/* The longest time after which grants are renewed; see renewal_of() */
+/* The maximum interval between renewals of grants; see renewal_of() */
 #define RENEWAL_USEC		(600 * USECS_PER_SEC)
 
-/* How long no session starts the worker again after a failure */
+/* The time after a failure during which no session starts the worker again */
 #define PAUSE_USEC			USECS_PER_SEC
 
 /*
- * The worker sends requests in this number of rounds, at most.  If the registry has forgotten
- * the holder of a database, or a copy has superseded it, the database asks again in the next
- * round, as a new holder.  Databases that sessions mark during a round also ask in the next one.
+ * The maximum number of rounds in which the worker sends requests.  If the registry has
+ * forgotten the holder of a database, or has given the holder's grants to a copy of the server,
+ * the database asks again in the next round, as a new holder.  Databases that sessions mark
+ * during a round also ask in the next round.
  */
 #define ROUNDS				4
 
@@ -101,14 +103,16 @@ typedef struct Client
 
 PGDLLEXPORT void sno_registry_main(Datum arg);
 
-/* The content of the file, and the tasks of this round, whose entries may not be on disk yet */
+/* The content of the file of grants */
 static SnoGrantsFile grants_file;
+
+/* The tasks of this round.  Their entries in grants_file may differ from those on disk. */
 static List *tasks;
 
 /* Does the file on disk still have grants that this server has given up? */
 static bool gave_up;
 
-/* How long no session starts the worker again after it has ended, in µs */
+/* The time after the worker's end during which no session starts it again, in µs */
 static int64 pause_usec;
 
 static Client client;
@@ -151,7 +155,10 @@ identify(Oid database, SnoDatabaseIdentity *identity)
 	return name[0] != '\0' && sno_file_identity(name, &identity->folder);
 }
 
-/* Is the entry still for the same database?  If so, update the identity in the entry. */
+/*
+ * Does the entry's database still exist?  If so, update its identity in the entry.  Returns false
+ * if there is no database with the entry's OID, or if the OID now belongs to another database.
+ */
 static bool
 is_same(SnoGrantsEntry *entry)
 {
@@ -165,7 +172,10 @@ is_same(SnoGrantsEntry *entry)
 	return true;
 }
 
-/* Remove the entries of dropped databases.  Other databases may have got their OIDs. */
+/*
+ * Remove the entries of dropped databases.  This includes entries whose OID now belongs to a
+ * newer database; see is_same().
+ */
 static void
 forget_dropped(void)
 {
@@ -210,7 +220,7 @@ access_file(bool write)
 
 /*
  * Return the monotonic time at which to renew the grants: after RENEWAL_USEC, or earlier, when
- * half of the remaining time of the shortest grant is over.
+ * half of the remaining time of the grant that ends first is over.
  */
 static int64
 renewal_of(const SnoGrants *grants, uint64 now)
@@ -250,10 +260,11 @@ is_asked_for(const SnoGrantTask *task)
 }
 
 /*
- * Put the grants in the file into force for all databases that have no grants in force, because
- * the server was restarted, or because the file could not be written before.  This function is
+ * Put the grants in the file into force for each task that has no grants in force.  This is
+ * necessary after a restart of the server, and after a failure to write the file.  The tasks of
+ * this round are left out, because their entries may differ from those on disk.  This function is
  * also called while the worker waits for the registry, because sessions of other databases may
- * need these grants meanwhile.
+ * need grants meanwhile.
  */
 static void
 go_on_from_file(void)
@@ -270,7 +281,7 @@ go_on_from_file(void)
 	}
 }
 
-/* Return the tasks for which sessions have asked.  Makes an entry for each task that has none. */
+/* Return the tasks that sessions ask for.  Makes an entry for each of these tasks that has none. */
 static List *
 list_tasks(void)
 {
@@ -292,8 +303,8 @@ list_tasks(void)
 }
 
 /*
- * Record in the journal that the registry answered, and how far its clock is ahead.  `now` is
- * the unit of our clock.
+ * Record in the journal that the registry answered, and how far its clock is ahead of ours.
+ * `now` is the unit of our clock.
  */
 static void
 note_answer(int64 registry_now, uint64 now)
@@ -373,7 +384,7 @@ complaint_about(const SnoGrantTask *task, SnoAnswer answer)
 	return answer == SNO_ANSWER_RANGE && task->want > 0 ? "It grants no nodes of a layout that is used." : NULL;
 }
 
-/* Send the request of a task, and take the answer into the task's entry. */
+/* Send the request of a task, and update the task's entry according to the answer. */
 static void
 ask_for(Client *c, SnoGrantTask *task)
 {
@@ -447,7 +458,7 @@ note_failure(void)
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	/* The end of a transaction also closes the files that were opened outside of transactions. */
+	/* Abort a transaction, because this also closes files that were opened outside of transactions. */
 	LWLockReleaseAll();
 	if (!IsTransactionState())
 		StartTransactionCommand();
@@ -497,7 +508,7 @@ ask_for_all(Client *c)
 static void
 run(void)
 {
-	/* In later calls, the library is already loaded. */
+	/* Only the first call in a process loads the library. */
 	client.libpq = ((SnoLibpqFunctions)
 					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
 	(void) RecoveryInProgress();	/* makes this process notice the end of recovery */

@@ -13,10 +13,10 @@
 
 /*
  * The identity of a database.  Another database with the same OID has other values of both
- * members.  ALTER DATABASE changes the first member, and recovery of CREATE DATABASE changes
- * the second.  So a database is the same as before if one member is unchanged.  ALTER DATABASE
- * SET TABLESPACE changes both members, like DROP DATABASE and CREATE DATABASE.  After this
- * command, the database asks for grants as a new holder.
+ * members.  ALTER DATABASE changes the first member, and replay of CREATE DATABASE in recovery
+ * changes the second.  So a database counts as the same if one member is unchanged.  ALTER
+ * DATABASE SET TABLESPACE changes both members, as if the database were dropped and created again.
+ * After this command, the database asks for grants as a new holder.
  */
 typedef struct SnoDatabaseIdentity
 {
@@ -30,13 +30,13 @@ typedef struct SnoGrantsEntry
 	Oid			database;
 	SnoDatabaseIdentity identity;
 	SnoLayout	layout;			/* all zeros for partitions */
-	SnoNodeRange range;			/* the nodes that the registry grants */
+	SnoNodeRange range;			/* the nodes that the registry may grant */
 	SnoAsker	asker;
 } SnoGrantsEntry;
 
 typedef struct SnoGrantsFile
 {
-	int32		range_first;	/* the partitions that the registry grants */
+	int32		range_first;	/* the partitions that the registry may grant */
 	int32		range_last;		/* -1 if the range isn't known */
 	int32		count;
 	int32		room;			/* number of entries for which there is memory */

@@ -3,8 +3,9 @@
  *		The connection to the registry.
  *
  * A child process has the connection.  Only the child runs libpq and resolves host names.
- * Both may block without reacting to signals, and the registry's data determines how much
- * time and memory they take.  So parent and child follow these rules:
+ * Calls of libpq and of the resolver may block without reacting to signals, and the data that
+ * they receive determines how much time and memory they take.  So parent and child follow
+ * these rules:
  *
  *	- The parent, which is the registry client, forks the child.  The child unmaps the main
  *	  segment of shared memory, and never uses shared memory, or PostgreSQL's functions for
@@ -50,7 +51,7 @@
 
 PG_MODULE_MAGIC;
 
-/* Timeout of a connection attempt and of a statement */
+/* The timeout of a connection attempt, and of a statement, in ms */
 #define PATIENCE_MSEC		20000
 
 /*
@@ -59,7 +60,7 @@ PG_MODULE_MAGIC;
  */
 #define HOST_PATIENCE_MSEC	"3000"
 
-/* Interval at which the caller's function is called during a wait */
+/* The interval at which the caller's function is called during a wait, in ms */
 #define MEANWHILE_MSEC		100
 
 /* Limits of the child: bytes of memory in addition to the parent's, and seconds of processor time */
@@ -68,11 +69,11 @@ PG_MODULE_MAGIC;
 
 /*
  * Limit of the bytes that the child receives.  Bytes that libpq hasn't read yet may be counted
- * more than once.  The limit is enough for some hundred databases, with answers of 10 kB each.
+ * more than once.  The limit is enough for several hundred databases, with answers of 10 kB each.
  */
 #define MOST_RECEIVED		(16 * 1024 * 1024)
 
-/* The maximum size of a packet.  The longest answer has 64 blocks, and takes some 6 kB. */
+/* The maximum size of a packet.  The longest answer has 64 blocks, and takes about 6 kB. */
 #define PACKET				32768
 
 /* The maximum size of a value or an error; longer texts are truncated. */
@@ -257,7 +258,7 @@ tell_failure(const char *message)
 	(void) put_clean(message);
 }
 
-/* Wait until the socket of the connection is ready.  Ends the child after too much data. */
+/* Wait until the connection's socket is ready.  Ends the child if it has received too much data. */
 static void
 await(PGconn *conn, short events)
 {
@@ -412,7 +413,7 @@ fail(const char *what, const char *message)
 
 static uint32 wait_event;
 
-/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error once the time is `end`. */
+/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error if the time `end` has passed. */
 static void
 wait_for_child(int64 end, const char *what)
 {

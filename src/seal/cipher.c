@@ -12,7 +12,7 @@
 
 typedef struct Sparx
 {
-	SnoCipher	cipher;			/* comes first, because callers have a pointer to it */
+	SnoCipher	cipher;			/* comes first, because pointers to it are cast */
 	SnoSparx	schedule;
 	MemoryContextCallback wipe;
 } Sparx;

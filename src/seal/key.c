@@ -9,9 +9,10 @@
  * secret into a log.  Logical decoding and dumps don't contain the rows, and statistics don't
  * contain the secrets.
  *
- * The table has no index.  A transaction that creates a key locks out other creations until it
- * ends, so names are unique.  A transaction that names a key in a definition locks out
- * sno_seal_drop_key(), which waits until the transaction ends, and then sees the definition.
+ * The table has no index.  Names are unique, because a transaction that creates a key keeps other
+ * transactions from creating keys until it ends.  A transaction that names a key in a definition
+ * locks out sno_seal_drop_key(), which waits until the transaction ends, and then sees the
+ * definition.
  */
 #include "postgres.h"
 

@@ -3,11 +3,11 @@
  *		Sealed ids: sno_seal(), sno_seal_uuid() and sno_unseal().
  *
  * An id of type sno is sealed by FF1 with AES-128, and a bigint is sealed by SPARX-64/128.
- * With a given key, an id has one sealed form of each type.  A sealed text or bigint has no
- * redundancy: if it is unsealed with another key, the result is a wrong id, and there is no
- * error.  A sealed uuid has 42 bits that reveal the use of another key.
+ * With the same key, an id always gets the same sealed text, uuid or bigint.  A sealed text or
+ * bigint has no redundancy: if it is unsealed with another key, the result is a wrong id, and
+ * there is no error.  A sealed uuid has 42 bits that reveal the use of another key.
  *
- * Each call in a plan keeps its key schedule, until keys may have changed.
+ * Each call in a plan keeps the key schedule that it used last, until keys may have changed.
  */
 #include "postgres.h"
 

@@ -13,12 +13,12 @@
  * A session doesn't count each id that it issues, because the state word of a generator counts
  * the ids of its unit.  The counter `base` is changed when the first id of another unit is
  * issued, so that the number of ids issued so far is always `base` plus the state word's next
- * sequence.  If a reader reads one of these two numbers before such a change, and the other one
- * after it, this one sum is wrong by the ids of one unit.
+ * sequence.  If `base` changes while a reader loads these two numbers, the sum of this reader is
+ * wrong by the ids of one unit.
  *
  * All sessions that use a generator share its counters, and change them by atomic additions.  A
  * reset stores the present values of the counters in `reset`, under the journal's lock, and
- * readers subtract the stored values.  Unlike these counters, the longest wait is set to 0.
+ * readers subtract the stored values.  Only the longest wait is set to 0 by a reset.
  */
 #include "postgres.h"
 
@@ -85,7 +85,7 @@ sno_activity_slots(int *count)
 	return slots;
 }
 
-/* Take the slot of this process for this session, unless that was done before. */
+/* Take the slot of this process for this session, unless the session has taken it already. */
 void
 sno_activity_begin(void)
 {
@@ -131,9 +131,9 @@ sno_activity_wait(const char *generator, int partition)
 }
 
 /*
- * Did the session of a slot have to wait since the last call?  Sets *database, *generator and
- * *partition from the slot.  *generator is "" if the session waited for any partition that can
- * issue.
+ * Did the session of a slot have to wait since the last call for this slot?  Sets *database,
+ * *generator and *partition from the slot.  *generator is "" if the session waited for any
+ * partition that can issue.
  */
 bool
 sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *partition)
@@ -150,7 +150,7 @@ sno_activity_take_wait(SnoActivity *a, Oid *database, char *generator, int *part
 	return waited;
 }
 
-/* Initialize the counters of a generator whose state word has this next sequence. */
+/* Initialize the counters of a generator.  `sequence` is the next sequence of its state word. */
 void
 sno_counters_init(SnoCounters *c, uint32 sequence)
 {
@@ -262,8 +262,8 @@ note_message(char *place, size_t size, const char *message)
 }
 
 /*
- * Record that a lease could not be renewed early.  `of` names the partition or generator of the
- * lease.
+ * Record a failure to renew a lease before it is over.  `of` names the partition or generator of
+ * the lease.
  */
 void
 sno_journal_failure(const char *of, const char *message)

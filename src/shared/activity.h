@@ -41,8 +41,8 @@ typedef struct SnoActivity
 	Oid			database;
 
 	/*
-	 * The generator that the session waited for last.  The journal's lock protects all but
-	 * `waited`.
+	 * The generator that the session waited for last.  The journal's lock protects
+	 * `wait_partition` and `generator`.
 	 */
 	pg_atomic_uint32 waited;	/* 1 if the session waited; monitor/overflow.c clears it */
 	int32		wait_partition; /* partition of the named generator, or -1 */

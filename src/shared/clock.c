@@ -3,7 +3,7 @@
  *		Detecting and logging steps of the wall clock.
  *
  * The difference between the wall clock and the monotonic clock changes only when somebody sets
- * the wall clock.  Slewing doesn't change it, because it adjusts both clocks.  The last
+ * the wall clock.  Slewing adjusts both clocks, so it doesn't change the difference.  The last
  * difference is stored in shared memory, so that only one session logs a step.
  */
 #include "postgres.h"

@@ -23,8 +23,9 @@
  *
  * The feed has a row in sno_lease, with a unit that no watermark exceeds.  The first session that
  * issues an id or computes a watermark after a start of the server reads this row, and promises
- * its unit again.  So a promise outlives the server.  The row is written with a unit that is a
- * second ahead, so that it covers all watermarks of this second.
+ * its unit again.  So a promise outlives the server.  A session that writes the row stores a unit
+ * that is a second ahead of the highest possible watermark.  So the row covers all watermarks of
+ * the next second.
  *
  * Locking: the issuers, the promise and the ticks are atomic.  The lock of the feed protects the
  * list of prepared transactions and the notes of counters.  It is also held to set `past_known`,
@@ -53,7 +54,7 @@
 #include "type/fields.h"
 
 /* How far the row's unit is ahead of the highest possible watermark: a second */
-#ifndef SNO_COVER_AHEAD			/* a model has fewer */
+#ifndef SNO_COVER_AHEAD			/* a model uses 0 */
 #define SNO_COVER_AHEAD	SNO_UNITS_PER_SEC
 #endif
 
@@ -108,8 +109,8 @@ statement_unit(void)
 /*
  * Make a note of a counter's next number, before the transaction announces a tick.  If the
  * transaction stays open for a long time, it then holds the counter's watermark at this number,
- * and not at an earlier one.  Makes no note if a transaction has made one within the duration of a
- * unit, or if another session holds the lock.
+ * and not at an earlier one.  Makes no note if a transaction has made one less than a unit (4 ms)
+ * ago, or if another session holds the lock.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -153,8 +154,8 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 /*
  * Promise the unit after `exhausted`.  This is called when a generator has exhausted that unit,
  * and when a reader is about to read the ids of that unit.  Returns false, and promises nothing,
- * if `exhausted` isn't ahead of the clock, or if the promise was moved less than the duration of
- * a unit ago.  Because of the second condition, ids don't get further ahead of the clock.
+ * if `exhausted` isn't ahead of the clock, or if the promise was moved less than a unit (4 ms)
+ * ago.  Because of the second condition, ids don't get further ahead of the clock.
  */
 bool
 sno_feed_move_on(uint64 exhausted)
@@ -225,7 +226,7 @@ sno_feed_is_covered(uint64 unit, RelFileNumber file)
 
 /*
  * Call `write` to write and flush a row that covers the unit, unless another session has written
- * one meanwhile.
+ * such a row meanwhile.
  */
 void
 sno_feed_cover(uint64 unit, RelFileNumber file, void (*write) (uint64 until, void *arg), void *arg)
@@ -254,8 +255,8 @@ unit_of(const SnoFeedIssuers *i, SnoTold what, uint64 since)
 }
 
 /*
- * Add this transaction, which is about to be prepared, to the list, if it announced a unit or a
- * tick.
+ * Add this transaction, which is about to be prepared, to the feed's list of prepared
+ * transactions, if it announced a unit or a tick.
  */
 static void
 note_prepared(SnoTold what)
@@ -270,8 +271,8 @@ note_prepared(SnoTold what)
 	sno_prepared_add(&sno_feed->prepared, (SnoPrepared) {.xid = xid,.what = what,.since = since,.unit = unit});
 	LWLockRelease(&sno_feed->lock);
 	/*
-	 * Take the lock after the transaction was listed: a session that finds the lock must also
-	 * find the list entry.
+	 * Take the transaction's lock (prepared.c) after the transaction was listed: a session that
+	 * finds this lock must also find the list entry.
 	 */
 	sno_prepared_lock(xid, what, unit);
 }
@@ -344,10 +345,10 @@ lowest_told(SnoTold what, SnoView *view)
  * of a unit before the watermark, provided that the transaction that inserts the row issues the
  * id.  Raises 55000 if ids were issued below an earlier watermark.
  *
- * The caller has checked that the feed's row covers the present unit (W4).  TRUNCATE or a rewrite
- * may have replaced the table's file since that check, and removed the row.  This does no harm:
- * until the server stops, the promise in memory holds without the row.  The row could be removed
- * in the same way after the watermark is returned.
+ * The caller has checked that the feed's row covers the present unit (W4).  Since that check,
+ * TRUNCATE or a rewrite may have replaced the file of sno_lease, and removed the row.  This does
+ * no harm: until the server stops, the promise in memory holds without the row.  A check here
+ * wouldn't help, because the row can also be removed after the watermark is returned.
  */
 uint64
 sno_feed_lowest(Snapshot snapshot)
@@ -399,8 +400,8 @@ sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next
 }
 
 /*
- * Add a transaction.  If it is in the array already, because it announced a unit and a tick, keep
- * the lower one of the two values of `since`.
+ * Add a transaction to an array of blockers.  If it is in the array already, because it announced
+ * a unit and a tick, keep the lower one of the two values of `since`.
  */
 static void
 add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
@@ -414,7 +415,7 @@ add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)
 	blockers[(*count)++] = b;
 }
 
-/* Remove the prepared transactions that have ended. */
+/* Remove the prepared transactions that have ended from an array of blockers. */
 static SnoBlocker *
 without_ended(SnoBlocker *blockers, int *count)
 {

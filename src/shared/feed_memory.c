@@ -53,9 +53,10 @@ clear_feed(SnoFeed *f)
 }
 
 /*
- * Adapt a feed to its space, which has begun another life, or was taken over by another database.
- * In another life, the feed's row may be missing on disk, so it must be read and written again.
- * But if the database is the same, the promise remains valid.  The first session that attaches in
+ * Adapt a feed to its space, which has begun another life (space.c), or was taken over by another
+ * database.  In another life, the database may be a new one with the same OID, in which the
+ * feed's row is missing on disk.  So the row must be read and written again.  But the promise
+ * remains valid, unless another database took the space over.  The first session that attaches in
  * a life calls this.
  */
 static void
@@ -102,8 +103,8 @@ make_feed(void)
 
 /*
  * Return the feed of the space that this session has entered, and make it if there is none.  This
- * takes no lock, except in the first sessions of a life of the space.  So a session that is
- * stopped here doesn't keep others from attaching.
+ * takes no lock, except in the first sessions that attach in a life of the space.  So a session
+ * that is stopped here doesn't keep others from attaching.
  */
 static SnoFeed *
 have_feed(void)
@@ -171,8 +172,8 @@ sno_feed_find_counter(const SnoSubject *counter)
 }
 
 /*
- * Return the feed's data about a counter.  If there is none, make it, within the limit of the
- * database's memory.  The caller holds the lock.
+ * Return the feed's data about a counter.  If there is none, make it, or raise an error if the
+ * database has used up its memory.  The caller holds the lock.
  */
 SnoFeedCounter *
 sno_feed_have_counter(const SnoSubject *counter)

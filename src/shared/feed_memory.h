@@ -13,7 +13,10 @@
 #include "shared/prepared.h"
 #include "shared/turn.h"
 
-/* A counter of which a watermark was computed.  It stays in the list during the life of the space. */
+/*
+ * The feed's data about a counter of which a watermark was computed.  It is kept until the space
+ * begins another life.
+ */
 typedef struct SnoFeedCounter
 {
 	dsa_pointer next;
@@ -26,7 +29,7 @@ typedef struct SnoFeedCounter
 typedef struct SnoFeedIssuers
 {
 	SnoIssuer	told[SNO_TOLDS];
-	SnoAtomic	tick_unit;		/* the clock's unit at the time when it announced the tick */
+	SnoAtomic	tick_unit;		/* the clock's unit when the process announced its tick */
 } SnoFeedIssuers;
 
 typedef struct SnoFeed
@@ -47,7 +50,10 @@ typedef struct SnoFeed
 	pg_atomic_uint32 past_known;	/* 1 after the unit of the row was promised; see
 									 * sno_feed_recall() */
 
-	/* The values of the space to which the feed was last adapted.  `life` is set last. */
+	/*
+	 * Copies of the space's fields of the same names, made when the feed was last adapted to the
+	 * space.  `life` is set last.
+	 */
 	uint32		former;
 	pg_atomic_uint32 life;
 

@@ -9,9 +9,9 @@
  *
  * A grant ends in one of two ways.  Either the clock passes the grant's ceiling: then no more ids
  * are issued under the grant, because no lease goes beyond the ceiling.  Or the registry client
- * revokes all grants of the database, by publishing the grants of another holder, or of none.  A
- * partition records the holder under which it was reserved.  If the grants in force belong to
- * another holder, sessions don't use the partition any more.
+ * revokes all grants of the database, by publishing the grants of another holder, or no grants at
+ * all.  A partition records the holder under which it was reserved.  If the grants in force
+ * belong to another holder, sessions don't use the partition any more.
  *
  * The registry grants nodes of layouts in the same way, and generators without fixed nodes choose
  * among the granted nodes (flake/choose.c).  A space has one SnoGranted for partitions, and one
@@ -63,7 +63,7 @@ sno_grant_setting_changed(bool refused)
 /*
  * Raise an error if the given value of sno.registry was refused, or if sno.registry is empty
  * although the server has a file of grants.  Without a registry, sessions may use all partitions.
- * But if there is such a file, the registry may have granted some partitions to other servers.
+ * But if the file exists, the registry may have granted some partitions to other servers.
  */
 void
 sno_grant_check_setting(void)
@@ -178,7 +178,7 @@ sno_granted_of(const SnoLayout *layout)
 	return granted;
 }
 
-/* Return the range of nodes of a layout that the registry may grant to any server. */
+/* Return the range of nodes of a layout from which the registry grants. */
 SnoNodeRange
 sno_granted_range(SnoGranted *granted)
 {
@@ -190,10 +190,7 @@ sno_granted_range(SnoGranted *granted)
 	return range;
 }
 
-/*
- * Start the registry client, in order to request this many blocks, or more if more are wanted
- * already.
- */
+/* Raise the number of wanted blocks to at least `blocks`, and start the registry client. */
 void
 sno_grant_ask(SnoGranted *granted, int blocks)
 {
@@ -204,7 +201,10 @@ sno_grant_ask(SnoGranted *granted, int blocks)
 	sno_worker_ask(SNO_REGISTRY_CLIENT);
 }
 
-/* Request one more block than the number of grants that have begun before this unit. */
+/*
+ * Set the number of wanted blocks to one more than the number of grants whose floor is before
+ * `now`, but to at most SNO_GRANTS.  Then start the registry client.
+ */
 void
 sno_grant_ask_more(SnoGranted *granted, uint64 now)
 {
@@ -219,7 +219,7 @@ sno_grant_ask_more(SnoGranted *granted, uint64 now)
 	sno_grant_ask(granted, 0);
 }
 
-/* Request this many blocks, if it is time to renew the grants. */
+/* Call sno_grant_ask(), if it is time to renew the grants. */
 void
 sno_grant_renew(SnoGranted *granted, int blocks)
 {
@@ -245,7 +245,7 @@ sno_grants_copy(const SnoGranted *granted)
 
 /*
  * Find the grant of a partition or node.  Returns false if there is none, or if the grants in
- * force belong to another holder.
+ * force don't belong to `holder`.
  */
 bool
 sno_grant_find(const SnoGranted *granted, int64 number, uint64 holder, SnoGrant *grant)
@@ -350,7 +350,8 @@ sno_grants_tasks(void)
 
 /*
  * Return the SnoGranted of a task, with the lock of grants and all spaces held.  If the database
- * was dropped, its space may belong to another one.  In this case, return NULL, and hold nothing.
+ * was dropped, its space may belong to another database.  In this case, return NULL, and hold
+ * nothing.
  */
 static SnoGranted *
 hold_granted(const SnoGrantTask *task)
@@ -377,10 +378,10 @@ release_granted(const SnoGrantTask *task)
 }
 
 /*
- * Bring grants into force in a database, together with the range of the layout.  The file on disk
- * contains the grants already.  `renew_at` is the monotonic time, in µs, from which sessions ask
- * to renew the grants.  `answered` is the unit in which the registry answered, or 0 if the grants
- * come from the file.  Only the registry client calls this.
+ * Bring the grants of a task into force, and store the range from which the registry grants
+ * nodes.  The file on disk contains the grants already.  `renew_at` is the monotonic time, in µs,
+ * from which sessions ask to renew the grants.  `answered` is the unit in which the registry
+ * answered, or 0 if the grants come from the file.  Only the registry client calls this.
  */
 void
 sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoNodeRange *range,
@@ -399,8 +400,8 @@ sno_grants_publish(const SnoGrantTask *task, const SnoGrants *grants, const SnoN
 }
 
 /*
- * Clear the mark that sessions ask for this task, unless the registry client must ask again.
- * Sessions that still need grants set the mark again.
+ * Clear the field `asked` of a task's SnoGranted, unless the registry client must repeat the
+ * request.  Sessions that still need grants set the field again.
  */
 void
 sno_grants_answered(const SnoGrantTask *task)
@@ -465,8 +466,8 @@ sno_grants_know_range(void)
 }
 
 /*
- * May the registry grant this partition to any server?  If so, no named generator may use the
- * partition.  Returns false as long as the range of the registry isn't known.
+ * Is the partition in the range from which the registry grants?  If so, no named generator may
+ * use the partition.  Returns false as long as the range isn't known.
  */
 bool
 sno_grant_is_for_anybody(int partition)

@@ -46,7 +46,7 @@ typedef struct SnoGrantTask
 	SnoSpace   *space;
 	Oid			database;
 	SnoLayout	layout;			/* all zeros for partitions */
-	SnoNodeRange range;			/* range that the registry may grant, as far as it is known */
+	SnoNodeRange range;			/* range from which the registry grants, if it is known */
 	int			want;			/* number of wanted blocks; with 0, only the range is requested */
 	bool		asked;			/* do sessions ask for this task? */
 	bool		in_force;		/* are grants in force? */

@@ -12,16 +12,16 @@
  * No session owns an open partition, so a session has nothing to give back when it ends.  Rules
  * P1, P2 and P3 of src/README.md make that safe.
  *
- * Locking: a session only tries to take the turn of a partition (turn.c).  A session that opens a
- * partition adds it to the list, while it has the turn.  If all places of the list are used, the
- * session closes another partition, and replaces that partition in the list.  Any session may
- * close a state word without the turn.  A session that finds a closed partition in the list
- * removes it, if no other session has the turn.  All changes of the list are atomic.
+ * Locking: a session only tries to take the turn of a partition (turn.c).  A session that has the
+ * turn opens the partition, and adds the partition to the list.  If all places of the list are
+ * used, the session closes another partition, and replaces that partition in the list.  Any
+ * session may close a state word without the turn.  A session that finds a closed partition in
+ * the list removes it, if no other session has the turn.  All changes of the list are atomic.
  *
  * A session that gives a partition to named generators first marks the partition, then checks
  * that no session has the turn, and then closes the partition.  A session that opens a partition,
- * or changes its side, first takes the turn, and then checks the mark.  So at least one of two
- * such sessions notices the other.
+ * or changes its side, first takes the turn, and then checks the mark.  So if two such sessions
+ * run at the same time, at least one of them notices the other.
  */
 #include "postgres.h"
 
@@ -35,7 +35,10 @@ const char *sno_partition_refused;
 /* The blocks of this session's space, as far as this process has looked them up */
 static SnoPartition *blocks[SNO_BLOCKS];
 
-/* Raise an error if the given value of sno.partitions was refused: this session's range isn't known. */
+/*
+ * Raise an error if the given value of sno.partitions was refused, because then this session's
+ * range isn't known.
+ */
 void
 sno_partition_check_setting(void)
 {
@@ -209,7 +212,7 @@ places(void)
 	return (int) pg_atomic_read_u32(&sno_space->partitions.places);
 }
 
-/* Return the partition whose number plus 1 is stored here, or NULL if 0 is stored. */
+/* Return the partition whose number plus 1 is stored in *place, or NULL if 0 is stored there. */
 static SnoPartition *
 stored_in(pg_atomic_uint32 *place)
 {
@@ -243,8 +246,9 @@ remove_closed(int place, SnoPartition *p)
 }
 
 /*
- * Choose a place to clear, because all are used.  It is the place of a partition whose lease is
- * over, or otherwise of the partition that is furthest ahead of the clock.
+ * Choose the place of the list to clear when all places are used.  If the lease of a listed
+ * partition is over, choose the place of this partition.  Otherwise, choose the place of the
+ * partition that is furthest ahead of the clock.
  */
 static int
 choose_place(uint64 now)
@@ -293,8 +297,8 @@ put_in(int place, const SnoPartition *p, SnoPartition *old)
 }
 
 /*
- * Add a partition, whose turn this session has, to the list.  It may still be listed, from before
- * it was closed.
+ * Add a partition, whose turn this session has, to the list.  The partition is in the list
+ * already if it was open before, and has not been removed.
  */
 static void
 list_open(const SnoPartition *p, uint64 now)
@@ -324,8 +328,9 @@ sno_partition_open(SnoPartition *p, uint64 now, bool listed)
 }
 
 /*
- * Return the open partition with the next number after p, or with the lowest number if p is NULL.
- * Returns NULL if there is none.  Partitions that this session may not use are left out.
+ * Return the open partition of this purpose with the next number after p, or with the lowest
+ * number if p is NULL.  Returns NULL if there is none.  Partitions that this session may not use
+ * are left out.
  */
 SnoPartition *
 sno_partition_next_open(SnoPurpose purpose, const SnoPartition *p)
@@ -368,7 +373,7 @@ sno_partition_counters(const SnoPartition *p)
 
 /*
  * Does a grant of this partition cover the unit of a given time?  The partition's lease doesn't
- * show this, because it lasts to the end of the epoch.
+ * show this, because that lease lasts to the end of the epoch.
  */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
@@ -389,8 +394,8 @@ sno_partition_is_granted(const SnoPartition *p, uint64 unit)
  * Find the grant that limits the leases of a partition (G3): a lease begins after the grant's
  * floor, and ends at its ceiling at the latest.  Returns false if the holder under which the
  * partition was reserved has no such grant.  Also returns false if the partition was granted anew
- * since it was reserved.  Then another holder may have used earlier units, and the generator
- * doesn't know that.
+ * since it was reserved.  In this case, another holder may have issued ids in units that the
+ * generator counts as unused.
  */
 bool
 sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
@@ -403,9 +408,9 @@ sno_partition_find_limits(const SnoPartition *p, SnoGrant *limits)
 }
 
 /*
- * Close all partitions of this database, and revoke all nodes that were chosen.  The caller makes
- * sure that no session opens a partition meanwhile.  A session that has begun to issue an id may
- * still issue it.
+ * Close all partitions of this database, and revoke the nodes that named generators have chosen.
+ * The caller makes sure that no session opens a partition meanwhile.  A session that has begun to
+ * issue an id may still issue it.
  */
 void
 sno_partition_close_all(void)

@@ -25,9 +25,9 @@
 typedef struct SnoPartition
 {
 	SnoGenerator generator;
-	uint64		holder;			/* holder under whose grants it was reserved; 0 without a registry */
+	uint64		holder;			/* holder when the partition was reserved; 0 without a registry */
 	uint32		life;			/* life of the space in which the partition was last used; 0 if
-								 * it never was */
+								 * it was never used */
 	uint16		number;			/* never changes */
 	uint8		purpose;		/* a SnoPurpose */
 	bool		named;			/* does it belong to named generators? */
@@ -43,7 +43,7 @@ StaticAssertDecl(offsetof(SnoPartition, lease) == SNO_PARTITION_SIZE / 2, "the f
 /* The properties of a purpose */
 typedef struct SnoPurposeRules
 {
-	const char *function;		/* SQL function that uses such partitions */
+	const char *function;		/* SQL function that uses the partitions */
 	bool		by_clock;		/* ids are of the clock's unit, and leases end */
 	int			share;			/* at most one in `share` partitions may have this purpose */
 } SnoPurposeRules;

@@ -10,9 +10,9 @@
  * the unit that the transaction announced.  The last field of the tag marks the lock as ours: it
  * has other values than 1 and 2, which the SQL functions for advisory locks use.
  *
- * A transaction that announced a tick (core/numbers.h) has a second entry in the list and a
- * second lock, for the tick.  Ticks don't outlive the server.  So the tag of the second lock
- * contains the clock's unit, which sno_watermark_blockers() shows.
+ * A tick that a transaction announced (core/numbers.h) has an entry of its own in the list, and a
+ * lock of its own.  Ticks don't outlive the server, so the tag of this lock doesn't contain the
+ * tick.  It contains the clock's unit at the announcement, which sno_watermark_blockers() shows.
  *
  * Locking: the caller of a function that uses the list holds the feed's lock, in exclusive mode
  * if the function changes the list.  No function that is called under the lock reads pg_xact or
@@ -68,7 +68,7 @@ sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit)
 	(void) LockAcquire(&tag, ShareLock, false, false);
 }
 
-/* Return an element of a list, or NULL at its end. */
+/* Return an element of a list, or NULL at the end of the list. */
 SnoPrepared *
 sno_prepared_at(dsa_pointer place)
 {
@@ -140,7 +140,7 @@ sno_prepared_add(SnoPreparedList *list, SnoPrepared prepared)
 	add(list, prepared);
 }
 
-/* Forget all prepared transactions of a database that is gone. */
+/* Forget all prepared transactions of a database that doesn't exist any more. */
 void
 sno_prepared_clear(SnoPreparedList *list)
 {

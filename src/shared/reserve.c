@@ -2,8 +2,8 @@
  * reserve.c
  *		Choosing and reserving a partition for a new lease.
  *
- * A session may use the partitions of sno.partitions.  With a registry, it may use only the
- * granted ones among them.  Shared memory, the rows of all leases and the definitions of named
+ * A session may use the partitions of sno.partitions.  With a registry, it may use only those of
+ * them that are granted.  Shared memory, the rows of all leases and the definitions of named
  * generators show which of these partitions are free, and which one is the best choice.  A
  * session chooses a partition without a lock, takes the partition's turn, and then checks that
  * the choice still holds.  So a session that is stopped at any of these steps doesn't keep others
@@ -90,7 +90,7 @@ known_floor(int number, const SnoBounds *bounds)
 
 /*
  * Was the partition given to a purpose for good?  Ids of given times are such a purpose: the
- * ceiling of their partitions is the last unit of the epoch.  Until `bounds` includes the
+ * leases of their partitions last to the end of the epoch.  Until `bounds` includes the
  * partition's row, only shared memory shows this.
  */
 static bool
@@ -146,8 +146,9 @@ sno_partition_tally(uint64 now, const SnoBounds *bounds)
 enum
 {
 	OWN,						/* a row is ours, and all leases have lapsed */
-	NEVER_LEASED,				/* it has no row, and wasn't used since the server started */
-	OWN_USED_ELSEWHERE,			/* like OWN, but another database of this server uses it, too */
+	NEVER_LEASED,				/* the partition has no row, and wasn't used since the server
+								 * started */
+	OWN_USED_ELSEWHERE,			/* like OWN, but another database of this server also uses it */
 	NEVER_LEASED_USED_ELSEWHERE,
 	LAPSED,						/* no row is ours, and all leases have lapsed */
 	NO_CHOICE
@@ -218,7 +219,10 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 	return best;
 }
 
-/* May this many more partitions be given to the purpose?  The others remain for ids by the clock. */
+/*
+ * May this many more partitions be given to the purpose?  The remaining partitions are kept for
+ * ids by the clock.
+ */
 static bool
 has_share(SnoPurpose purpose, int more, const SnoGrants *usable, const SnoBounds *bounds)
 {
@@ -247,9 +251,9 @@ choose_for(SnoPurpose purpose, const SnoGrants *usable, uint64 unit, const SnoBo
 
 /*
  * Does a partition, whose turn this session has taken, still have the rank with which it was
- * chosen?  Another session may have used it meanwhile.  If two sessions at the same time claim a
- * partition for a purpose to which only one more may be given, each session may see the other's
- * partition, and then neither gets one.
+ * chosen?  Another session may have used it meanwhile.  Two sessions may claim different
+ * partitions at the same time, although only one more partition may be given to the purpose.  If
+ * each of these sessions sees the other's partition, neither of them gets a partition.
  */
 static bool
 is_still_free(SnoPartition *p, int rank, uint64 unit, const SnoGrants *usable, const SnoBounds *bounds,
@@ -329,9 +333,8 @@ sno_partition_may_reserve(uint64 unit, const SnoBounds *bounds, uint64 holder, S
 }
 
 /*
- * Return the number of the partition that a session would choose first among the partitions that
- * were never leased, as for ids of given times.  Returns -1 if there is none.  This doesn't
- * reserve the partition.
+ * Return the number of the best partition that was never leased; choose() defines the order.
+ * Returns -1 if there is none.  This doesn't reserve the partition.
  */
 int
 sno_partition_choose_unused(const SnoBounds *bounds, uint64 holder)

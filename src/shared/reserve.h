@@ -12,10 +12,11 @@
 #include "shared/partition.h"
 
 /*
- * The bounds of partitions, from the rows of sno_lease.  The bound of a partition is 0 if it has
- * no row.  Otherwise it is SNO_BOUND(ceiling, own): the highest ceiling of the partition's rows,
- * and 1 if one of these rows is our own.  Few partitions have rows, so a block of bounds exists
- * only if one of its partitions has a row.
+ * The bounds of partitions, from the rows of sno_lease.  The bound of a partition is 0 if the
+ * partition has no row.  Otherwise it is SNO_BOUND(ceiling, own), where `ceiling` is the highest
+ * ceiling of the partition's rows, and `own` is 1 if one of these rows is our own, and otherwise
+ * 0.  Few partitions have rows, so a block of bounds exists only if one of its partitions has a
+ * row.
  */
 #define SNO_BOUND(ceiling, own)		(((uint64) (ceiling) + 1) << 1 | (own))
 #define SNO_BOUND_CEILING(bound)	(((bound) >> 1) - 1)

@@ -10,14 +10,15 @@
  *
  * If the library is preloaded, the header is reserved in the main shared memory segment.
  * Otherwise, the first session that needs the header makes it, in a named segment of dynamic
- * shared memory.  PostgreSQL before 17 has no named segments, so the header takes memory that is
- * left in the main segment.  Other parts of the server, above all the lock table, take memory
- * from the main segment, too, and never give it back.  If none is left, sessions raise an error
+ * shared memory.  PostgreSQL before 17 has no named segments, so the header takes unused memory
+ * of the main segment.  Other parts of the server, above all the lock table, take memory from the
+ * main segment, too, and never give it back.  If no memory is left there, sessions raise an error
  * until the server is restarted.
  *
  * Databases share only the header, the journal, the slots, and a map of the partitions that any
  * database used since the server started.  So the owner of a database can't stop or slow down the
- * sessions of another one.  By the map, sessions prefer partitions that no other database used.
+ * sessions of another one.  By this map, a session finds partitions that no other database has
+ * used, and prefers them.
  *
  * Locking: the header's lock protects the fields of the header.  The map is changed by atomic
  * operations, and read without a lock.
@@ -47,9 +48,9 @@
 
 /*
  * The size of the header is the same in all versions of the library, because PostgreSQL raises an
- * internal error if a session asks for another size.  sno_shmem_attach() compares the versions
- * instead.  A smaller header would take as much memory, because PostgreSQL allocates whole cache
- * lines.
+ * internal error if a session asks for another size.  So every version gets as far as
+ * sno_shmem_attach(), which compares the versions.  A smaller header would take just as much
+ * memory, because PostgreSQL allocates whole cache lines.
  */
 #define SNO_HEADER_SIZE		PG_CACHE_LINE_SIZE
 
@@ -215,10 +216,10 @@ differs(int64 a, int64 b, int64 tolerance)
 }
 
 /*
- * Store the wall clock's offset from the monotonic clock, if it is the first one, or if it
- * differs from the stored one by more than `tolerance`.  In the second case, set *before to the
- * former offset.  Returns true in this case, but only to one of the sessions that notice the
- * difference.  All times are in microseconds.
+ * Store the wall clock's offset from the monotonic clock, if no offset is stored yet, or if the
+ * new offset differs from the stored one by more than `tolerance`.  In the second case, set
+ * *before to the former offset.  Returns true in this case, but only to one of the sessions that
+ * notice the difference.  All times are in microseconds.
  */
 bool
 sno_shmem_note_clock(int64 offset, int64 tolerance, int64 *before)

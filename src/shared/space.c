@@ -6,9 +6,11 @@
  * by the OID of its database.  After a database is dropped, another one may get the same OID.  So
  * a space also records the incarnation of its database: the xid of the transaction that wrote the
  * database's row in pg_database.  ALTER DATABASE changes the incarnation, too, although the
- * database remains the same.  But a database can't be dropped while it has a session.  So:
+ * database remains the same.  But a database can't be dropped while a session is connected to it.
+ * So:
  *
- *	- While a space has users, it belongs to their database, even if the incarnation changes.
+ *	- While a space has users, that is, sessions that have entered the space, it belongs to their
+ *	  database, even if the incarnation changes.
  *	- A session that enters a space without users, and finds another incarnation, begins a new
  *	  life of the space.  In the new life, no session relies on leases of a former life:
  *	  partitions are leased again before they are used, and named generators read the rows
@@ -257,8 +259,8 @@ sno_space_enter(void)
 }
 
 /*
- * Hold all spaces until sno_spaces_release(): no space gets another database, and no memory of a
- * space is freed.
+ * Hold all spaces until sno_spaces_release() is called.  Meanwhile, no space gets another
+ * database, and no memory of a space is freed.
  */
 void
 sno_spaces_hold(void)

@@ -31,9 +31,9 @@
 /*
  * The memory that a database may take for partitions, named generators, and watermarks of
  * counters, in bytes.  It is enough for 10,000 named generators, or for 32,000 partitions.  In a
- * Docker container, /dev/shm has 64 MB by default.  Even if a dozen databases take this much,
- * enough is left for others.  The feed of a database takes additional memory, but its size depends
- * only on the number of processes that the server can have.
+ * Docker container, /dev/shm has 64 MB by default.  Even if a dozen databases take 4 MB each,
+ * enough is left for others.  The feed of a database takes additional memory, but its size
+ * depends only on the number of processes that the server can have.
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 
@@ -58,7 +58,7 @@ typedef enum SnoPurpose
 #define SNO_PLACES			128
 #endif
 
-/* The range of nodes of a layout that the registry may grant to any server */
+/* The range of nodes of a layout from which the registry grants */
 typedef struct SnoNodeRange
 {
 	bool		known;
@@ -88,7 +88,8 @@ typedef struct SnoGranted
 typedef struct SnoPartitions
 {
 	dsa_pointer_atomic blocks[SNO_BLOCKS];	/* invalid if the block isn't made */
-	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition of named generators */
+	pg_atomic_uint32 named[SNO_PARTITIONS / 32];	/* a bit for each partition: does the
+													 * partition belong to named generators? */
 	pg_atomic_uint64 leasing;	/* when a session began to lease a partition, monotonic µs; 0 if
 								 * none is leasing */
 	pg_atomic_uint32 places;	/* number of places of `open` that were ever used */
@@ -133,7 +134,7 @@ typedef struct SnoSpace
 	dsa_pointer_atomic feed;	/* the SnoFeed; invalid until it is made */
 } SnoSpace;
 
-/* The space of this session's database, once the session has entered it. */
+/* The space of this session's database, or NULL before the session has entered it */
 extern SnoSpace *sno_space;
 
 extern void sno_space_enter(void);

@@ -11,7 +11,8 @@
  * A session has at most one turn at a time, and releases it before it returns to the executor.
  * After an error, the turn is released at the end of the transaction or subtransaction.  If a
  * session ends during a turn, the turn is released when the session leaves its space (space.c).
- * The release can't fail.  If a session is killed, the server restarts with new shared memory.
+ * The release can't fail.  If a session crashes, the server restarts with new shared memory, in
+ * which no turn is taken.
  *
  * While a leader has parallel workers, it isn't interrupted during its turn.  An interrupt would
  * make the leader pass on messages of its workers, and this may last until the client reads them.
@@ -22,10 +23,11 @@
  * release clears the owner before it looks at that list.  So no session sleeps while the turn is
  * free.
  *
- * A session may take the same turn many times in a row: when it ends, for example, it takes the
- * turn of a group once for each of the group's generators that it used.  Before a sleeping session
- * has woken up after a release, the first session would usually have taken the turn again.  So if
- * other sessions sleep, a session pauses for a moment before it takes the turn that it had last.
+ * A session may take the same turn many times in a row: when a session ends, for example, it
+ * takes the turn of a group once for each of the group's generators that it used.  Before a
+ * sleeping session has woken up after a release, the first session would usually have taken the
+ * turn again.  So if other sessions sleep, a session pauses for a moment before it takes the turn
+ * that it had last.
  */
 #include "postgres.h"
 
@@ -37,8 +39,8 @@
 #include "shared/turn.h"
 
 /*
- * The turn that this session has, or NULL, and a flag that interrupts are held off until its
- * release
+ * The turn that this session has, or NULL, and a flag that interrupts are held off until the turn
+ * is released
  */
 static SnoTurn *held;
 static bool quiet;
@@ -47,7 +49,7 @@ static bool quiet;
 static SnoTurn *had;
 static SnoTurn *awaited;
 
-/* How long a session pauses for others, in µs */
+/* How long a session pauses for other sessions, in µs */
 #define MOMENT_USEC	1000
 
 /* Make a turn that nobody has. */
@@ -123,7 +125,7 @@ sno_turn_release(SnoTurn *turn)
 	quiet = false;
 }
 
-/* Release the turn that this session still has after an error, or at its end. */
+/* Release the turn that this session still has after an error, or when the session ends. */
 void
 sno_turn_end(void)
 {

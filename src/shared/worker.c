@@ -6,7 +6,7 @@
  * (activity.h) shows whether a worker runs.  A session that starts a worker records in the
  * journal, under the journal's lock, until when the worker is expected.  Until then, no other
  * session starts a worker of this kind.  If the worker could not be started, or died before it
- * was ready, the next session after that time starts one.
+ * was ready, the next session that asks for the worker after that time starts it.
  *
  * Any user can occupy all background workers of the server by parallel queries.  So when the
  * server starts, it may reserve a process for a kind of worker.  The reserved process doesn't end,
@@ -28,7 +28,7 @@
 #include "shared/clock.h"
 #include "shared/worker.h"
 
-/* How long a worker is expected before a session starts it again, in µs */
+/* How long sessions expect a worker to begin before one of them starts it again, in µs */
 #define PATIENCE	(2 * USECS_PER_SEC)
 
 bool		sno_notify_overflow;
@@ -76,7 +76,7 @@ may_ask(SnoWorker *w, int64 now)
 	return may;
 }
 
-/* Note that a worker could not be started.  Returns true if that is to be logged. */
+/* Note that a worker could not be started.  Returns true if this failure is to be logged. */
 static bool
 note_refusal(SnoWorkerKind kind)
 {
@@ -220,8 +220,8 @@ sno_worker_begin(SnoWorkerKind kind)
 }
 
 /*
- * Note that this worker has ended, if it had begun.  No session starts another one of its kind
- * before the pause, in µs, is over.
+ * Note that this worker has ended, if it had begun.  No session starts another worker of this
+ * kind before `pause`, in µs, is over.
  */
 void
 sno_worker_end(SnoWorkerKind kind, int64 pause)

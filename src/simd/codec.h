@@ -4,8 +4,8 @@
  *
  * The alphabet is 23456789abcdefghijklmnopqrstuvwx.  Each character has 5 bits,
  * the most significant bits come first, and there is no padding.  So texts sort
- * like the ids' bytes.  Upper case, white space, and characters that only look
- * like one of the alphabet are not accepted.
+ * like the ids' bytes.  Upper case, white space, and characters that only
+ * resemble a character of the alphabet are not accepted.
  *
  * A codec implements this conversion for a kind of machine.  All codecs have the
  * same contract, and return the portable codec's results for every input.  They

@@ -11,9 +11,9 @@
  * better instructions to encode an id, but they save at most 2 ns of the 70 ns that COPY
  * takes for a row.  NEON corresponds to SSSE3 on arm64.
  *
- * No codec splits bits with the instructions pdep and pext.  Each half of an id would have
- * to go through them separately, and the characters would still have to be looked up.  That
- * is slower than shuffles of a whole id.
+ * No codec splits bits with the instructions pdep and pext.  Each half of an id
+ * would have to be split separately, and the characters would still have to be
+ * looked up.  That is slower than shuffles of a whole id.
  */
 #include "simd/kernel.h"
 

@@ -52,14 +52,14 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  * for all other characters.  To each difference, vector code adds 128 minus the
  * length of the run, by an addition that saturates at 255.  The top bit of the
  * first sum is then set if the character is not a digit, and the top bit of the
- * second sum is set if it is not a letter.  The lower one of the two sums has its
- * top bit set only if both sums have, that is, if the character is neither a
- * digit nor a letter.
+ * second sum is set if it is not a letter.  The top bit of the lower one of the
+ * two sums is set only if it is set in both sums, that is, if the character is
+ * neither a digit nor a letter.
  *
  * The value of the character is also the lower one of two numbers: the first
  * difference, and the second difference plus 8, which saturates at 255, too.  For
- * a letter, the first number is 47 to 70, which is more than any value.  For a
- * digit, the second number is 217 to 224.
+ * a letter, the first number is 47 to 70, and for a digit, the second number is
+ * 217 to 224.  Both are higher than any value.
  */
 #define DIGIT_MARGIN	(128 - (DIGIT_LAST - DIGIT_FIRST + 1))
 #define LETTER_MARGIN	(128 - (LETTER_LAST - LETTER_FIRST + 1))
@@ -71,8 +71,8 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  *		byte	   0        1        2        3        4
  *				AAAAABBB BBCCCCCD DDDDEEEE EFFFFFGG GGGHHHHH
  *
- * Each pair of characters lies within two neighbouring bytes.  These become a
- * number of 16 bits, in which the first byte is the upper one:
+ * Each pair of characters lies within two neighbouring bytes.  These two bytes
+ * become a number of 16 bits, in which the first byte is the upper one:
  *
  *		pair 0, of bytes 0 and 1	AAAAABBB BBCCCCCD
  *		pair 1, of bytes 1 and 2	BBCCCCCD DDDDEEEE

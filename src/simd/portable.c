@@ -45,8 +45,8 @@ store64(void *to, uint64_t word)
 }
 
 /*
- * Convert 40 bits to eight characters.  Each step splits all groups of bits in
- * two halves, and moves the upper half to the upper half of its lane:
+ * Convert 40 bits to eight characters.  Each step divides each lane into two
+ * lanes, and puts half of the lane's bits into each of them:
  *
  *		40 bits in 64 -> 20 in 32 -> 10 in 16 -> 5 in 8
  */

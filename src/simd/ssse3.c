@@ -32,17 +32,17 @@
 
 /*
  * Factors and indexes to decode a text.  Two instructions multiply neighbours and
- * add the products.  The first one joins two values, as A * 2^5 + B, and the second
- * one joins two pairs.  The results are ABCD and EFGH, numbers of 32 bits, of which
- * 20 are used.  ABCD is placed four bits further up, so that the two meet in the
- * middle of a byte:
+ * add the products.  The first one joins two values, as A * 2^5 + B, and the
+ * second one joins two pairs.  The results are ABCD and EFGH, numbers of 32 bits,
+ * of which 20 are used.  ABCD is placed four bits further up, so that ABCD and
+ * EFGH meet in the middle of a byte:
  *
  *		ABCD	00000000 AAAAABBB BBCCCCCD DDDD0000		bytes 3 to 0
  *		EFGH	00000000 0000EEEE EFFFFFGG GGGHHHHH		bytes 7 to 4
  *
  * The five bytes of the half are bytes 2 and 1, bytes 0 and 6 combined, and bytes
  * 5 and 4.  A shuffle of each number, which gives zero for a negative index, puts
- * them in place.
+ * these bytes in place.
  */
 #define VALUE_FACTORS	(1 << 5 | 1 << 8)	/* the bytes 2^5 and 1 */
 #define PAIR_FACTORS	1 << 14, 1 << 4, 1 << 10, 1, \

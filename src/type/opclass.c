@@ -5,7 +5,7 @@
  *
  * For btree, this file has sort support, skip support, and in_range for window frames with
  * an interval.  For BRIN, it has functions for columns of a domain type, and the distance
- * of two ids, by which minmax-multi indexes choose the ranges that they merge.
+ * between two ids, by which minmax-multi indexes choose the ranges that they merge.
  */
 #include "postgres.h"
 
@@ -139,7 +139,7 @@ sno_skip_support(PG_FUNCTION_ARGS)
  * Is the time of every id, plus or minus the interval, outside the epoch?  The epoch is shorter
  * than a century.  So the answer is yes if no part of the interval is negative, and one part is
  * longer than a century, as in the infinite interval of PostgreSQL 17.  With any other interval,
- * timestamptz can overflow only if the interval has parts of both signs.
+ * the sum or difference can overflow only if the interval has parts of both signs.
  */
 static bool
 exceeds_epoch(const Interval *offset)

@@ -92,8 +92,8 @@ INSTANT_EDGE(sno_max_meta, true, META)
 /* ---------------- time ranges ---------------- */
 
 /*
- * Return the number of units that start before an instant.  If `or_at`, a unit that starts at the
- * instant counts, too.
+ * Return the number of units that start before an instant.  If `or_at` is set, a unit that starts at
+ * the instant counts, too.
  */
 static uint64
 units_before(TimestampTz at, bool or_at)
@@ -134,7 +134,7 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
-/* Do the id and the time differ?  This negates the two comparisons that replace id = time. */
+/* Do the id and the time differ?  The function negates the two comparisons that replace id = time. */
 PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
 Datum
 sno_ne_timestamptz(PG_FUNCTION_ARGS)

@@ -36,8 +36,8 @@
 /* ---------------- one comparison ---------------- */
 
 /*
- * Return the btree strategy of an operator <, <=, > or >= for ids.  Returns InvalidStrategy for
- * another operator: a user may have defined one with our estimators.
+ * Return the btree strategy of an operator <, <=, > or >= for ids.  Returns InvalidStrategy for any
+ * other operator, because users may define operators that have our estimators.
  */
 static StrategyNumber
 order_strategy(Oid operator)
@@ -99,14 +99,14 @@ estimate_alone(PlannerInfo *root, Oid operator, List *args, int var_relid)
 typedef struct
 {
 	List	   *args;			/* the operands of the comparison to find */
-	List	   *clauses;		/* the list of ANDed clauses that has it; NIL if it isn't ANDed */
+	List	   *clauses;		/* the list of ANDed clauses that contains the comparison, or NIL */
 	Node	   *element;		/* the list element that is the comparison */
 } Place;
 
 /*
  * The planner estimates clauses in their order.  So at each depth of nested clauses, a search
- * begins at the element where the last search ended, and wraps around.  Hints are numbers of
- * elements, not pointers, so a hint from another list does no harm.
+ * begins at the element where the last search ended, and wraps around.  A hint is the number of
+ * this element, not a pointer to it, so a hint from another list does no harm.
  */
 #define HINT_DEPTH 8
 static int	hint[HINT_DEPTH];
@@ -256,7 +256,7 @@ typedef struct
 } Bound;
 
 /*
- * Is the element an upper or a lower bound of the operand, by a value that is computed from
+ * Does the element bound the operand from above or from below, by a value that is computed from
  * exactly the relations `others`?
  */
 static bool
@@ -302,10 +302,10 @@ range_selectivity(PlannerInfo *root, Node *operand, Selectivity lower,
 }
 
 /*
- * Return the selectivity of the comparison at `place`, one of the bounds.  The tightest lower and
- * upper bound have the selectivities in `best`; all other bounds have 1.  If var_relid is 0, the
- * planner keeps the selectivity of a clause in its RestrictInfo.  Then this function stores the
- * selectivities of all bounds there, so that they aren't computed again for each bound.
+ * Return the selectivity of the comparison at `place`, which is one of the bounds.  The tightest
+ * lower and upper bound have the selectivities in `best`; all other bounds have 1.  If var_relid is
+ * 0, the planner keeps the selectivity of a clause in its RestrictInfo.  In this case, the function
+ * stores the selectivities of all bounds there, so that they aren't computed again for each bound.
  */
 static Selectivity
 share_out(List *bounds, const Bound *best, const Place *place, int var_relid)

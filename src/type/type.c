@@ -82,7 +82,7 @@ advice(const char *text)
 }
 
 /*
- * Raise the error that a text is not an id.  The detail reports the length if that is wrong, or
+ * Raise an error, because a text is not an id.  The detail reports the length if that is wrong, or
  * otherwise the first invalid character.  All characters before the invalid one have one byte, so
  * its offset in bytes is also its offset in characters.
  */
@@ -231,7 +231,7 @@ sno_larger(PG_FUNCTION_ARGS)
 
 /* ---------------- hashing ---------------- */
 
-/* Hash values are fixed since 1.0, because hash indexes and hash partitions depend on them. */
+/* Hash values must stay as in sno 1.0, because hash indexes and hash partitions depend on them. */
 
 PG_FUNCTION_INFO_V1(sno_hash);
 Datum

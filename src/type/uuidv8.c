@@ -101,7 +101,7 @@ sno_is_uuidv8(PG_FUNCTION_ARGS)
 }
 
 /*
- * The planner support function of sno_is_uuidv8(), which provides the selectivity.  Most uuids
+ * The planner support function of sno_is_uuidv8() provides the selectivity of a call.  Most uuids
  * that are checked are ids.  But the selectivity is less than 1, because otherwise the planner
  * would expect no rows for NOT sno_is_uuidv8().
  */
