@@ -42,8 +42,8 @@ COMMENT ON COLUMN sno_catalog.sno_flake_layout.unit IS
     'unit of the time, in milliseconds, 1 or 4 to 3600000, or 0 for a counting '
     'layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.time_bits IS
-    'number of bits of the time, or of the number in a counting layout, which are '
-    'the highest bits of the id, 1 to 64';
+    'how many of the highest bits of the id, 1 to 64, contain the time, or in a '
+    'counting layout the count';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.node_bits IS
     'number of bits of the node, 0 to 48, or 0 to 16 in a counting layout';
 COMMENT ON COLUMN sno_catalog.sno_flake_layout.sequence_bits IS

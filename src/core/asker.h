@@ -24,8 +24,8 @@
  *	  the registry says so in its answer.  The asker then sends a request as a new holder.  The
  *	  old blocks stay in force until the new holder gets blocks, because the registry doesn't
  *	  grant the old blocks to another holder for the same units.
- *	- A request can ask for the range from which the registry grants, and for no blocks.  Such
- *	  a request changes neither the asker nor the registry.
+ *	- A request can also ask only for the range from which the registry grants.  Such a request
+ *	  changes neither the asker nor the registry.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H

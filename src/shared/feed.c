@@ -401,7 +401,7 @@ sno_feed_lowest_number(Snapshot snapshot, const SnoSubject *counter, uint64 next
 
 /*
  * Add a transaction to an array of blockers.  If it is in the array already, because it announced
- * a unit and a tick, keep the lower one of the two values of `since`.
+ * both a unit and a tick, keep the lower one of the two values of `since`.
  */
 static void
 add_blocker(SnoBlocker *blockers, int *count, SnoBlocker b)

@@ -18,9 +18,9 @@
 /*
  * Factors to encode an id.  SSSE3 has no shift with a separate count for each
  * element, so elements are multiplied by 2^n.  The upper half of the product is
- * the element shifted down by 16 - n bits.  To shift it down by 11 - 2k bits, n is
- * 5 + 2k.  The lower half of the product is the element shifted up by n bits.  To
- * shift it up by 2 + 2k bits, n is 2 + 2k.
+ * the element shifted down by 16 - n bits, the lower half is the element shifted
+ * up by n bits.  In pair k (kernel.h), the first character is shifted down by
+ * 11 - 2k bits, and the second one up by 2 + 2k bits.
  */
 #define FIRST_FACTORS	1 << 5, 1 << 7, 1 << 9, 1 << 11, \
 						1 << 5, 1 << 7, 1 << 9, 1 << 11
