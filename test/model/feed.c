@@ -159,7 +159,7 @@ static const Scope scopes[] = {
 	[WORKER] = {"a parallel worker", 2, 2, 2, 1, 1,.worker = true},
 	[PREPARED] = {"prepared transactions", 2, 1, 2, 1, 2,.prepares = true},
 	[CRASH] = {"prepared transactions and a crash", 2, 1, 2, 1, 1,.prepares = true,.crashes = true},
-	[FAR] = {"a clock too far ahead", 3, 1, 2, 1, 2,.far = true},
+	[FAR] = {"a clock too far ahead", 3, 1, 2, 2, 1,.far = true},
 	[STEADY] = {"a clock that never goes back", 2, 1, 1, 1, 1,.crashes = true,.far = true,
 	.steady = true},
 	[NUMBERS] = {"a counter", 2, 1, 2, 2, 2,.numbers = true},
