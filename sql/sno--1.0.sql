@@ -1434,7 +1434,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION sno_grants() IS
     'partitions and nodes of layouts that the registry granted to this database, '
-    'with the times of ids for which it granted them';
+    'and the times between which the grants allow ids';
 
 CREATE FUNCTION sno_check(
     OUT item   text,

@@ -13,8 +13,8 @@
 --
 -- A space is a range of numbers, each of which only one server may have at a time: the partitions
 -- of sno, or the nodes of a layout of other systems' ids.  A layout is identified by its definition:
--- the epoch in ms since 1970, the unit in ms, the bits of time, node and sequence, and whether the
--- node is last.  The name of a layout may differ between servers.
+-- the epoch in ms since 1970, the unit in ms, the number of bits of the time, of the node and of the
+-- sequence, and whether the node is last.  The name of a layout may differ between servers.
 --
 -- The registry divides a space into blocks.  A grant gives a block to a holder, which is one
 -- database of one server, for the ids of an interval of time.  The interval consists of the units
@@ -114,7 +114,8 @@ COMMENT ON COLUMN sno_registry.holder.server IS
 COMMENT ON COLUMN sno_registry.holder.seen IS
     'time of the last request';
 COMMENT ON COLUMN sno_registry.holder.era IS
-    'era of the registry in which the holder is known';
+    'value of settings.era for which the holder is known; if the era is another one '
+    'now, the registry has forgotten the holder';
 
 CREATE TABLE sno_registry.block (
     layout  pg_catalog.text COLLATE pg_catalog."C",
@@ -137,8 +138,8 @@ COMMENT ON COLUMN sno_registry.block.last IS
 COMMENT ON COLUMN sno_registry.block.part IS
     'part to which the block belongs, 0 to 3';
 COMMENT ON COLUMN sno_registry.block.holder IS
-    'last holder, or null if there was none, or if the registry forgot that holder '
-    'and it registered again';
+    'last holder, or null if there was none, or if that holder was forgotten and has '
+    'registered again';
 COMMENT ON COLUMN sno_registry.block.floor IS
     'unit of 4 ms after which the holder may issue ids';
 COMMENT ON COLUMN sno_registry.block.ceiling IS
@@ -297,8 +298,8 @@ COMMENT ON FUNCTION sno_registry.lose(integer, bigint) IS
     'after a possible loss of grants, close parts for twice the longest grant, '
     'grant from the next part, and forget all holders';
 
--- Each new timeline since the last call may have used a part of its own, even if this database has
--- received no call on that timeline.
+-- This function passes to lose() the number of new timelines since the last call, because each of
+-- them may have used a part of its own, even if this database received no call on that timeline.
 CREATE FUNCTION sno_registry.follow(timeline integer, registry_now bigint) RETURNS void
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
@@ -330,8 +331,8 @@ $function$;
 COMMENT ON FUNCTION sno_registry.trust(integer, bigint) IS
     'the work of sno_registry_vouch(), on a given WAL timeline at a given unit';
 
--- This function is the protocol of requests and answers.  It gets the time as an argument and reads
--- no clock, so tests can choose the time.
+-- This function implements the protocol of requests and answers.  It gets the time as an argument
+-- and reads no clock, so tests can choose the time.
 CREATE FUNCTION sno_registry.answer(
     holder bigint, token bigint, next bigint, server pg_catalog.text, asker_now bigint, until bigint, want integer,
     layout pg_catalog.text, registry_now bigint, timeline integer, home pg_catalog.text)
@@ -394,7 +395,8 @@ BEGIN
     ELSIF answer.token <> h.token AND answer.next <> h.token THEN
         status := 'superseded';
     ELSE
-        -- If the registry forgot this holder, its former blocks may have had other holders since.
+        -- If the registry forgot this holder, release the holder's former blocks, because they may have
+        -- had other holders since.
         IF h.holder IS NULL THEN
             UPDATE sno_registry.block AS b SET holder = NULL
             WHERE b.layout = answer.layout AND b.holder = answer.holder;

@@ -68,8 +68,8 @@ find_option(const char *name, bool create_placeholders, bool skip_errors, int el
  * Return a wait event with this name.  Before 17, which added custom wait events, the event is
  * "Extension".  If shared memory has no room for the name, the event is "Extension", too.
  * In the latter case, WaitEventExtensionNew() raises an error while it holds an LWLock.  This
- * function catches the error and releases all LWLocks.  So the caller must hold no LWLock, and
- * must not hold off interrupts.
+ * function catches the error and releases all LWLocks.  An error also ends any hold-off of
+ * interrupts.  So the caller must hold no LWLock, and must not hold off interrupts.
  */
 #if PG_VERSION_NUM >= 170000
 #include "storage/lwlock.h"

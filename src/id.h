@@ -4,7 +4,7 @@
  *		functions that pack and unpack it.
  *
  * This file doesn't depend on PostgreSQL, so the codec and the generator core
- * can be tested, fuzzed and measured without it.
+ * can be tested, fuzzed and measured without a server.
  *
  *	 byte 0        1        2        3        4        5        6   7    8   9
  *		+--------+--------+--------+--------+-------+-+--------+---------+---------+

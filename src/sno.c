@@ -44,11 +44,11 @@ static struct config_enum_entry *codec_options;
  * replaces a value by the default if the value is invalid, or if the user may not set it.
  * PostgreSQL also uses the defaults if the library is loaded during a parallel operation, such
  * as the build of an index.  But a default is the least restrictive value, and it also replaces
- * the value in the configuration file.  So a session whose given value was replaced issues
- * nothing under the default, until another value is assigned.
+ * the value in the configuration file.  So if the default has replaced a given value, the
+ * session issues nothing until another value is assigned.
  *
  * A parallel worker also assigns its leader's value, which may be the default.  The worker
- * doesn't know which value was refused for the leader.  So a worker that was itself given
+ * doesn't know whether a value was refused for the leader.  So a worker that was itself given
  * any value issues nothing under the default.
  */
 typedef struct Guarded
@@ -148,7 +148,7 @@ assign_partitions(const char *newval, void *extra)
 	sno_flake_definitions.table.version++;
 }
 
-/* Pass to assign_registry() whether the value is the default. */
+/* Accept any value.  *extra is a flag for assign_registry(): is the value the default? */
 static bool
 check_registry(char **newval, void **extra, GucSource source)
 {
@@ -201,7 +201,7 @@ assign_codec(int newval, void *extra)
 static void
 init(void)
 {
-	/* Hold off cancellation: a session couldn't load a half-initialized library again. */
+	/* Hold off cancellation, because the session couldn't load a half-initialized library again. */
 	HOLD_INTERRUPTS();
 
 	sno_shmem_init();
@@ -296,7 +296,7 @@ init(void)
 	MarkGUCPrefixReserved("sno");
 
 	/*
-	 * During a parallel operation, PostgreSQL ignored the given values.  Let it read the
+	 * If this is a parallel operation, PostgreSQL ignored the given values.  Let it read the
 	 * configuration files again at the next command.
 	 */
 	if (IsInParallelMode())
@@ -326,7 +326,7 @@ _PG_init(void)
 				 errmsg("could not load library \"%s\"", "sno")));
 	}
 	PG_END_TRY();
-	/* If the server starts with a registry, reserve a process for the registry client. */
+	/* If sno.registry is set when the server starts, reserve a process for the registry client. */
 	if (process_shared_preload_libraries_in_progress && sno_is_registered())
 		sno_worker_reserve(SNO_REGISTRY_CLIENT);
 }

@@ -2,9 +2,9 @@
  * cipher.h
  *		The interface between the libraries sno and sno_seal.
  *
- * Keys belong to extension sno_seal.  The extension, or its library sno_seal, may be missing.
- * So library sno isn't linked to library sno_seal, but loads it when a generator has a key, and
- * calls its functions through pointers.
+ * The keys that encrypt ids belong to extension sno_seal.  The extension, or its library sno_seal,
+ * may be missing.  So library sno isn't linked to library sno_seal, but loads it when a generator
+ * has a key, and calls its functions through pointers.
  */
 #ifndef SNO_CIPHER_H
 #define SNO_CIPHER_H
@@ -18,8 +18,8 @@
 
 /*
  * The name of the function of library sno_seal that returns SnoCiphers.  The number in the name
- * is increased when a struct below changes.  So if the libraries have different structs, the
- * function isn't found.
+ * is increased when a struct below changes.  So if the libraries were compiled with different
+ * structs, the function isn't found.
  */
 #define SNO_CIPHERS_FUNCTION	"sno_seal_ciphers_1"
 
@@ -48,9 +48,9 @@ typedef struct SnoCiphers
 	void		(*hold) (const char *key);
 
 	/*
-	 * Return the cipher of the key.  If `former` isn't NULL, `former` is overwritten and returned;
-	 * it must be a cipher in the same memory context.  The key material is wiped when the
-	 * context is reset.
+	 * Return the cipher of the key.  If `former` isn't NULL, it must be a cipher that was made in
+	 * `context`; it is overwritten and returned.  The key material is wiped when the context is
+	 * reset.
 	 */
 	SnoCipher  *(*make) (const char *key, MemoryContext context, SnoCipher *former);
 } SnoCiphers;

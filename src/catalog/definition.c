@@ -263,8 +263,8 @@ sno_definition_check_name(const char *name)
 }
 
 /*
- * Raise an error if another definition has the name of the new definition, or overlaps it.
- * Returns if no such definition exists any more.
+ * Raise an error if another definition has the same name as the new definition, or overlaps the
+ * new definition.  Returns if no such definition exists any more.
  */
 static void
 refuse_conflict(SnoDefinitions *in, const char *name, const SnoDefinition *d)

@@ -16,7 +16,7 @@
 typedef struct SnoDefinition
 {
 	SnoSubject	subject;
-	bool		made_here;		/* was it defined in this database, on this server and timeline? */
+	bool		made_here;		/* was the definition made in this database, on this server and timeline? */
 	char		role[NAMEDATALEN];	/* role whose members may use the generator; empty if all users may */
 	Oid			role_oid;		/* the role's OID; InvalidOid if the role didn't exist when it was named */
 
@@ -25,7 +25,7 @@ typedef struct SnoDefinition
 
 	/* For a generator with nodes of a layout: */
 	char		layout[NAMEDATALEN];
-	char		key[NAMEDATALEN];	/* key that encrypts its ids; empty if there is none */
+	char		key[NAMEDATALEN];	/* key that encrypts the ids; empty if there is none */
 	SnoNodes	nodes;			/* nodes.size is 0 if the layout isn't known */
 	uint64		after;			/* a generator without fixed nodes issues only after this unit */
 } SnoDefinition;
@@ -68,9 +68,9 @@ enum
 typedef struct SnoDefinitions
 {
 	/*
-	 * The version of the table also changes whenever the privileges of roles may have changed
-	 * (named/right.c).  The version of sno_flake_generator also changes when sno.partitions is
-	 * set.
+	 * Besides changes of the table, other events increase `table.version`: in both tables, a
+	 * possible change of the privileges of roles (named/right.c), and in sno_flake_generator, a
+	 * change of sno.partitions.
 	 */
 	SnoTable	table;
 	char		kind;			/* kind of the subjects in its rows, a SnoKind */

@@ -271,8 +271,8 @@ sno_flake_layout_definition(PG_FUNCTION_ARGS)
 }
 
 /*
- * Raise an error if another layout has the name or the ids of the new layout.  Returns if no such
- * layout exists any more.
+ * Raise an error if another layout has the same name or the same ids as the new layout.  Returns
+ * if no such layout exists any more.
  */
 static void
 refuse_same(const char *name, const SnoLayout *layout)

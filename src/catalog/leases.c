@@ -48,7 +48,7 @@ static SnoTable table = {
 
 /*
  * The table's file, and the version of the table for which the file was looked up.  If a
- * look-up raises an error, file_version stays unchanged, so the next call looks again.
+ * look-up raises an error, file_version stays unchanged, so the next call looks the file up again.
  */
 static RelFileNumber file;
 static uint64 file_version;
@@ -168,7 +168,7 @@ sno_leases_open(void)
 	return open_table(sno_table_require(&table));
 }
 
-/* Open the table with a lock of any mode.  Waits for the lock. */
+/* Open the table with a lock of the given mode.  Waits for the lock. */
 Relation
 sno_leases_open_patiently(LOCKMODE mode)
 {

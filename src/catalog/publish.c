@@ -12,9 +12,9 @@
  * doesn't depend on synchronous_commit, which XLogFlush() ignores.
  *
  * A lease is renewed early, when half of its length is over.  The new row of a partition is
- * flushed and published at once.  A named generator doesn't wait for the flush of its new row.
- * When the clock reaches the present ceiling, the new row is flushed, unless it was flushed
- * before, and the row's ceiling is published.
+ * flushed at once, and its ceiling is published.  A named generator doesn't wait for the flush of
+ * its new row.  When the clock reaches the present ceiling, the new row is flushed, unless it was
+ * flushed before, and the row's ceiling is published.
  */
 #include "postgres.h"
 

@@ -41,8 +41,9 @@
  * The assumption is wrong only if the other holder has also changed the side since then.
  *
  * A database in which watermarks are requested has one more row, of kind `f`, without a
- * partition.  No watermark was ever above the limits in this row.  In a copy of the database, the
- * limit is promised again (W4), because readers of the original may go on with the copy.
+ * partition.  Both limits in this row are the same unit, and no watermark was ever above this unit.
+ * In a copy of the database, the unit is promised again (W4), because readers of the original may
+ * go on with the copy.
  *
  * Locking: a session writes a partition's row only while it has the partition's turn
  * (shared/turn.c), a named generator's row only while it has the turn of the generator's group,
@@ -97,8 +98,8 @@ subject_of(const SnoRow *row)
 }
 
 /*
- * Convert a time to a unit.  A time outside the epoch, which only a forged row can have, becomes
- * the first or the last unit of the epoch.
+ * Convert a time to a unit.  A time before the first unit, or after the last one, becomes the
+ * first or the last unit.  Only a forged row can have such a time.
  */
 static uint64
 unit_of(TimestampTz at)
@@ -210,7 +211,7 @@ survey_row(const SnoSubject *subject, uint64 ceiling, bool own, void *arg)
 		subject->partition < 0 || subject->partition > SNO_PARTITION_MAX)
 		return;
 	/*
-	 * Don't count leases that last until the end of the epoch.  They belong to partitions of
+	 * Don't count leases whose ceiling is the last unit of all.  They belong to partitions of
 	 * sno_generate_at(), which are never leased again.
 	 */
 	if (!own && ceiling >= pass->now && ceiling < SNO_UNIT_MAX)
@@ -242,7 +243,7 @@ typedef struct Recall
 	SnoSubject	subject;
 	SnoRecordKnown known;
 	const void *arg;
-	SnoGenerator *own;			/* our own rows, except known ones, are merged into this */
+	SnoGenerator *own;			/* our own rows for which known() is false are merged into this */
 	SnoGenerator foreign;		/* rows of other holders are merged into this */
 	bool		own_found;		/* is there a row of our own with exactly this subject? */
 	bool		others;			/* is there any row of another holder? */
@@ -500,7 +501,7 @@ forget_promise(SnoRow *row, const void *arg)
 	return true;
 }
 
-/* Set the limits in all rows of the feed to the beginning of the epoch, and flush these rows. */
+/* Set the limits in all rows of the feed to unit 0, and flush these rows. */
 void
 sno_record_forget_promise(Relation rel)
 {

@@ -16,17 +16,17 @@
 /* A summary of the rows of all leases */
 typedef struct SnoSurvey
 {
-	SnoBounds	bounds;			/* of all partitions, by their rows; the caller sets `defined` */
+	SnoBounds	bounds;			/* of all partitions, from the rows; the caller sets `bounds.defined` */
 	uint64		holder;			/* the holder in our own rows, or a new one if there are none */
 	int			others;			/* number of active leases of other holders */
-	uint64		others_until;	/* the last unit of these leases */
+	uint64		others_until;	/* the highest ceiling of these leases */
 } SnoSurvey;
 
 /* How far another server may have issued ids without a row in this table */
 typedef struct SnoUnseen
 {
 	uint64		until;			/* if `more` is 0: up to this unit */
-	uint64		more;			/* otherwise: up to this many units after the ceilings of its rows */
+	uint64		more;			/* otherwise: up to this many units after the ceilings of that server's rows */
 } SnoUnseen;
 
 /*
@@ -35,7 +35,10 @@ typedef struct SnoUnseen
  */
 typedef void (*SnoRecordVisitor) (const SnoSubject *subject, uint64 ceiling, bool own, void *arg);
 
-/* A function that returns true if memory has the state of this subject, so our own row isn't needed */
+/*
+ * A function that returns true if the state of this subject is in shared memory, so that our own
+ * row isn't needed
+ */
 typedef bool (*SnoRecordKnown) (const void *arg, const SnoSubject *subject);
 
 extern uint64 sno_record_visit(Relation rel, SnoRecordVisitor visitor, void *arg);

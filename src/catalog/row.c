@@ -164,8 +164,8 @@ sno_row_visit(Relation rel, SnoRowVisitor visitor, void *arg)
 }
 
 /*
- * Is the page as this file writes it, without traces of SQL?  VACUUM removes most traces, but
- * leaves a trace itself: it sets PD_ALL_VISIBLE.
+ * Is the page as this file writes it, without traces of SQL (see register_page())?  VACUUM removes
+ * most traces, but leaves a trace itself: it sets PD_ALL_VISIBLE.
  */
 static bool
 has_no_trace(Page page)

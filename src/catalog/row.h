@@ -53,8 +53,8 @@ typedef struct SnoRowPlace
 typedef void (*SnoRowVisitor) (const SnoRow *row, const SnoRowPlace *place, void *arg);
 
 /*
- * A function that changes a row.  `row` is in a copy of the page, which is logged afterwards.
- * It returns false if it leaves the row as it was.
+ * A function that changes a row, or returns false if it leaves the row unchanged.  `row` is in a
+ * copy of the page, which is logged afterwards.
  */
 typedef bool (*SnoRowChange) (SnoRow *row, const void *arg);
 

@@ -16,7 +16,7 @@
  * owner of the database.  They call sno_owner_check(), because the EXECUTE privilege isn't
  * enough: a role may have got it by GRANT ... ON ALL FUNCTIONS.
  *
- * Library sno_seal contains this file, too, for its own table in the schema.
+ * This file is also linked into library sno_seal, for that library's own table in the schema.
  */
 #include "postgres.h"
 

@@ -31,10 +31,10 @@ typedef struct SnoTable
 	/* Another table, whose changes count as changes of this table; NULL if there is none */
 	const struct SnoTable *source;
 
-	/* Called whenever the table may have changed, unless NULL */
+	/* A function that is called whenever the table may have changed; NULL if there is none */
 	void		(*changed) (void);
 
-	uint64		version;		/* from 1 on; increases whenever the table may have changed */
+	uint64		version;		/* begins with 1, and increases whenever the table may have changed */
 	Oid			oid;			/* the OID that was found last */
 	void	   *all;			/* the collection of rows that begin() made, or NULL */
 	uint64		version_read;	/* version of the table when the rows were read */

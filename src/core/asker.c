@@ -52,8 +52,8 @@ sno_asker_take(SnoAsker *a, SnoAnswer answer, const SnoGrants *blocks)
 }
 
 /*
- * Are the blocks valid?  Their numbers must be from 0 to `last`, their units within the epoch, and
- * no two blocks may overlap.
+ * Are the blocks valid?  Their numbers must be from 0 to `last`, and their units at most
+ * SNO_UNIT_MAX.  No two blocks may overlap.
  */
 bool
 sno_grants_are_valid(const SnoGrants *blocks, int64_t last)

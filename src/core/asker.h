@@ -4,28 +4,28 @@
  *
  * Servers that share a registry (sno_registry) never issue the same id, because each
  * database issues ids only under its grants.  A grant is a block of partitions, or of nodes
- * of a layout, with an interval of units.  It belongs to a place, which is the folder in
- * which one server runs, and not to the data.  So a copy of the data has no grants.
+ * of a layout, with an interval of units.  It doesn't belong to the data, but to a place, which
+ * is the folder in which a server runs.  So a copy of the data has no grants.
  *
  * An asker is the state of a database's grants and requests.  A database at a place has one
  * asker for partitions, and one for each layout, and keeps them in a file.  The functions
  * here only decide the content of a request and the meaning of an answer.
  *
  * The registry identifies the asker by a holder and a token, which are random numbers.  Each
- * request has the token of the last answer and the next token.  If the registry has the first
- * of these tokens, it replaces this token by the next one:
+ * request has the token of the last answer and the next token.  If the registry has stored the
+ * token of the last answer, it stores the next token instead.
  *
- *	- If two askers go on from the same state, at most one gets grants.  The registry
- *	  answers the other one that it was superseded, and this asker drops its grants.
+ *	- If two askers go on from copies of the same state, at most one of them gets grants.  The
+ *	  other asker gets the answer that it was superseded, and drops its grants.
  *	- The asker writes the next token to disk before it sends the token, and sends the same
  *	  token again until it gets an answer.  So if an answer is lost, the repeated request
  *	  gets the same answer.
  *	- If the registry has forgotten the holder, or may have lost some of the holder's records,
- *	  the registry says so in its answer.  The asker then sends a request as a new holder.  The
- *	  old blocks stay in force until the new holder gets blocks, because the registry doesn't
- *	  grant the old blocks to another holder for the same units.
- *	- A request can also ask only for the range from which the registry grants.  Such a request
- *	  changes neither the asker nor the registry.
+ *	  the registry says so in its answer.  The asker then sends a request as a new holder.  Until
+ *	  the new holder gets blocks, the asker keeps the old blocks.  Nobody else can have them,
+ *	  because the registry doesn't grant them to another holder for the same units.
+ *	- A request can also ask only for the range of partitions or nodes from which the registry
+ *	  grants blocks.  Such a request changes neither the asker nor the registry.
  */
 #ifndef SNO_ASKER_H
 #define SNO_ASKER_H
@@ -34,7 +34,7 @@
 
 #include "id.h"
 
-/* The maximum number of blocks of an asker.  Models have fewer. */
+/* The maximum number of blocks of an asker.  The models of test/model define a lower one. */
 #ifndef SNO_GRANTS
 #define SNO_GRANTS			64
 #endif

@@ -6,8 +6,8 @@
 
 /*
  * Initialize the state for a partition that was never used, and for all
- * sequences up to `sequence_max`.  Of 16 random bits, the lowest one becomes the
- * side, and the others become the sequence of the count 0.
+ * sequences up to `sequence_max`.  Of the lower 16 bits of `random`, the lowest
+ * bit becomes the side, and the other bits become the sequence of the count 0.
  */
 void
 sno_backfill_start(SnoGenerator *g, SnoBackfill *b, uint16_t sequence_max, uint32_t random)
@@ -42,7 +42,7 @@ raise_spare(SnoBackfill *b, uint32_t least)
 
 	while (spare < least &&
 		   !__atomic_compare_exchange_n(&b->spare, &spare, least, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		 /* the exchange loaded the present value into spare */ ;
+		 /* the failed exchange loaded the present value into spare */ ;
 }
 
 /*

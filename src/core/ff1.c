@@ -3,13 +3,13 @@
  *		Format-preserving encryption of ids: FF1 of NIST SP 800-38G.
  *
  * Names and steps are those of the standard's algorithms 7 and 8.  The radix is a power of
- * two.  So if a half is read as a number, this number consists of the bits of the half's
- * numerals, one numeral after another.
+ * two.  So each half of the input, read as a number, consists of the bits of its numerals, one
+ * numeral after another.
  */
 #include "core/ff1.h"
 
 #define ROUNDS		10
-#define ZEROS		42			/* bits of a uuid that are zero before it is encrypted */
+#define ZEROS		42			/* zero bits that are encrypted together with an id */
 
 typedef struct Halves
 {
@@ -151,7 +151,7 @@ sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
 	uint64_t	low = load(id->byte + 8, 2);
 	Halves		x = encrypt_halves(f, SNO_FF1_UUID, (Halves) {high >> 3, ((high & 7) << 16 | low) << ZEROS});
 
-	/* A uuid has 48 bits, the version, 12 bits, the variant and 62 bits. */
+	/* A uuid consists of 48 free bits, the version, 12 free bits, the variant and 62 free bits. */
 	store(uuid, 6, x.a >> 13);
 	store(uuid + 6, 2, 4 << 12 | (x.a >> 1 & 0xfff));
 	store(uuid + 8, 8, UINT64_C(2) << 62 | (x.a & 1) << 61 | x.b);
@@ -159,7 +159,7 @@ sno_ff1_encrypt_uuid(const SnoFf1 *f, const Sno *id, uint8_t *uuid)
 
 /*
  * Get the id that is sealed in a uuid.  Returns false if the uuid wasn't sealed with this
- * key.  However, one in 2^42 of these uuids passes by chance.
+ * key.  However, for one in 2^42 of these uuids, it returns true by chance.
  */
 bool
 sno_ff1_decrypt_uuid(const SnoFf1 *f, const uint8_t *uuid, Sno *id)

@@ -193,7 +193,7 @@ sno_flake_after(const SnoNodes *nodes, SnoFlake id, uint64_t *word)
 	*word = 0;
 	if (layout->unit == 0)
 	{
-		/* Find the last number for which the id of the generator's node is not above the given id. */
+		/* Find the highest number that, with the generator's node, gives an id not above the given id. */
 		parts.node = nodes->first;
 		if (parts.time > 0 && sno_flake_pack(layout, parts).low > id.low)
 			parts.time--;

@@ -6,9 +6,9 @@
  * counts the layout's units since its epoch.  A layout whose unit is 0 has the number of
  * a counter in place of the time.
  *
- * A generator of a layout has one or more nodes, which no other generator has.  The
- * generator works as generator.h describes.  Its state words have units of 4 ms, and a
- * sequence c of up to 22 bits, which consists of:
+ * A generator of a layout has one or more nodes, which no other generator uses at the same
+ * time.  The generator works as generator.h describes.  Its state words have units of 4 ms,
+ * and a sequence c of up to 22 bits, which consists of:
  *
  *		the millisecond in the unit, if the layout's unit is 1 ms,
  *		the node,
@@ -29,9 +29,9 @@
 #define SNO_FLAKE_SEQUENCES	(UINT32_C(1) << 22)
 
 /*
- * The number of a counter's ids in a unit of its state word.  The number of a unit has 39
+ * How many ids of a counter fit into a unit of its state word.  Units are numbered with 39
  * bits, so a counter reaches 2^56.  After a crash, a counter skips at most three units.
- * Models have smaller blocks.
+ * The models of test/model define a lower value.
  */
 #ifndef SNO_COUNTER_BLOCK
 #define SNO_COUNTER_BLOCK	(UINT32_C(1) << 17)
@@ -83,7 +83,8 @@ typedef struct SnoFlakeParts
 typedef struct SnoNodes
 {
 	SnoLayout	layout;
-	uint64_t	first;			/* the first node; a counter's node has a hash in the upper bits */
+	uint64_t	first;			/* the first node; of a counter, also a hash of its name, in the bits
+								 * above the node */
 	uint32_t	size;			/* ids in a unit of the layout, on one side */
 	int64_t		begin;			/* first and last time of ids, in ms since 2010 */
 	int64_t		end;
@@ -184,8 +185,9 @@ sno_flake_count(uint64_t word)
 }
 
 /*
- * Return the number of units that a counter skips when it goes on after another server.
- * These units have 2^32 numbers, or a 256th of all numbers of the layout if that is less.
+ * Return the number of units that are skipped when a server goes on with another server's
+ * counter.  These units have 2^32 numbers, or a 256th of all numbers of the layout if that
+ * is less.
  */
 static inline uint64_t
 sno_count_unseen(const SnoLayout *layout)
@@ -214,8 +216,8 @@ sno_flake_parts(const SnoNodes *nodes, uint64_t word)
 	k = layout->unit == 1 ? c % nodes->size : c;
 	return (SnoFlakeParts) {
 		/*
-		 * A longer unit of the layout begins within the 4 ms of the word's unit, so it has
-		 * begun by the last ms.
+		 * If the layout's unit is longer than 1 ms, it begins within the 4 ms of the word's
+		 * unit, so it has begun by the last of these 4 ms.
 		 */
 		.time = sno_layout_time(layout, (int64_t) (SNO_WORD_UNIT(word) * SNO_UNIT_MSEC + slot)),
 		.node = nodes->first + (k >> half),

@@ -6,8 +6,8 @@
 
 /*
  * Initialize a generator that issues only above `floor`, which is the highest unit that may
- * have been used under earlier leases of the partition.  The ceiling is the floor until a
- * lease is published.  I1 and I2 hold, because the floor's unit is marked as used up on both
+ * have been used under earlier leases of the partition.  The ceiling equals the floor until
+ * a lease is published.  I1 and I2 hold, because the floor's unit is marked as used up on both
  * sides.
  */
 void
@@ -157,8 +157,8 @@ sno_generator_merge(SnoGenerator *g, const SnoGenerator *other)
 }
 
 /*
- * Join the sides: mark all ids up to the higher one of the two positions as used, and go on
- * with side 0.  This is for generators whose ids don't contain the side.
+ * Join the sides: mark all ids up to the higher one of the two sides' positions as used, and
+ * go on with side 0.  This is for generators whose ids don't contain the side.
  */
 void
 sno_generator_join_sides(SnoGenerator *g)

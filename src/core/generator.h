@@ -7,7 +7,7 @@
  * the state and a clock reading, and returns an id or the reason why there is none.
  *
  * The algorithm comes from the Go package muyo/sno.  Here, in addition, a lease bounds
- * the ids, and the state is one 64-bit word:
+ * the ids, and all state that changes with each id is in one 64-bit word:
  *
  *		state word = unit << 25 | tick-tock << 24 | next sequence
  *
@@ -46,8 +46,8 @@
 
 /*
  * The sequence that a step back stores in the state word.  It is at least 5 * 2^20, and differs
- * for 2048 successive values of `drifts`.  These sequences are at least 1024 apart, so late
- * additions of up to 1023 callers don't lead from one of them to another.
+ * for 2048 successive values of `drifts`.  These sequences are at least 1024 apart.  So even if
+ * 1023 callers that loaded an earlier word still add one, the sum is none of the other sequences.
  */
 #define SNO_SEQUENCE_DRIFT(drifts)	((UINT32_C(5) << 20) + (((drifts) & 0x7FF) << 10))
 
@@ -179,7 +179,7 @@ sno_generator_close(SnoGenerator *g)
 
 /*
  * Close a shared generator, but keep the unit and the side of its last ids in the state word
- * (P2).  Late additions change neither of them.
+ * (P2).  Late additions change neither the unit nor the side.
  */
 static inline void
 sno_generator_end(SnoGenerator *g)

@@ -20,9 +20,9 @@ lift(SnoAtomic *unit, uint64_t to)
 /*
  * Return the unit in which to issue ids at `now`: `now` itself, or the promised unit if that
  * is later.  If the promised unit is more than SNO_PROMISE_AHEAD units later, this function
- * breaks the promise, and returns `now`.  Without this limit, one wrong reading of the clock
- * would keep ids in the future.  The promise is marked as broken before an id of an earlier
- * unit is issued.
+ * breaks the promise, and returns `now`.  Without this limit, after one wrong reading of the
+ * clock, the times of all later ids could be far in the future.  The promise is marked as broken
+ * before an id of an earlier unit is issued.
  *
  * The caller may have been stopped since it read `now`, even for an hour.  So the clock is
  * read again before a promise is broken.
@@ -43,11 +43,11 @@ sno_promise_now(SnoPromise *promise, uint64_t now, SnoClock clock)
 }
 
 /*
- * Announce the unit `now`, because the issuer's transaction begins to issue, or because the
- * clock fell behind the announced unit (W1).  Returns the first unit whose ids the transaction
- * may issue.  The store of the announced unit and the load of the promise are sequentially
- * consistent, like the accesses in sno_promise_make() (W2).  Parallel workers share their
- * leader's issuer.
+ * Announce the unit `now`.  Call this when the issuer's transaction begins to issue, and again
+ * when the clock has fallen behind the announced unit (W1).  Returns the first unit whose ids the
+ * transaction may issue.  The store of the announced unit and the load of the promise are
+ * sequentially consistent, like the accesses in sno_promise_make() (W2).  Parallel workers share
+ * their leader's issuer, so several processes may announce a unit at the same time.
  */
 uint64_t
 sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock clock)
@@ -68,7 +68,8 @@ sno_issuer_begin(SnoIssuer *issuer, SnoPromise *promise, uint64_t now, SnoClock 
 /*
  * End the announcement of the issuer's transaction.  If `xid` isn't 0, remember it with the
  * announced unit.  `xid` is 0 if the transaction wrote nothing, was aborted, or is listed as a
- * prepared transaction.  Only the issuer's owner calls this, when it has no parallel worker.
+ * prepared transaction.  Only the issuer's owner calls this, and only while the owner has no
+ * parallel workers.
  */
 void
 sno_issuer_end(SnoIssuer *issuer, uint64_t xid)

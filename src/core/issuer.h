@@ -33,7 +33,7 @@
 /* This value in place of a unit means that no transaction issues, or that nothing was issued. */
 #define SNO_NO_UNIT			UINT64_MAX
 
-/* A promise is broken if it is more than this number of units, an hour, ahead of the clock. */
+/* A promise is broken if it is more than this number of units (one hour) ahead of the clock. */
 #ifndef SNO_PROMISE_AHEAD
 #define SNO_PROMISE_AHEAD	(UINT64_C(3600) * SNO_UNITS_PER_SEC)
 #endif

@@ -3,7 +3,7 @@
  *		A lease: the units that it covers, and the next task for it.
  *
  * A lease allows ids in units up to the ceiling, which is a field of the
- * generator.  src/README.md has the picture of a lease's life:
+ * generator.  src/README.md describes the life of a lease:
  *
  *		write the row < flush its WAL < publish the ceiling < issue under it
  *
@@ -22,8 +22,8 @@ typedef struct SnoLease
 	uint64_t	pending_ceiling;	/* ceiling of a row that was written, but not
 									 * published; 0 if there is no such row */
 	uint64_t	pending_lsn;	/* the end of the WAL record of that row */
-	uint64_t	attention;		/* the unit in which to renew the lease early */
-	uint32_t	file;			/* the file of the table that has the row; 0 if there is no row */
+	uint64_t	attention;		/* the unit from which the lease is renewed early */
+	uint32_t	file;			/* the file of sno_lease with the row; 0 if there is no row */
 	uint32_t	pending_file;
 } SnoLease;
 
@@ -67,7 +67,7 @@ sno_lease_note_flushed(SnoLease *l, SnoGenerator *g, uint64_t half)
 	__atomic_store_n(&g->ceiling, ceiling, __ATOMIC_RELEASE);
 	l->file = l->pending_file;
 	l->pending_ceiling = 0;
-	/* A lease to the end of the epoch is never renewed. */
+	/* A lease up to SNO_UNIT_MAX is never renewed. */
 	l->attention = ceiling == SNO_UNIT_MAX ? ceiling + 1 : ceiling > half ? ceiling - half : 0;
 }
 

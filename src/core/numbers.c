@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Announce a tick, because the issuer's transaction begins to draw numbers.  Parallel workers
- * share their leader's issuer.  The first of these processes that draws stores the tick for
- * all of them.
+ * Announce a tick.  Call this before the issuer's transaction draws numbers.  Parallel workers
+ * share their leader's issuer.  The first of these processes that calls this function stores the
+ * tick for all of them.
  */
 void
 sno_numbers_begin(SnoIssuer *issuer, const SnoAtomic *ticks)

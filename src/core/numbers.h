@@ -2,17 +2,18 @@
  * numbers.h
  *		The protocol of watermarks of counters: W6 of src/README.md.
  *
- * The numbers of a counter have no time.  The wall clock can't provide one, because that clock
- * may be set back while the counter goes on.  So there is a logical clock, whose first tick is
- * 1.  Each reader, and sometimes a transaction, makes a note: it reads the next number of a
- * counter, advances the logical clock by a tick, and stores both the number and the tick.
- * Before a transaction draws its first number, it announces the next tick, by storing this
+ * The numbers of a counter contain no time.  The wall clock can't put them in order, because
+ * somebody may set that clock back while the counter goes on.  So there is a logical clock, whose
+ * first tick is 1.  Each reader, and sometimes a transaction, makes a note: it reads the next
+ * number of a counter, advances the logical clock by a tick, and stores both the number and the
+ * tick.  Before a transaction draws its first number, it announces the next tick, by storing this
  * tick in its issuer.  So the transaction draws no number below the number of a note with an
  * earlier tick.
  *
  * The watermark is the number of the latest note whose tick is before the ticks of all
  * transactions that the snapshot doesn't show.  If the reader didn't find a transaction's
- * tick in an issuer, the transaction draws its numbers after the reader read the next number.
+ * tick in an issuer, the transaction draws its numbers after the reader read the next number, so
+ * these numbers aren't below the watermark.
  */
 #ifndef SNO_NUMBERS_H
 #define SNO_NUMBERS_H

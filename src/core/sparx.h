@@ -3,9 +3,9 @@
  *		The block cipher SPARX-64/128, by Dinu, Perrin, Udovenko, Velichkov, Großschädl
  *		and Biryukov (2016).
  *
- * Randflake encrypts its ids with this cipher.  A block has 64 bits, and a key has 128 bits.
- * All operations are additions, rotations and exclusive ors of 16-bit words, so their time
- * depends neither on the key nor on the block.
+ * Randflake, an id generator, encrypts its ids with this cipher.  A block has 64 bits, and a key
+ * has 128 bits.  All operations are additions, rotations and exclusive ors of 16-bit words, so
+ * their time depends neither on the key nor on the block.
  */
 #ifndef SNO_SPARX_H
 #define SNO_SPARX_H

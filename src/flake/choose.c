@@ -225,7 +225,7 @@ suffices(const Choice *c, const SnoGrant *g)
 }
 
 /*
- * Find known nodes of rank OWN that have the exact number, and overlap no nodes of a worse rank.
+ * Find known nodes of rank OWN, exactly as many as we choose, that overlap no nodes of a worse rank.
  * Returns the grant of these nodes, or NULL if there are none.
  */
 static const SnoGrant *

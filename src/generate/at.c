@@ -9,7 +9,7 @@
  * so far, the id takes a spare sequence, and a partition has at most 65,536 of these.
  *
  * The row of such a partition makes sure that the partition is leased only once: both limits
- * of the row are the last unit of the epoch, which no clock passes.
+ * of the row are the last unit that an id can have, which no clock passes.
  *
  *	- A session leases only a partition that was never leased before: no row of any holder
  *	  names it, and no session of this database has leased it since the server started.

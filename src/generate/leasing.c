@@ -5,7 +5,7 @@
  * The session that has the turn of a partition writes, flushes and publishes the lease of the
  * partition (P1).  While a session is leasing a partition, another session that needs a lease waits,
  * but for PATIENCE at most.  Then the waiting session leases a partition itself, and leaves out any
- * partition whose turn another session has.  So a session that stands still at one of these steps
+ * partition whose turn another session has.  So a session that is stopped at one of these steps
  * stops no other session (P3).
  *
  * An error at one of these steps releases the turn, and leaves the partition as it was: closed, or
@@ -81,7 +81,7 @@ sno_leasing_init(void)
 
 /*
  * Compute the ceiling of a lease that begins in this unit.  Returns false if this session can't
- * lease the partition.  A lease for given times lasts until the end of the epoch.  Any other lease
+ * lease the partition.  A lease for given times covers all units that ids can have.  Any other lease
  * has the usual length, but ends with its grant at the latest.  The new ceiling isn't below the
  * present ceiling in memory, because ids may have been issued up to the present ceiling, and the row
  * with that ceiling may be lost.

@@ -78,8 +78,8 @@ typedef struct Loan
 
 /*
  * Find the last unit of a loan that is to last for a number of units from now on.  Returns false if
- * the partition can't be lent.  A loan ends before the last unit of the epoch, because a row with
- * that unit marks a partition for given times.
+ * the partition can't be lent.  A loan ends before the last unit that an id can have, because a row
+ * with that unit marks a partition for given times.
  */
 static bool
 find_end(const SnoPartition *p, uint64 now, uint64 units, uint64 *until)
@@ -182,9 +182,9 @@ lend_slice(Relation rel, uint64 now, uint64 units, uint32 sequences, Loan *slice
 }
 
 /*
- * Lend a partition to an application, or a slice if fewer sequences are wanted, for a number of
+ * Lend a partition to an application, or a slice if not all sequences are wanted, for a number of
  * units from now on.  In the row, the partition counts as used until the loan is over.  So nobody
- * else uses the partition before that, in this server or in a server that goes on with its rows.
+ * else uses the partition until then, in this server or in a server that goes on with its rows.
  * Waits sno.max_wait at most.
  */
 static Loan

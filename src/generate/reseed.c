@@ -6,9 +6,9 @@
  * all identifiers of the original.  After sno_reseed() has returned, new calls avoid all partitions
  * that a row of sno_lease named until then, as long as other partitions are left.  The original
  * leased some of the avoided partitions before it was copied, and may still use them.  The copy
- * leased the rest, and the original may have chosen the same partitions, because both searched from
- * the same place.  From now on, the copy begins its search at another place, so it is unlikely that
- * both choose the same partition.  Named generators stay in the partitions of their definitions.
+ * leased the rest, and the original may have leased the same partitions, because both began their
+ * search at the same partition.  From now on, the copy begins at another partition, so it is unlikely
+ * that both choose the same one.  Named generators stay in the partitions of their definitions.
  *
  * Like all changes of sno_lease, this change takes effect at once, and ROLLBACK doesn't undo it.
  */

@@ -133,7 +133,7 @@ count_exhausted(const SnoPartition *p, uint64 word)
 	exhausted_time = SNO_WORD_TIME(word);
 }
 
-/* Count the ids of the unit that `word` has, after the first id of another unit was issued. */
+/* Add the ids of the unit of `word` to the statistics, after the first id of another unit was issued. */
 static void
 count_issued(const SnoPartition *p, uint64 word, uint64 issued)
 {
@@ -235,7 +235,7 @@ issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
 
 /*
  * Issue the next id for a purpose.  Returns its state word, and sets *p to its partition.  `unit`
- * is the unit of the id, and is used only if the purpose doesn't go by the clock.  Waits
+ * is the unit of the id, and is used only if ids of the purpose aren't by the clock.  Waits
  * sno.max_wait at most.
  */
 uint64

@@ -2,8 +2,8 @@
  * check.c
  *		sno_check(): reports problems of generators, with advice.
  *
- * The function returns one row for each item that it checks.  A fault that it reports doesn't
- * make it fail, because code that may raise an error runs in a subtransaction.
+ * sno_check() returns one row for each item that it checks.  Code that may raise an error runs in a
+ * subtransaction, so that sno_check() can report the error instead of failing.
  */
 #include "postgres.h"
 

@@ -16,8 +16,8 @@
 typedef struct SnoCheck
 {
 	ReturnSetInfo *result;
-	uint64		now;			/* the present unit, or the nearest unit of the epoch */
-	bool		in_epoch;
+	uint64		now;			/* the present unit; the first or the last unit if `in_epoch` is false */
+	bool		in_epoch;		/* does a unit contain the clock's time? */
 	bool		standby;
 	ErrorData  *error;			/* raised when the table of leases was read, or NULL */
 	bool		locked;			/* is the table of leases locked? */

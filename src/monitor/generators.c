@@ -130,7 +130,7 @@ may_see_all(void)
 	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
 }
 
-/* Return the current unit, or the nearest unit of the epoch if the clock is outside the epoch. */
+/* Return the current unit, or the nearest unit if no unit contains the clock's time. */
 static uint64
 current_unit(void)
 {
@@ -319,7 +319,7 @@ put_unused(const char *name, const SnoDefinition *d, void *arg)
 	Key			key = key_of(&d->subject, sno_subject_floats(&d->subject), name);
 	Row			row;
 
-	/* If the layout of a generator isn't known, it isn't known whether the generator is in use. */
+	/* A generator whose layout isn't known is left out, because it may be in use and thus shown already. */
 	if ((sno_is_flake(d) && d->nodes.size == 0) ||
 		hash_search(listing->listed, &key, HASH_FIND, NULL) != NULL)
 		return;

@@ -97,7 +97,7 @@ sno_look_number(const SnoDefinitions *in, const char *name, const SnoDefinition 
 
 /*
  * Return the unit in which a generator with this state word would issue next.  Unlike
- * sno_state_now(), this function doesn't make the transaction an issuer.
+ * sno_state_now(), this function announces nothing to readers of watermarks.
  */
 static uint64
 unit_next(const SnoNodes *nodes, uint64 word)

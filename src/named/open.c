@@ -132,8 +132,8 @@ sno_open_check_clock(const SnoSubject *subject, const SnoGenerator *g, uint64 no
 }
 
 /*
- * Open a closed state, or reopen an open state of which sno_state_take_word() closed the word.  If
- * the clock went back, the state is opened on the other side.  The caller has locked the group.
+ * Open a closed state, or reopen an open state whose word sno_state_take_word() has closed.  If the
+ * clock went back, the state is opened on the other side.  The caller has locked the group.
  */
 static SnoObstacle
 open_state(Relation rel, SnoGroup *group, SnoNamedState *s, const char *name, uint64 now)
@@ -200,7 +200,7 @@ check_nodes(const SnoSubject *subject, bool ask)
 	SnoGranted *granted = sno_granted_of(&subject->layout);
 	SnoNodeRange range = sno_granted_range(granted);
 
-	/* Ask even if the range is known: the layout may be added to the registry later. */
+	/* Ask even if the range is known: the layout may be added to the registry at any time. */
 	if (ask)
 		sno_grant_renew(granted, 0);
 	if (!range.known)

@@ -80,7 +80,7 @@ sno_past_all(Relation rel, SnoGroup *group, const SnoNamedState *s, SnoPartition
 
 	if (s->floats)
 		sno_state_merge_other(&g, all_up_to(s->floor));
-	/* In a partition for ids of given times, an id may be of any unit of the epoch. */
+	/* In a partition for ids of given times, an id may be of any unit. */
 	if (was.generator.ceiling == SNO_UNIT_MAX)
 		sno_generator_start(&was.generator, SNO_UNIT_MAX, 0, SNO_SEQUENCE_MAX);
 	if (was.life != 0)

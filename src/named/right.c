@@ -45,8 +45,8 @@ watch_rights(SnoDefinitions *in)
 }
 
 /*
- * Raise an error unless the current user may use the generator.  If the role to which it is
- * restricted was dropped, only the database's owner and superusers may use the generator, even if
+ * Raise an error unless the current user may use the generator.  If the generator is restricted to a
+ * role that was dropped, only the database's owner and superusers may use the generator, even if
  * another role has the name of the dropped role now.
  */
 void

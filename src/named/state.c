@@ -44,8 +44,8 @@ sno_state_count_next(const SnoNodes *nodes, uint64 word)
 
 /*
  * Return the unit in which a generator with this state word issues next, and the lowest sequence
- * that the generator may issue in this unit.  Makes the transaction an issuer (core/issuer.h).  The
- * size of `nodes` is 0 for a generator in a partition.
+ * that the generator may issue in this unit.  Announces the transaction's unit or tick, unless that
+ * was done before (W1, W6).  The size of `nodes` is 0 for a generator in a partition.
  */
 SnoFlakeTime
 sno_state_now(const SnoNodes *nodes, uint64 word)

@@ -49,7 +49,7 @@ typedef struct SnoNamedState
 	bool		floats;			/* were the nodes chosen, and not fixed by a definition? */
 	bool		passed;			/* must sessions choose other nodes? */
 	dsa_pointer granted;		/* the SnoGranted of the nodes, invalid without a registry */
-	uint64		authority;		/* the value of sno_chosen_authority() when they were chosen */
+	uint64		authority;		/* sno_chosen_authority() when the nodes were chosen */
 	uint64		floor;			/* ids are of later units; set from the grant and sno_flake_advance() */
 	uint64		limit;			/* last unit for which the nodes may be leased */
 } SnoNamedState;

@@ -281,7 +281,7 @@ go_on_from_file(void)
 	}
 }
 
-/* Return the tasks that sessions ask for.  Makes an entry for each of these tasks that has none. */
+/* Return the tasks that sessions have marked.  Makes an entry for each of these tasks that has none. */
 static List *
 list_tasks(void)
 {

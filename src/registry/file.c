@@ -5,8 +5,8 @@
  * The file is in the data folder, outside of the folders that CREATE DATABASE copies.  The
  * file isn't logged in WAL.  It is replaced as a whole, by a durable rename.  The file names
  * the place and the WAL timeline in which it was written.  A copy of the server is in another
- * place, and a promoted server is on another timeline.  Both servers use only the registry's
- * ranges in the file, and not the grants.
+ * place, and a promoted server is on another timeline.  Such a server doesn't use the grants in
+ * the file, but only the ranges from which the registry grants.
  *
  * Only the registry client reads and writes the file.
  */

@@ -2,7 +2,7 @@
  * reply.c
  *		Parses and checks the answers of the registry.
  *
- * The registry isn't trusted, because it may be any server.  Invalid values raise an error.
+ * An answer isn't trusted, because any server may have sent it.  Invalid values raise an error.
  */
 #include "postgres.h"
 

@@ -12,7 +12,7 @@
 
 typedef struct Sparx
 {
-	SnoCipher	cipher;			/* comes first, because pointers to it are cast */
+	SnoCipher	cipher;			/* comes first, because pointers to it are cast to pointers to Sparx */
 	SnoSparx	schedule;
 	MemoryContextCallback wipe;
 } Sparx;

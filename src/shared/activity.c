@@ -13,8 +13,8 @@
  * A session doesn't count each id that it issues, because the state word of a generator counts
  * the ids of its unit.  The counter `base` is changed when the first id of another unit is
  * issued, so that the number of ids issued so far is always `base` plus the state word's next
- * sequence.  If `base` changes while a reader loads these two numbers, the sum of this reader is
- * wrong by the ids of one unit.
+ * sequence.  If `base` changes while a reader loads these two numbers, the reader's sum is wrong
+ * by the ids of one unit.
  *
  * All sessions that use a generator share its counters, and change them by atomic additions.  A
  * reset stores the present values of the counters in `reset`, under the journal's lock, and

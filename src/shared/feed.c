@@ -13,7 +13,7 @@
  * of the next number of a counter (core/numbers.h).
  *
  * A parallel worker issues ids for its leader's transaction, so the worker uses the issuers of
- * the leader.  The leader ends the announcements with the transaction, even if only workers
+ * the leader.  When the transaction ends, the leader ends the announcements, even if only workers
  * issued ids.
  *
  * A prepared transaction issues no more ids, but snapshots don't show its rows before it is
@@ -28,14 +28,14 @@
  * the next second.
  *
  * Locking: the issuers, the promise and the ticks are atomic.  The lock of the feed protects the
- * list of prepared transactions and the notes of counters.  It is also held to set `past_known`,
- * the flag that the row was read since the server started.  A transaction that announces a tick
- * doesn't wait for the lock.  A reader holds the lock while it looks at the issuers and at the
- * list, in exclusive mode if it makes a note, and otherwise in shared mode.  So the reader finds
- * a transaction that moves from its issuers to the list, and no promise is forgotten meanwhile.
- * No work under the lock takes a long time: functions of PostgreSQL that may read files are
- * called before the lock is taken, or after it is released.  The row is written by the session
- * that has the turn `writing` (turn.c).
+ * list of prepared transactions and the notes of counters.  It is also held to set `past_known`, a
+ * flag that shows that the row was read since the server started.  A transaction that announces a
+ * tick doesn't wait for the lock.  A reader holds the lock while it looks at the issuers and at
+ * the list, in exclusive mode if it makes a note, and otherwise in shared mode.  So the reader
+ * finds a transaction that moves from its issuers to the list, and no promise is forgotten
+ * meanwhile.  No work under the lock takes a long time: functions of PostgreSQL that may read
+ * files are called before the lock is taken, or after it is released.  The row is written by the
+ * session that has the turn `writing` (turn.c).
  */
 #include "postgres.h"
 
@@ -109,8 +109,8 @@ statement_unit(void)
 /*
  * Make a note of a counter's next number, before the transaction announces a tick.  If the
  * transaction stays open for a long time, it then holds the counter's watermark at this number,
- * and not at an earlier one.  Makes no note if a transaction has made one less than a unit (4 ms)
- * ago, or if another session holds the lock.
+ * and not at an earlier one.  Makes no note if a transaction last made a note less than a unit
+ * (4 ms) ago, or if another session holds the lock.
  */
 static void
 note_number(const SnoSubject *counter, uint64 next)
@@ -152,10 +152,10 @@ sno_feed_tell_tick(const SnoSubject *counter, uint64 next)
 }
 
 /*
- * Promise the unit after `exhausted`.  This is called when a generator has exhausted that unit,
- * and when a reader is about to read the ids of that unit.  Returns false, and promises nothing,
- * if `exhausted` isn't ahead of the clock, or if the promise was moved less than a unit (4 ms)
- * ago.  Because of the second condition, ids don't get further ahead of the clock.
+ * Promise the unit after `exhausted`.  This is called when a generator has exhausted the unit
+ * `exhausted`, and when a reader is about to read the ids of `exhausted`.  Returns false, and
+ * promises nothing, if `exhausted` isn't ahead of the clock, or if the promise was moved less than
+ * a unit (4 ms) ago.  Because of the second condition, the promise isn't faster than the clock.
  */
 bool
 sno_feed_move_on(uint64 exhausted)
@@ -301,8 +301,8 @@ refuse_broken(void)
 
 /*
  * Raise the error that a reader would get now, if an id was issued below an earlier watermark, or
- * if the next id will be below one.  `promised` is the unit of the feed's row on disk.  It matters
- * only if no session has promised this unit since the server started.
+ * if the next id will be below such a watermark.  `promised` is the unit of the feed's row on
+ * disk.  It matters only if no session has promised this unit since the server started.
  */
 void
 sno_feed_check(uint64 promised)
@@ -311,7 +311,7 @@ sno_feed_check(uint64 promised)
 
 	if (sno_feed_knows_past())
 		promised = 0;
-	/* Check a copy of the promise, because the check may mark it as broken. */
+	/* Check a copy of the promise, because sno_promise_now() may mark the promise as broken. */
 	promise = sno_feed->promise;
 	promise.unit = Max(promise.unit, promised);
 	(void) sno_promise_now(&promise, sno_clock_unit(), sno_clock_unit);
@@ -463,7 +463,7 @@ sno_feed_blockers(int *count)
 
 /*
  * Let watermarks begin again at the clock's unit.  Readers can't rely on earlier watermarks any
- * more.  `forget` resets the feed's row.
+ * more.  `forget` resets all rows of the feed, including other holders' rows.
  */
 void
 sno_feed_reset(void (*forget) (void *arg), void *arg)
@@ -520,7 +520,7 @@ at_transaction_event(XactEvent event, void *arg)
 	sno_feed_transaction++;
 }
 
-/* Called when the library is loaded. */
+/* This is called when the library is loaded. */
 void
 sno_feed_init(void)
 {

@@ -8,10 +8,10 @@
  * reader with an older snapshot needs them.
  *
  * A parallel worker announces its unit in the issuers of its leader.  The leader ends this
- * announcement at the end of its transaction, so it must be attached to the feed by then.  At the
- * end of a failed transaction the leader can't attach, because attaching may raise an error.  So
- * the leader attaches when it plans a call of a function that issues ids, and a worker whose
- * leader isn't attached raises an error.
+ * announcement at the end of its transaction, so the leader must be attached to the feed by then.
+ * At the end of a failed transaction, the leader can't attach, because attaching may raise an
+ * error.  So the leader attaches when it plans a call of a function that issues ids, and a worker
+ * whose leader isn't attached raises an error.
  */
 #include "postgres.h"
 

@@ -14,8 +14,8 @@
 #include "shared/turn.h"
 
 /*
- * The feed's data about a counter of which a watermark was computed.  It is kept until the space
- * begins another life.
+ * The feed's data about a counter of which a watermark was computed.  The feed keeps the data
+ * until the space begins another life.
  */
 typedef struct SnoFeedCounter
 {

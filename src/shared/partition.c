@@ -12,16 +12,17 @@
  * No session owns an open partition, so a session has nothing to give back when it ends.  Rules
  * P1, P2 and P3 of src/README.md make that safe.
  *
- * Locking: a session only tries to take the turn of a partition (turn.c).  A session that has the
- * turn opens the partition, and adds the partition to the list.  If all places of the list are
- * used, the session closes another partition, and replaces that partition in the list.  Any
- * session may close a state word without the turn.  A session that finds a closed partition in
- * the list removes it, if no other session has the turn.  All changes of the list are atomic.
+ * Locking: a session tries to take the turn of a partition (turn.c), but never waits for it.  A
+ * session that has the turn opens the partition, and adds the partition to the list.  If all
+ * places of the list are used, the session closes another partition, and replaces that partition
+ * in the list.  Any session may close a state word without the turn.  A session that finds a
+ * closed partition in the list removes it, if no other session has the turn.  All changes of the
+ * list are atomic.
  *
  * A session that gives a partition to named generators first marks the partition, then checks
  * that no session has the turn, and then closes the partition.  A session that opens a partition,
- * or changes its side, first takes the turn, and then checks the mark.  So if two such sessions
- * run at the same time, at least one of them notices the other.
+ * or changes its side, first takes the turn, and then checks the mark.  So if one session
+ * gives a partition away while another session opens it, at least one of them notices the other.
  */
 #include "postgres.h"
 
@@ -105,7 +106,7 @@ sno_partition_at(int number)
 	return unlikely(block == NULL) ? without_block(sno_space, number) : &block[number % SNO_BLOCK];
 }
 
-/* Return a partition of any space, for reading.  The caller holds the spaces. */
+/* Return a partition of any space, for reading.  The caller has called sno_spaces_hold(). */
 const SnoPartition *
 sno_partition_in(const SnoSpace *space, int number)
 {
@@ -157,7 +158,7 @@ const SnoPurposeRules sno_purpose_rules[SNO_PURPOSES] = {
 	[SNO_FOR_LOANS] = {"sno_borrow_partition()", true, 1}
 };
 
-/* May this session use the partition?  It may not use partitions of named generators. */
+/* May this session use the partition?  No session may use a partition of named generators. */
 bool
 sno_partition_is_usable(const SnoPartition *p)
 {
@@ -373,7 +374,7 @@ sno_partition_counters(const SnoPartition *p)
 
 /*
  * Does a grant of this partition cover the unit of a given time?  The partition's lease doesn't
- * show this, because that lease lasts to the end of the epoch.
+ * show this, because the ceiling of that lease is SNO_UNIT_MAX.
  */
 bool
 sno_partition_is_granted(const SnoPartition *p, uint64 unit)
@@ -422,8 +423,8 @@ sno_partition_close_all(void)
 }
 
 /*
- * Give a partition to named generators.  A session that claims the partition from now on sees the
- * mark.
+ * Mark a partition as given to named generators.  A session that claims the partition from now on
+ * sees the mark.
  */
 void
 sno_partition_set_named(int number)

@@ -2,12 +2,12 @@
  * reserve.c
  *		Choosing and reserving a partition for a new lease.
  *
- * A session may use the partitions of sno.partitions.  With a registry, it may use only those of
- * them that are granted.  Shared memory, the rows of all leases and the definitions of named
- * generators show which of these partitions are free, and which one is the best choice.  A
- * session chooses a partition without a lock, takes the partition's turn, and then checks that
- * the choice still holds.  So a session that is stopped at any of these steps doesn't keep others
- * from reserving partitions: it has the turn of one partition at most.
+ * A session may use the partitions in the range sno.partitions.  With a registry, it may use only
+ * those partitions of the range that are granted.  Shared memory, the rows of all leases and the
+ * definitions of named generators show which of these partitions are free, and which one is the
+ * best choice.  A session chooses a partition without a lock, takes the partition's turn, and then
+ * checks that the choice still holds.  So a session that is stopped at any of these steps doesn't
+ * keep others from reserving partitions: it has the turn of one partition at most.
  */
 #include "postgres.h"
 
@@ -90,7 +90,7 @@ known_floor(int number, const SnoBounds *bounds)
 
 /*
  * Was the partition given to a purpose for good?  Ids of given times are such a purpose: the
- * leases of their partitions last to the end of the epoch.  Until `bounds` includes the
+ * ceiling of their partitions' leases is SNO_UNIT_MAX.  Until `bounds` includes the
  * partition's row, only shared memory shows this.
  */
 static bool
@@ -220,7 +220,7 @@ choose(const SnoGrants *usable, uint64 unit, const SnoBounds *bounds, uint64 hol
 }
 
 /*
- * May this many more partitions be given to the purpose?  The remaining partitions are kept for
+ * May `more` additional partitions be given to the purpose?  The remaining partitions are kept for
  * ids by the clock.
  */
 static bool

@@ -87,7 +87,7 @@ reserve_header(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Called when the library is loaded. */
+/* This is called when the library is loaded. */
 void
 sno_shmem_init(void)
 {

@@ -21,8 +21,8 @@
  *
  * A session that finds no space for its database clears the spaces of databases that don't exist
  * any more.  This frees their blocks of partitions, and their groups and states of named
- * generators.  A cleared space stays in the list, together with its feed, until another database
- * takes it over.  Then the space begins a new life, without any record of issued ids.  The feed is
+ * generators.  A cleared space stays in the list, and keeps its feed.  When another database takes
+ * the space over, the space begins a new life, without any record of issued ids.  The feed is
  * adapted when a session attaches to it (feed_memory.c).
  *
  * Locking: the header's lock protects the list of spaces, and the database, the incarnation and
@@ -285,14 +285,14 @@ sno_space_hold(const SnoSpace *space, Oid database)
 	return false;
 }
 
-/* May this session's database take this much more memory? */
+/* May this session's database take `size` more bytes of memory? */
 bool
 sno_space_has_room(size_t size)
 {
 	return pg_atomic_read_u64(&sno_space->allocated) + size <= SNO_SPACE_MEMORY;
 }
 
-/* Raise an error if this session's database may not take this much more memory. */
+/* Raise an error if this session's database may not take `size` more bytes of memory. */
 void
 sno_space_require_room(size_t size)
 {

@@ -32,8 +32,8 @@
  * The memory that a database may take for partitions, named generators, and watermarks of
  * counters, in bytes.  It is enough for 10,000 named generators, or for 32,000 partitions.  In a
  * Docker container, /dev/shm has 64 MB by default.  Even if a dozen databases take 4 MB each,
- * enough is left for others.  The feed of a database takes additional memory, but its size
- * depends only on the number of processes that the server can have.
+ * enough of it is left for other uses.  The feed of a database takes additional memory, but its
+ * size depends only on the number of processes that the server can have.
  */
 #define SNO_SPACE_MEMORY	(4 * 1024 * 1024)
 

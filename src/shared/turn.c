@@ -26,8 +26,8 @@
  * A session may take the same turn many times in a row: when a session ends, for example, it
  * takes the turn of a group once for each of the group's generators that it used.  Before a
  * sleeping session has woken up after a release, the first session would usually have taken the
- * turn again.  So if other sessions sleep, a session pauses for a moment before it takes the turn
- * that it had last.
+ * turn again.  So if other sessions sleep, a session pauses for a moment before it takes the same
+ * turn again.
  */
 #include "postgres.h"
 
@@ -39,8 +39,8 @@
 #include "shared/turn.h"
 
 /*
- * The turn that this session has, or NULL, and a flag that interrupts are held off until the turn
- * is released
+ * The turn that this session has, or NULL; and a flag: are interrupts held off until the turn is
+ * released?
  */
 static SnoTurn *held;
 static bool quiet;
@@ -149,7 +149,7 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId mine, SubTransactio
 		sno_turn_end();
 }
 
-/* Called when the library is loaded. */
+/* This is called when the library is loaded. */
 void
 sno_turn_init(void)
 {

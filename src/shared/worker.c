@@ -88,7 +88,7 @@ note_refusal(SnoWorkerKind kind)
 	w->refused_at = GetCurrentTimestamp();
 	due = sno_journal_is_due(&w->logged_at);
 	LWLockRelease(&sno_journal->lock);
-	/* Errors of sessions that wait for the registry show this failure. */
+	/* Sessions that wait for the registry show the recorded failure in their errors. */
 	if (kind == SNO_REGISTRY_CLIENT)
 		due = sno_journal_registry_failure(workers[kind].refusal);
 	return due;

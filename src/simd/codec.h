@@ -45,9 +45,9 @@ extern const int sno_codec_count;
 extern const SnoCodec *sno_codec_active;
 
 /*
- * Choose the codec of that name; "auto" chooses the best one that this machine
- * supports.  Returns false and changes nothing if there is no codec of that name,
- * or if this machine does not support the codec.
+ * Choose the codec called `name`, or, if `name` is "auto", the best codec that this
+ * machine supports.  Returns false and changes nothing if there is no codec of this
+ * name, or if this machine does not support the codec.
  */
 extern bool sno_codec_choose(const char *name);
 

@@ -5,8 +5,8 @@
  *
  * On an architecture without the instructions of a codec, the codec's file
  * compiles to nothing.  If only some machines of an architecture have these
- * instructions, each function is compiled with a target attribute, and is
- * called only on such machines.
+ * instructions, each function of the codec is compiled with a target attribute,
+ * and is called only on the machines that have them.
  */
 #ifndef SNO_KERNEL_H
 #define SNO_KERNEL_H
@@ -56,8 +56,8 @@ extern int	sno_neon_decode(const char *text, uint8_t *id);
  * two sums is set only if it is set in both sums, that is, if the character is
  * neither a digit nor a letter.
  *
- * The value of the character is also the lower one of two numbers: the first
- * difference, and the second difference plus 8, which saturates at 255, too.  For
+ * The value of the character is the lower one of two numbers: the first
+ * difference, and the second difference plus 8.  This addition saturates, too.  For
  * a letter, the first number is 47 to 70, and for a digit, the second number is
  * 217 to 224.  Both are higher than any value.
  */

@@ -1,7 +1,7 @@
 /*
  * neon.c
  *		The codec for little-endian arm64, which always has NEON.  It holds an id
- *		in a register.  kernel.h has the methods.
+ *		in a register.  kernel.h describes the methods.
  *
  * Comments list the elements of a register, beginning with the lowest one, which
  * is the first one in memory.  They show only the first half of an id.  In each

@@ -1,7 +1,7 @@
 /*
  * ssse3.c
  *		The codec for x86-64 with SSSE3, which nearly all machines have.  It holds
- *		an id in a register.  kernel.h has the methods.
+ *		an id in a register.  kernel.h describes the methods.
  *
  * Comments list the elements of a register, beginning with the lowest one, which
  * is the first one in memory.  They show only the first half of an id.  In each
@@ -18,7 +18,7 @@
 /*
  * Factors to encode an id.  SSSE3 has no shift with a separate count for each
  * element, so elements are multiplied by 2^n.  The upper half of the product is
- * the element shifted down by 16 - n bits, the lower half is the element shifted
+ * the element shifted down by 16 - n bits, and the lower half is the element shifted
  * up by n bits.  In pair k (kernel.h), the first character is shifted down by
  * 11 - 2k bits, and the second one up by 2 + 2k bits.
  */

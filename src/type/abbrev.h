@@ -14,8 +14,9 @@
  *	  the partition is at most 32 away from the first id's.
  *	- Otherwise, the key lacks the sequence and the two lowest bits of the partition.
  *
- * Half of the 2^64 keys are for near times.  Each other time has 2^23 keys: half of these
- * are for near rests, and half are for all other rests.
+ * Half of the 2^64 keys are for near times, which the first case covers.  Each far time has
+ * 2^23 keys.  Half of these are for near rests, which the second case covers, and half are
+ * for far rests.
  *
  *		keys ^                         .
  *			 |                     . '		far: key = value >> lost

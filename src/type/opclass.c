@@ -136,10 +136,11 @@ sno_skip_support(PG_FUNCTION_ARGS)
 /* ---------------- window frames ---------------- */
 
 /*
- * Is the time of every id, plus or minus the interval, outside the epoch?  The epoch is shorter
- * than a century.  So the answer is yes if no part of the interval is negative, and one part is
- * longer than a century, as in the infinite interval of PostgreSQL 17.  With any other interval,
- * the sum or difference can overflow only if the interval has parts of both signs.
+ * Is the time of every id, plus or minus the interval, outside the period in which ids have times?
+ * This period, from 2010 to 2079, is shorter than a century.  So the answer is yes if no part of
+ * the interval is negative, and one part is longer than a century, as in the infinite interval of
+ * PostgreSQL 17.  With any other interval, the sum or difference can overflow only if the interval
+ * has parts of both signs.
  */
 static bool
 exceeds_epoch(const Interval *offset)

@@ -54,8 +54,8 @@ unit_edge(uint64 unit, bool highest, int meta)
 }
 
 /*
- * Return unit_edge() of the unit that contains an instant.  For an instant before
- * the epoch, both edges are the lowest id; for an instant after the epoch, both
+ * Return unit_edge() of the unit that contains an instant.  For an instant before the
+ * first unit, both edges are the lowest id; for an instant after the last unit, both
  * edges are the highest id.
  */
 static Sno *
@@ -106,7 +106,7 @@ units_before(TimestampTz at, bool or_at)
 	return last + 1;
 }
 
-/* Return the lowest id of a unit, or the highest id of all if the unit is past the end of the epoch. */
+/* Return the lowest id of a unit, or the highest id of all if the unit is above SNO_UNIT_MAX. */
 static Sno *
 lower_bound(uint64 unit)
 {
@@ -134,7 +134,7 @@ sno_min_after(PG_FUNCTION_ARGS)
 	PG_RETURN_SNO_P(lower_bound(units_before(PG_GETARG_TIMESTAMPTZ(0), true)));
 }
 
-/* Do the id and the time differ?  The function negates the two comparisons that replace id = time. */
+/* Do the id and the time differ?  The function negates both comparisons of sno_eq_timestamptz(). */
 PG_FUNCTION_INFO_V1(sno_ne_timestamptz);
 Datum
 sno_ne_timestamptz(PG_FUNCTION_ARGS)
