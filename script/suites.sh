@@ -135,7 +135,7 @@ build_without_openssl() {
             <(cd "$work/from_bare" && find . | sort)
     count_status
     as_user mv "$control" "$work" &&
-        extension_make -C "${bare[@]}" installcheck \
+        extension_make -C "${bare[@]}" installcheck ISOLATION= \
             EXTRA_REGRESS_OPTS="--temp-instance=$work/instance"
     count_status
     as_user mv "$work/sno_seal.control" "$control"
