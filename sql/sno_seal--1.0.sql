@@ -81,7 +81,7 @@ ALTER TABLE sno_catalog.sno_seal_key ALTER COLUMN secret SET STATISTICS 0;
 ALTER TABLE sno_catalog.sno_seal_key ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sno_catalog.sno_seal_key FORCE ROW LEVEL SECURITY;
 COMMENT ON TABLE sno_catalog.sno_seal_key IS
-    'keys that encrypt ids, which dumps leave out';
+    'keys that encrypt ids; dumps leave this table out';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.name IS
     'unique name of the key, 1 to 63 bytes';
 COMMENT ON COLUMN sno_catalog.sno_seal_key.secret IS

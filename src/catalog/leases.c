@@ -147,7 +147,7 @@ check_definition(Relation rel)
 				 errhint("Commit before generating further ids. See doc/operations.md#trouble.")));
 }
 
-/* Open the table with this OID, as sno_leases_open() does. */
+/* Open the table with this OID.  Returns NULL if it was dropped, or if its lock is not available. */
 static Relation
 open_table(Oid relid)
 {

@@ -166,7 +166,7 @@ sno_nodes(const SnoLayout *layout, SnoShard shard, bool sealed)
 		.layout = *layout,
 		.first = shard.min,
 		.size = sno_flake_size(layout, shard.max - shard.min + 1),
-		/* A unit of the layout has no state word if this unit began before 2010. */
+		/* Ids of a unit of the layout that began before 2010 have no state word. */
 		.begin = layout->epoch > SNO_EPOCH_MSEC ? layout->epoch - SNO_EPOCH_MSEC : layout->unit,
 		.end = end_of_epoch
 	};

@@ -124,7 +124,10 @@ sno_bits_max(unsigned bits)
 	return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
 }
 
-/* Return the number of slots in 4 ms: 4 if the layout's unit is 1 ms, otherwise 1. */
+/*
+ * Return the number of slots into which the sequences of a state word are divided: 4 if the layout's
+ * unit is 1 ms, one slot for each ms, and otherwise 1.
+ */
 static inline uint32_t
 sno_layout_slots(const SnoLayout *layout)
 {

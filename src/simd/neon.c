@@ -17,10 +17,10 @@ static const char alphabet[] = "23456789abcdefghijklmnopqrstuvwx";
 
 static const uint8_t pair_bytes[16] = {PAIR_BYTES};
 
-/* The shift of the first character of pair k, 2k - 11.  A negative shift is a shift down. */
+/* In pair k, the first character is shifted by 2k - 11 bits.  A negative shift is a shift down. */
 static const int16_t first_shifts[8] = {-11, -9, -7, -5, -11, -9, -7, -5};
 
-/* The shift of the second character of pair k, 2k + 2 */
+/* In pair k, the second character is shifted by 2k + 2 bits. */
 static const int16_t second_shifts[8] = {2, 4, 6, 8, 2, 4, 6, 8};
 
 /*
