@@ -11,7 +11,7 @@ sanitizers=(-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all)
 fuzz_runs=2000000
 recv_fuzz_runs=1000000
 fuzz_seconds=120                # an upper bound, for slow machines
-simulation_seeds=(1 2 3 4)
+simulation_seeds=(1 2)
 simulation_ids=20000000         # with each of them
 
 # need_for SUITE...: install the packages of these suites.  drivers, clients and monitoring
@@ -21,7 +21,7 @@ need_for() {
         "postgresql-$pg_version" "postgresql-server-dev-$pg_version" pgtap libtap-parser-sourcehandler-pgtap-perl
     # Not every version has this package.  If it is missing, its test is skipped.
     ! available "postgresql-$pg_version-repack" || need "postgresql-$pg_version-repack"
-    if [[ " $* " =~ " "(builds|model|units|fuzz|sanitize)" " ]]; then
+    if [[ " $* " =~ " "(builds|model|worlds|units|fuzz|sanitize)" " ]]; then
         need clang git python3
         need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
@@ -293,6 +293,11 @@ suite_model() {
         count 0 1
     fi
     at_once "${commands[@]}"
+}
+
+# The scopes of the feeds' model that take long
+suite_worlds() {
+    if compile_model gcc feed; then at_once "$program large"; else count 0 1; fi
 }
 
 # A new Debian for it is made in $work, unless the caller gives CHROOTS.
