@@ -177,9 +177,9 @@ try_clock(SnoPartition *p, uint64 *issued)
 	switch (step)
 	{
 		case SNO_ENTERED:
-			count_issued(p, word, *issued);
-			/* FALLTHROUGH */
 		case SNO_ISSUED:
+			if (step == SNO_ENTERED)
+				count_issued(p, word, *issued);
 			/* Another session may have changed the side, and entered an earlier unit there (W1). */
 			if (SNO_WORD_UNIT(*issued) < sno_feed_bound)
 				return CHANGED;
