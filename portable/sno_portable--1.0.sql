@@ -592,7 +592,7 @@ BEGIN
     THEN
         RAISE insufficient_privilege USING
             MESSAGE = format('a superuser must not maintain table %s of another role', parent),
-            DETAIL = 'What its owner wrote, such as a constraint, would run with the rights of a superuser.',
+            DETAIL = 'Code of its owner, such as a constraint, would run with the rights of a superuser.',
             HINT = 'Connect as the owner of the table.';
     END IF;
 

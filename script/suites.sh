@@ -339,8 +339,8 @@ count_tap_tests() {
         while read -r test; do tail -n 40 "tmp_check/log/regress_log_$test"; done
 }
 
-# Tests of faults under load, of random steps, of pages, of other tools and of installation
-# script/torture runs the other tests torture_*, and random_*, which take minutes each.
+# Tests of pages, of other tools, of installation, and of some faults under load.  script/torture runs
+# the other tests torture_*, and random_*, which take minutes each.
 suite_long() {
     count_tap_tests test/t/{page,tool,install}_*.pl test/t/torture_{control,feed}.pl
 }

@@ -82,14 +82,14 @@ INSERT INTO sno_catalog.sno_flake_layout VALUES
 CREATE TRIGGER sno_flake_layout_changed
 BEFORE INSERT OR UPDATE OR DELETE ON sno_catalog.sno_flake_layout
 FOR EACH ROW EXECUTE FUNCTION sno_catalog.sno_table_changed(
-    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
+    'updates', 'Add another layout: indexes may contain values computed from this one.');
 COMMENT ON TRIGGER sno_flake_layout_changed ON sno_catalog.sno_flake_layout IS
     'notifies sessions of new layouts, refuses other changes, and discards rows '
     'from logical replication';
 CREATE TRIGGER sno_flake_layout_truncated
 BEFORE TRUNCATE ON sno_catalog.sno_flake_layout
 FOR EACH STATEMENT EXECUTE FUNCTION sno_catalog.sno_table_changed(
-    'updates', 'Add another layout: indexes may depend on what functions made of this one.');
+    'updates', 'Add another layout: indexes may contain values computed from this one.');
 COMMENT ON TRIGGER sno_flake_layout_truncated ON sno_catalog.sno_flake_layout IS
     'keeps TRUNCATE from deleting layouts';
 ALTER TABLE sno_catalog.sno_flake_layout ENABLE ALWAYS TRIGGER sno_flake_layout_changed;
@@ -288,21 +288,21 @@ AS 'MODULE_PATHNAME', 'sno_flake_text_bigint'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bigint, text, text, integer) IS
     'text form of an id of another system, of up to 64 bits, in the given digits '
-    'or in those of its layout';
+    'or in its layout''s digits';
 
 CREATE FUNCTION sno_flake_text(id uuid, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_uuid'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(uuid, text, text, integer) IS
     'text form of an id of another system, of 128 bits, in the given digits or in '
-    'those of its layout';
+    'its layout''s digits';
 
 CREATE FUNCTION sno_flake_text(id bytea, layout text, digits text DEFAULT '', width integer DEFAULT 0) RETURNS text
 AS 'MODULE_PATHNAME', 'sno_flake_text_bytea'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sno_flake_text(bytea, text, text, integer) IS
     'text form of an id of another system, of 9 to 15 bytes, in the given digits '
-    'or in those of its layout';
+    'or in its layout''s digits';
 
 CREATE FUNCTION sno_flake_from_text(text text, layout text, digits text DEFAULT '') RETURNS bigint
 AS 'MODULE_PATHNAME'

@@ -541,7 +541,7 @@ BEGIN
     IF EXISTS (SELECT FROM sno_registry.settings) THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = 'this database has a registry already',
-            DETAIL = 'Its settings cannot be changed, because servers rely on what it granted.';
+            DETAIL = 'Its settings cannot be changed, because servers rely on its grants.';
     END IF;
 
     INSERT INTO sno_registry.settings (longest, lossless, share, home, timeline)
@@ -585,13 +585,13 @@ BEGIN
     IF complaint IS NOT NULL THEN
         RAISE invalid_parameter_value USING
             MESSAGE = 'invalid layout of a registry', DETAIL = complaint,
-            HINT = 'In a database with extension sno_flakes, sno_flake_layout_definition() tells the definition.';
+            HINT = 'In a database with extension sno_flakes, sno_flake_layout_definition() returns the definition.';
     END IF;
     PERFORM sno_registry.refuse_copy(s.home, sno_registry.home());
     IF EXISTS (SELECT FROM sno_registry.space AS e WHERE e.layout = definition) THEN
         RAISE duplicate_object USING
             MESSAGE = format('the registry has layout "%s" already', definition),
-            DETAIL = 'Its nodes cannot be changed, because servers rely on what it granted.';
+            DETAIL = 'Its nodes cannot be changed, because servers rely on its grants.';
     END IF;
 
     PERFORM sno_registry.follow(sno_registry.timeline(), sno_registry.unit_of(clock_timestamp()));

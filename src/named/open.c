@@ -212,7 +212,7 @@ check_nodes(const SnoSubject *subject, bool ask)
 /*
  * Return the obstacle if the registry may grant the partition or the fixed nodes of a state to any
  * server, or if it isn't known which partitions or nodes the registry grants.  The registry grants
- * no nodes of counters.  If `ask` is set, this also asks the registry what it grants.
+ * no nodes of counters.  If `ask` is set, this also requests a grant, because the answer has the range.
  */
 SnoObstacle
 sno_open_check_registry(const SnoNamedState *s, bool ask)
@@ -397,7 +397,7 @@ sno_open_close_unused(Relation rel, SnoNamedState *s)
 	sno_turn_release(&group->turn);
 }
 
-/* Change a state, on disk and in memory, so that it issues only ids after those of `issued`. */
+/* Change a state, on disk and in memory, so that it issues only ids after the ones in `issued`. */
 static SnoObstacle
 set_after(const SnoDefinition *d, const SnoGenerator *issued)
 {
@@ -434,7 +434,7 @@ set_after(const SnoDefinition *d, const SnoGenerator *issued)
 }
 
 /*
- * Change a generator, on disk and in memory, so that it issues only ids after those of `issued`.
+ * Change a generator, on disk and in memory, so that it issues only ids after the ones in `issued`.
  * Waits sno.max_wait at most.
  */
 void
