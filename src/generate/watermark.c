@@ -15,6 +15,7 @@
 
 #include "access/parallel.h"
 #include "access/xlog.h"
+#include "catalog/partition.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -34,6 +35,7 @@
 #include "generate/watermark.h"
 #include "shared/feed.h"
 #include "shared/primary.h"
+#include "shared/wake.h"
 #include "type/fields.h"
 
 extern Datum sno_in(PG_FUNCTION_ARGS);
@@ -291,9 +293,18 @@ guarded_column(const SnoGuard *guard, const TriggerData *trigger)
 	return column;
 }
 
+/* The table that readers read: the root, if a trigger guards a partition. */
+static Oid
+guarded_table(Relation rel)
+{
+	return rel->rd_rel->relispartition ? llast_oid(get_partition_ancestors(RelationGetRelid(rel))) :
+		RelationGetRelid(rel);
+}
+
 /* The state that a guard trigger keeps between its calls */
 typedef struct Guarded
 {
+	Oid			table;			/* that readers read: the root of a partition */
 	int			column;
 	const void *known;
 } Guarded;
@@ -315,6 +326,7 @@ sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 	if (guarded == NULL)
 	{
 		guarded = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Guarded));
+		guarded->table = guarded_table(trigger->tg_relation);
 		guarded->column = guarded_column(guard, trigger);
 		guarded->known = guard->look(trigger, guarded->column, fcinfo->flinfo->fn_mcxt);
 		fcinfo->flinfo->fn_extra = guarded;
@@ -339,6 +351,7 @@ sno_guard_row(FunctionCallInfo fcinfo, const SnoGuard *guard)
 				 errdetail("Readers may have read past it already, up to the result of %s.", guard->watermark),
 				 errhint("Make the id with %s in the same transaction.", guard->generate),
 				 errtablecol(trigger->tg_relation, guarded->column)));
+	sno_wake_note(guarded->table);
 	PG_RETURN_POINTER(row);
 }
 

@@ -69,16 +69,16 @@ static uint64 ticked_in;
 
 /*
  * Return the unit in which to issue now: the clock's unit, or the promised unit if that is later.
- * The first call of a transaction announces the clock's unit, and so does a call that finds the
- * clock before the announced unit (W1).  Call this before you issue an id of a unit below
- * sno_feed_bound.
+ * The first call of a transaction announces this unit, and so does a call that finds an earlier
+ * unit than the announced one (W1).  Call this before you issue an id of a unit below sno_feed_bound.
  */
 uint64
 sno_feed_unit(void)
 {
-	uint64		now = sno_clock_unit();
+	uint64		now;
 
 	sno_feed_attach();
+	now = sno_promise_now(&sno_feed->promise, sno_clock_unit(), sno_clock_unit);
 	if (now < told)
 	{
 		/* If this raises an error, `told` is unchanged, so the next call announces the unit again. */
@@ -89,7 +89,6 @@ sno_feed_unit(void)
 		sno_feed_bound = Min(sno_feed_bound, unit);
 		return unit;
 	}
-	now = sno_promise_now(&sno_feed->promise, now, sno_clock_unit);
 	return Max(now, sno_feed_bound);
 }
 
@@ -167,6 +166,24 @@ sno_feed_move_on(uint64 exhausted)
 		return false;
 	if (pg_atomic_compare_exchange_u64(&sno_feed->moved_at, &moved_at, now))
 		sno_promise_move_on(&sno_feed->promise, exhausted);
+	return true;
+}
+
+/*
+ * Promise the unit after the clock's, for a reader that waits for rows of the clock's unit.  Until
+ * the clock enters that unit, at most 4 ms later, ids are ahead of the clock.  Returns false if the
+ * promise is ahead of the clock already.
+ */
+bool
+sno_feed_hasten(void)
+{
+	uint64		now = sno_clock_unit();
+
+	if (sno_promise_now(&sno_feed->promise, now, sno_clock_unit) > now)
+		return false;
+	/* The next reader shall not move the promise on before the clock has reached it. */
+	pg_atomic_write_u64(&sno_feed->moved_at, (uint64) sno_clock_monotonic());
+	sno_promise_move_on(&sno_feed->promise, now);
 	return true;
 }
 
@@ -518,6 +535,7 @@ at_transaction_event(XactEvent event, void *arg)
 	}
 	told = sno_feed_bound = SNO_NO_UNIT;
 	sno_feed_transaction++;
+	sno_wake_readers(event == XACT_EVENT_COMMIT);
 }
 
 /* This is called when the library is loaded. */

@@ -35,6 +35,7 @@ extern void sno_feed_attach(void);
 extern uint64 sno_feed_unit(void);
 extern void sno_feed_tell_tick(const SnoSubject *counter, uint64 next);
 extern bool sno_feed_move_on(uint64 exhausted);
+extern bool sno_feed_hasten(void);
 extern bool sno_feed_knows_past(void);
 extern void sno_feed_recall(uint64 (*read) (void *arg), void *arg);
 extern uint64 sno_feed_highest(void);

@@ -95,6 +95,7 @@ make_feed(void)
 
 	sno_shmem_init_lock(&f->lock);
 	sno_turn_create(&f->writing);
+	sno_wake_init(f->channels);
 	f->former = sno_space->former;
 	pg_atomic_init_u32(&f->life, sno_space->life);
 	if (!dsa_pointer_atomic_compare_exchange(&sno_space->feed, &none, place))

@@ -12,6 +12,7 @@
 #include "core/numbers.h"
 #include "shared/prepared.h"
 #include "shared/turn.h"
+#include "shared/wake.h"
 
 /*
  * The feed's data about a counter of which a watermark was computed.  The feed keeps the data
@@ -49,6 +50,8 @@ typedef struct SnoFeed
 	RelFileNumber file;			/* file of sno_lease to which the row was written */
 	pg_atomic_uint32 past_known;	/* 1 after the unit of the row was promised; see
 									 * sno_feed_recall() */
+
+	ConditionVariable channels[SNO_WAKE_CHANNELS];	/* see wake.c */
 
 	/*
 	 * Copies of the space's fields of the same names, made when the feed was last adapted to the
