@@ -3,7 +3,8 @@
 #     docker build --build-arg PG_MAJOR=18 -t sno .
 #
 # Then CREATE EXTENSION sno in each database that uses it, CREATE EXTENSION sno_flakes for
-# ids of other systems, and CREATE EXTENSION sno_seal where ids are sealed.
+# ids of other systems, CREATE EXTENSION sno_feeds for readers of feeds, and CREATE EXTENSION
+# sno_seal where ids are sealed.
 
 ARG PG_MAJOR=18
 

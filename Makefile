@@ -2,7 +2,7 @@
 # a build folder (make -f ../Makefile).  PGXS sets srcdir, so what uses it has to
 # be expanded later.
 
-EXTENSION = sno sno_flakes sno_registry $(if $(with_seal),sno_seal)
+EXTENSION = sno sno_flakes sno_feeds sno_registry $(if $(with_seal),sno_seal)
 DATA = $(filter-out $(if $(with_seal),,sql/sno_seal--%),$(call sources,sql/*--*.sql))
 
 MODULE_big = sno
@@ -11,13 +11,13 @@ OBJS = \
 	$(addprefix src/core/, generator.o backfill.o issuer.o numbers.o asker.o flake.o) \
 	$(addprefix src/simd/, dispatch.o portable.o ssse3.o neon.o) \
 	$(addprefix src/type/, type.o fields.o uuidv8.o range.o selectivity.o opclass.o gist.o) \
-	$(addprefix src/shared/, shmem.o space.o prepared.o feed.o feed_memory.o partition.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
+	$(addprefix src/shared/, shmem.o space.o prepared.o feed.o feed_memory.o wake.o partition.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o reply.o client.o) \
 	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
-	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o loan.o reseed.o) \
+	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o feed_wait.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o queue.o chosen.o past.o named_wait.o right.o open.o look.o use.o next.o call.o named.o define.o restore.o) \
 	$(addprefix src/flake/, value.o parts.o text.o choose.o nodes.o issue.o flake_watermark.o) \
-	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o trials.o) \
+	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o trials.o feeds.o) \
 	src/sno.o
 PG_CPPFLAGS = -I$(srcdir)/src -DSNO_VERSION='"$(EXTVERSION)"'
 EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/sno.control)
