@@ -26,7 +26,7 @@ need_for() {
         need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
     if [[ " $* " == *" long "* ]]; then
-        need python3 pgbouncer patroni python3-etcd etcd-server
+        need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2
         # With MORE_TOOLS=1, tests of tools with large packages run, too.
         [ -z "${MORE_TOOLS:-}" ] || need pgpool2
     fi
@@ -275,7 +275,7 @@ compile_model() {
 suite_model() {
     local model seed commands=()
     # The models are compiled with gcc, their mutants with clang.
-    for model in model feed grant; do
+    for model in model feed grant places; do
         if compile_model gcc $model; then commands+=("$program"); else count 0 1; fi
         if compile_model clang $model; then commands+=("$program mutants"); else count 0 1; fi
     done
@@ -284,7 +284,7 @@ suite_model() {
     if [ "$pg_version" -ne 15 ]; then
         count 0 0 ${#simulation_seeds[@]}
     elif compile_model gcc simulation src/core/*.c src/generate/{wait,refuse,session,leasing,generate,at,reseed}.c \
-        src/catalog/publish.c src/shared/{partition,reserve,shmem,space,prepared,feed,feed_memory,grant,clock,activity,attempt,turn}.c; then
+        src/catalog/publish.c src/shared/{partition,reserve,shmem,space,prepared,feed,feed_memory,grant,clock,activity,attempt,turn,wake}.c; then
         for seed in "${simulation_seeds[@]}"; do
             commands+=("$program $seed $simulation_ids")
         done
@@ -294,9 +294,13 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
-# The scopes of the feeds' model that take long
+# The scopes of the feeds' models that take long
 suite_worlds() {
-    if compile_model gcc feed; then at_once "$program large"; else count 0 1; fi
+    local model commands=()
+    for model in feed places; do
+        if compile_model gcc $model; then commands+=("$program large"); else count 0 1; fi
+    done
+    at_once "${commands[@]}"
 }
 
 # A new Debian for it is made in $work, unless the caller gives CHROOTS.

@@ -288,13 +288,12 @@ steps_to(uint32_t number)
 	return number == 0 ? 0 : 1 + steps_to(seen[number].step.from);
 }
 
-/* What the search of a scope came to, in which so many ids were issued. */
+/* What the search of a scope came to, in which so many things happened, such as "ids issued". */
 static void
-report_scope(const Model *model, bool ok, const char *scope_name, uint64_t issued)
+report_scope(const Model *model, bool ok, const char *scope_name, uint64_t count, const char *what)
 {
-	report(ok && issued > 0);
-	printf("%s: %u worlds, %llu ids issued\n", scope_name, seen_count,
-		   (unsigned long long) issued);
+	report(ok && count > 0);
+	printf("%s: %u worlds, %llu %s\n", scope_name, seen_count, (unsigned long long) count, what);
 	if (!ok)
 	{
 		printf("# %s:\n", violation);

@@ -635,10 +635,15 @@ sno_turn_take(SnoTurn *turn, uint32 event)
 
 void		sno_turn_release(SnoTurn *turn) { process->writing = false; }
 
+/* Whom a commit wakes isn't part of the world. */
+void		sno_wake_init(ConditionVariable *channels) {}
+void		sno_wake_readers(bool committed) {}
+
 /* Where the counter is. */
 #define COUNTER_PLACE	(ENTRIES + 1)
 
-void *
+/* Not inlined, because the feed, which is elsewhere, has no place. */
+pg_noinline void *
 dsa_get_address(dsa_area *a, dsa_pointer place)
 {
 	return place == COUNTER_PLACE ? (void *) &w.shared.counter : &w.shared.entry[place - 1];
@@ -1293,7 +1298,7 @@ main(int argc, char **argv)
 			if (scopes[i].large != only_large)
 				continue;
 			ok = explore_scope((ScopeNumber) i, NONE);
-			report_scope(&model, ok, scope->name, id_count);
+			report_scope(&model, ok, scope->name, id_count, "ids issued");
 		}
 	else
 		for (size_t i = 0; i < lengthof(mutants); i++)

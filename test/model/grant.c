@@ -1472,7 +1472,7 @@ explore_all(void)
 		{
 			bool		ok = explore_scope((ScopeNumber) i, NONE);
 
-			report_scope(&model, ok, scope->name, issue_count);
+			report_scope(&model, ok, scope->name, issue_count, "ids issued");
 		}
 }
 

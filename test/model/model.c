@@ -3637,7 +3637,7 @@ explore_all(void)
 		{
 			bool		ok = explore_scope((ScopeNumber) i, NONE, false);
 
-			report_scope(&model, ok, scope->name, issue_count);
+			report_scope(&model, ok, scope->name, issue_count, "ids issued");
 		}
 }
 
