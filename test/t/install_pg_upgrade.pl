@@ -132,6 +132,23 @@ $old->safe_psql('postgres', 'CREATE DATABASE constructs OWNER owner');
 create_extension($old, 'constructs');
 my $constructs = constructs_with('sno', "'2222222222222222'::sno", "'9q7lkdko263dq225'::sno");
 $old->safe_psql('constructs', $constructs);
+
+# A database with feeds, a reader that has handled one of three rows, and a feed of changes
+my $next = q{SELECT string_agg(n::text, ' ' ORDER BY id) FROM sno_feed_next(NULL::event, 'mail', 1)};
+$old->safe_psql('postgres', 'CREATE DATABASE feeds OWNER owner');
+create_extension($old, 'feeds');
+my @as_owner = (connstr => $old->connstr('feeds') . ' user=owner');
+$old->safe_psql('feeds', 'GRANT ALL ON SCHEMA public TO owner');
+$old->safe_psql(
+	'feeds', q{
+CREATE EXTENSION sno_feeds;
+CREATE TABLE event (id sno PRIMARY KEY DEFAULT sno_generate(), n integer);
+SELECT sno_feed_create('event'), sno_feed_create_reader('event', 'mail');
+INSERT INTO event (n) VALUES (1), (2), (3);
+CREATE TABLE person (id integer PRIMARY KEY);
+CALL sno_feed_create_changes('person');
+SELECT sno_feed_create_reader('person', 'copy')}, @as_owner);
+wait_until('a reader has a row', sub { $old->safe_psql('feeds', $next, @as_owner) eq '1' });
 $old->stop;
 
 #
@@ -195,6 +212,15 @@ ROLLBACK}),
 	$notes->add($dbname, $id);
 }
 $notes->check('upgraded');
+
+# Readers go on.
+@as_owner = (connstr => $new->connstr('feeds') . ' user=owner');
+is($new->safe_psql('feeds', "$next; $next", @as_owner), "2\n3", 'feeds: a reader goes on where it was');
+$new->safe_psql('feeds', 'INSERT INTO event (n) VALUES (4); INSERT INTO person VALUES (5)', @as_owner);
+wait_until('a reader has a new row', sub { $new->safe_psql('feeds', $next, @as_owner) eq '4' });
+pass 'feeds: the reader gets new rows';
+is($new->safe_psql('feeds', q{SELECT (item).id FROM sno_feed_take(NULL::person, 'copy')}, @as_owner),
+	5, 'feeds: changes are recorded');
 
 # The extension is the same as in a new database, with three exceptions.
 # pg_upgrade does not keep its owner.  Before 17 it does not keep the array type as

@@ -224,6 +224,8 @@ my %passes = map { $_ => 1 } (
 	'cannot execute %s during recovery',
 	'cannot execute %s in a read-only transaction',
 	'too many watermarks of counters in one transaction',
+	'sno_feed_wait() cannot be called in a transaction block',
+	'feed, reader and timeout must not be null',
 	'could not generate random values',
 	'could not stat file \"%s\": %m',
 	'permission denied for generator \"%s\"',

@@ -134,6 +134,42 @@ is( $node->safe_psql(
 	0,
 	'no id of pgbench is one of the other clients');
 
+#
+# A feed
+#
+# Each statement of a reader may have another connection of the server.
+$node->safe_psql('postgres', q{
+CREATE EXTENSION sno_feeds;
+CREATE TABLE event (id sno PRIMARY KEY DEFAULT sno_generate(), n integer);
+CREATE TABLE handled (id sno PRIMARY KEY);
+SELECT sno_feed_create('event');
+SELECT sno_feed_create_reader('event', r) FROM unnest('{mail, leased}'::text[]) AS r});
+append_to_file("$dir/write.sql", "INSERT INTO event (n) VALUES (:client_id);\n");
+append_to_file("$dir/read.sql",
+	"CALL sno_feed_wait('event', 'mail', '50 milliseconds');\nINSERT INTO handled SELECT id FROM sno_feed_next(NULL::event, 'mail', 20);\n");
+foreach my $protocol (@protocols)
+{
+	command_ok(
+		[   'pgbench', '-n', '-M', $protocol, '-c', 12, '-t', 100, '-f', "$dir/write.sql\@3", '-f',
+			"$dir/read.sql", "$connection dbname=postgres" ],
+		"writers and readers of a feed run with protocol $protocol");
+}
+wait_until(
+	'all rows are handled',
+	sub {
+		ask_pooler("CALL sno_feed_wait('event', 'mail', '1 second')");
+		ask_pooler("INSERT INTO handled SELECT id FROM sno_feed_next(NULL::event, 'mail')") eq ''
+		  && $node->safe_psql('postgres', 'SELECT count(*) FROM event AS e LEFT JOIN handled AS h USING (id) WHERE h.id IS NULL') == 0;
+	});
+pass 'a reader handles each row once';
+my ($part, $fence, $id) =
+  split /\|/, ask_pooler(q{SELECT part, fence, id FROM sno_feed_take(NULL::event, 'leased', 1, lease => '1 hour')});
+is(ask_pooler(q{SELECT count(*) FROM sno_feed_take(NULL::event, 'leased', 1)}), "0\n", 'another connection does not get a leased part');
+ask_pooler('RECONNECT', 'pgbouncer');
+is(ask_pooler("SELECT sno_feed_done('event', 'leased', $part, $fence)"), "\n", 'another connection acknowledges the rows');
+is(ask_pooler(q{SELECT count(*) FROM sno_feed_take(NULL::event, 'leased', 1)}), "1\n", 'the reader goes on');
+like(ask_pooler("BEGIN; CALL sno_feed_wait('event', 'mail')"), qr/cannot be called in a transaction block/, 'no call within a transaction');
+
 $pooler->signal('TERM');
 $pooler->finish;
 $node->stop;
