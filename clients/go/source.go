@@ -3,6 +3,7 @@ package sno
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,6 +17,11 @@ type Query func(ctx context.Context, statement string) ([][]string, error)
 // DB returns the query of a pool of database/sql.
 func DB(db *sql.DB) Query {
 	return func(ctx context.Context, statement string) (found [][]string, err error) {
+		defer func() {
+			if sqlState(err) == "25006" {
+				closeOne(db)
+			}
+		}()
 		rows, err := db.QueryContext(ctx, statement)
 		if err != nil {
 			return nil, err
@@ -37,6 +43,15 @@ func DB(db *sql.DB) Query {
 			found = append(found, row)
 		}
 		return found, rows.Err()
+	}
+}
+
+// closeOne closes a connection of the pool that is not in use.  After a failover, the primary is another server.
+func closeOne(db *sql.DB) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if conn, err := db.Conn(ctx); err == nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 }
 

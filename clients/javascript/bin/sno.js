@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// sno ID...: what an id tells.
+// sno ID...: what an id tells.  "sno feed" is in feed.js.
 
 'use strict'
 
@@ -9,6 +9,7 @@ const { ago, read } = require('../read.js')
 const { version } = require('../package.json')
 
 const HELP = `Usage: sno [OPTION]... [ID]...
+       sno feed ..., which hands rows to a program: see "sno feed --help"
 
 Tells what an id may be, when it was made, and what its bits mean. Reads lines of
 standard input if there is no ID. Nothing leaves this machine.
@@ -108,6 +109,7 @@ function parse(args) {
 }
 
 async function main() {
+  if (process.argv[2] === 'feed') return require('./feed.js').main(process.argv.slice(3))
   const { options, ids } = parse(process.argv.slice(2))
   if (options.help) return process.stdout.write(HELP)
   if (options.version) return process.stdout.write(`${version}\n`)

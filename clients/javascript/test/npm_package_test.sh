@@ -28,7 +28,7 @@ for (const file of [main, types, ...files(exports)]) accessSync('node_modules/po
 works 'require' env -u NODE_PATH node -e "
 const { meta } = require('postgresql-sno')
 if (meta('nerfoeusqoxgw25d') !== 197) throw Error('meta')
-for (const entry of ['loan', 'generator', 'seal', 'prefixes', 'pg', 'postgres', 'postgraphile', 'prisma', 'typeorm']) require('postgresql-sno/' + entry)
+for (const entry of ['loan', 'generator', 'feed', 'seal', 'prefixes', 'pg', 'postgres', 'postgraphile', 'prisma', 'typeorm']) require('postgresql-sno/' + entry)
 "
 works 'import' node --input-type=module -e "
 import sno, { meta } from 'postgresql-sno'

@@ -10,6 +10,7 @@ cat >uses.ts <<'TS'
 import { range, parse, isSno, meta, timestamp, toBytes, fromUuidV8, type Sno } from 'postgresql-sno'
 import { Loan } from 'postgresql-sno/loan'
 import { Generator, OutOfIdsError, blocks, loans, open, type Query, type Source, type Stats } from 'postgresql-sno/generator'
+import { feed, type Batch, type Feed } from 'postgresql-sno/feed'
 import { Seals } from 'postgresql-sno/seal'
 import { Prefixes } from 'postgresql-sno/prefixes'
 import { registerSno } from 'postgresql-sno/pg'
@@ -92,6 +93,24 @@ async function generators() {
   return [made, permitted]
 }
 
+async function feeds() {
+  const batches: Feed<{ message: string }> = feed(pool, 'outbox', 'mail', { maxRows: 10, lease: 1000 })
+  for await (const batch of batches) {
+    const known: Batch<{ message: string }> = batch
+    for await (const { id, deleted, item } of known) {
+      const first: string | boolean = deleted || item.message + id
+      // @ts-expect-error: no row
+      batch.fail(first, 'no')
+    }
+    batch.fail(batch.rows[0]!, new Error(), { retryAfter: batch.part })
+    batch.fail(null, 'one of them')
+    batches.stop()
+  }
+  feed(postgres(), 'outbox', 'mail', { retryAfter: 10, onError: () => {} })
+  // @ts-expect-error: not a pool
+  feed('outbox', 'mail')
+}
+
 postgresJs.registerSno(postgres())
 // @ts-expect-error
 registerSno('client')
@@ -117,7 +136,7 @@ const source = new DataSource({ type: 'postgres', entities: [new EntitySchema<{ 
   name: 'Customer', columns: { id: { type: forTypeorm.sno, primary: true } } })] })
 forTypeorm.registerSno(source)
 
-export { byte, bytes, generators, named, queries, unsealed, wrong }
+export { byte, bytes, feeds, generators, named, queries, unsealed, wrong }
 TS
 cp uses.ts uses.mts
 cp uses.ts uses.cts

@@ -18,6 +18,7 @@ import sno
 import sno.alembic
 import sno.asyncpg
 import sno.django
+import sno.feed
 import sno.generator
 import sno.psycopg
 import sno.psycopg2
