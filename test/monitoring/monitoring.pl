@@ -37,13 +37,24 @@ command_ok([ 'promtool', 'check', 'config', "$files/prometheus.yml" ],
 #
 # Servers: one that is well, one in trouble, and one that loses its registry
 #
-my $registry = Registry->new('registry', '0, 1023, 4');
+my $registry = Registry->new('registry', '0, 1023, 64');
 $registry->query($_) foreach (
 	q{SELECT sno_registry_add_layout('1288834974657/1/41/10/12', 0, 1023, 4)},
 	'CREATE ROLE lonely LOGIN; GRANT EXECUTE ON FUNCTION sno_registry_renew TO lonely');
 
+# A feed with a reader, and a row for it
+my @feed = (
+	'CREATE TABLE outbox (id sno PRIMARY KEY DEFAULT sno_generate())',
+	q{SELECT sno_feed_create('outbox'), sno_feed_create_reader('outbox', 'mail', max_tries => 1)});
+my @row = ('INSERT INTO outbox DEFAULT VALUES', q{CALL sno_feed_wait('outbox', 'mail')});
+
+# The row is set aside.
+my $fail = q{SELECT sno_feed_fail('outbox', 'mail', part, fence, id, 'mailbox full') FROM sno_feed_take(NULL::outbox, 'mail')};
+
 # Start a server with a clock of its own, and settings.  In its database "app", an owner runs
 # queries.  What the owner of another one planted must not run with the rights of who watches.
+# That database also has a feed of another role, with a policy that calls a function of this role,
+# on one server even when the role itself reads.  A name there can't be in XML.
 sub start_server
 {
 	my ($name, $settings, @queries) = @_;
@@ -58,10 +69,19 @@ sub start_server
 	$node->safe_psql('hostile', $_) foreach (
 		'CREATE SCHEMA planted; GRANT USAGE ON SCHEMA planted TO PUBLIC',
 		q{CREATE FUNCTION planted.current_database() RETURNS name LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'planted code runs'; RETURN 'app'; END$$},
-		'CREATE EXTENSION sno', 'SELECT sno_generate()',
+		'CREATE EXTENSION sno', 'SELECT sno_generate()', 'CREATE EXTENSION sno_feeds',
+		'CREATE ROLE mallory; CREATE ROLE guest; CREATE SCHEMA mallory AUTHORIZATION mallory; GRANT USAGE ON SCHEMA mallory TO PUBLIC',
+		q{SET ROLE mallory; CREATE FUNCTION mallory.seen() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
+			IF current_user = 'guest' THEN RAISE WARNING 'the policy is in force'; ELSE RAISE WARNING 'planted code runs'; END IF; RETURN true; END$$},
+		q{SET ROLE mallory; CREATE TABLE mallory.box (id sno PRIMARY KEY DEFAULT sno_generate()); SELECT sno_feed_create('mallory.box');
+		SELECT sno_feed_create_reader('mallory.box', 'mail' || chr(1)); GRANT SELECT ON ALL TABLES IN SCHEMA mallory TO PUBLIC},
+		map({ "SET ROLE mallory; ALTER TABLE mallory.$_ ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY planted ON mallory.$_ AS RESTRICTIVE USING (mallory.seen())" } qw(box_readers box_aside)),
+		$name eq 'trouble' ? 'SET ROLE mallory; ALTER TABLE mallory.box_readers FORCE ROW LEVEL SECURITY' : (),
+		'SET ROLE guest; SELECT count(*) FROM mallory.box_readers',
 		'ALTER DATABASE hostile SET search_path = planted, pg_catalog');
 	$node->safe_psql('app', $_) foreach (
-		'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes', @queries);
+		'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_feeds', @queries);
 	return $node;
 }
 
@@ -69,12 +89,19 @@ my $well = start_server(
 	'well',
 	$registry->settings("shared_preload_libraries = 'sno'"),
 	q{SELECT sno_create_generator('orders', 60000), sno_flake_create_generator('post', 'snowflake')},
-	q{SELECT sno_generate(1, 'orders'), sno_flake_generate('post')});
-my $lonely = start_server('lonely', $registry->settings("shared_preload_libraries = 'sno'") =~ s/user=asker/user=lonely/r);
+	q{SELECT sno_generate(1, 'orders'), sno_flake_generate('post')},
+	@feed, @row, 'SELECT count(*) FROM sno_feed_next(NULL::outbox, $$mail$$)',
+	q{CREATE TABLE event (id bigint PRIMARY KEY DEFAULT sno_flake_generate('post'))},
+	q{SELECT sno_feed_create('event'), sno_feed_create_reader('event', 'mail')},
+	'INSERT INTO event DEFAULT VALUES');
+my $lonely = start_server('lonely', $registry->settings("shared_preload_libraries = 'sno'") =~ s/user=asker/user=lonely/r,
+	@feed, q{SELECT sno_feed_create_reader('outbox', 'paused'), sno_feed_pause('outbox', 'paused')});
 my $trouble = start_server(
 	'trouble', "sno.partitions = '100-102'\nmax_worker_processes = 1\n",
 	q{SELECT sno_flake_create_layout('short', date_trunc('day', now()), 1000, 24, sequence_bits => 8)},
-	q{SELECT sno_flake_create_generator('short', 'short', 0)});
+	q{SELECT sno_flake_create_generator('short', 'short', 0)},
+	@feed, @row, $fail, 'CREATE TABLE event (id sno PRIMARY KEY)', q{SELECT sno_feed_create('event')},
+	'ALTER TABLE event DISABLE TRIGGER zz_sno_feed');
 my @nodes = ($well, $lonely, $trouble);
 
 my %sessions = (
@@ -90,15 +117,28 @@ my @running;
 END
 {
 	my $status = $?;
-	$_->kill_kill foreach @running;
+	$_->{run}->kill_kill foreach @running;
 	$? = $status;
 }
 
 sub start_program
 {
 	my (@command) = @_;
+	my $log = "$dir/$command[0]." . @running . '.log';
 	push @running,
-	  IPC::Run::start(\@command, '<', '/dev/null', '>&', "$dir/$command[0]." . @running . '.log');
+	  { start => sub { IPC::Run::start(\@command, '<', '/dev/null', '>>', $log, '2>&1') } };
+	$running[-1]{run} = $running[-1]{start}->();
+	return;
+}
+
+# Start what has ended, as a service manager does.  prometheus-sql-exporter ends if it is asked at the
+# very moment at which it stores what a query returned.
+sub keep_running
+{
+	foreach my $program (@running)
+	{
+		$program->{run} = $program->{start}->() if !$program->{run}->pumpable;
+	}
 	return;
 }
 
@@ -162,6 +202,7 @@ sub ask
 	my ($path, %parameters) = @_;
 	my $http = HTTP::Tiny->new;
 	usleep(50_000);
+	keep_running();
 	my $answer = $http->get("http://$prometheus/api/v1/$path?" . $http->www_form_urlencode(\%parameters));
 	return $answer->{success} ? decode_json($answer->{content})->{data} : undef;
 }
@@ -234,7 +275,10 @@ wait_until(
 		  && ask('rules')->{groups}[0]{lastEvaluation} gt strftime('%Y-%m-%dT%H:%M:%SZ', gmtime $all_there + 2);
 	});
 wait_for_alerts($_, '') foreach $well, $lonely;
-wait_for_alerts($trouble, 'SnoFault layouts, SnoPartitionsLow');
+wait_for_alerts($trouble, 'SnoFault layouts, SnoFeedProblem, SnoFeedRowsAside, SnoPartitionsLow');
+
+is(scalar(() = series(qq(sno_feeds_problems{datname="hostile", instance="$trouble->{exporters}{sno}"} == 1))),
+	1, 'a policy that would be executed is a problem');
 
 # What both exporters yield is the same.
 sub names_of
@@ -249,7 +293,7 @@ sub names_of
 }
 is_deeply(names_of('sno_sql'), names_of('sno'), 'both exporters yield the same metrics');
 my %yielded = map { $_->{__name__} => 1 } series('{__name__=~"sno_.*"}');
-is(keys %yielded, 16, 'all metrics are yielded');
+is(keys %yielded, 18, 'all metrics are yielded');
 
 #
 # The dashboard: panels that fit, and queries that find something
@@ -274,18 +318,19 @@ foreach my $panel (@{ $dashboard->{panels} })
 	}
 }
 my $alerts = slurp_file("$files/alerts.yml");
-my %named  = map { $_ => 1 } "$alerts@{[ JSON::PP->new->encode($dashboard) ]}" =~ /\b(sno_(?:check|partitions|generators|watermark|grants)_\w+)/g;
+my %named  = map { $_ => 1 } "$alerts@{[ JSON::PP->new->encode($dashboard) ]}" =~ /\b(sno_(?:check|partitions|generators|watermark|feeds|grants)_\w+)/g;
 is_deeply([ sort keys %named ], [ sort keys %yielded ],
 	'the dashboard and the alerts name what is yielded, and nothing else');
 
 #
-# Trouble: the clock of one server is set back, it has no partition for a session that waits,
-# its leases are locked, and its library is of another version than the extension.  No worker
-# can tell of the waits.
+# Trouble: the clock of one server is set back twice, by more than watermarks allow.  Its only open
+# partition then has no side left, and the others are lent, so a session waits.  Its leases are
+# locked, and its library is of another version than the extension.  No worker can tell of the waits.
 #
 my @more = map { open_session($trouble, 'app') } 1 .. 2;
-make_ids($trouble);
-$trouble->{clock}->set_offset(-3600);
+$more[0]->query_safe('SELECT sno_generate()');
+$trouble->safe_psql('app', q{SELECT sno_borrow_partition('1 day') FROM generate_series(1, 2)});
+$trouble->{clock}->set_offset(-2 * 3600);
 wait_until('the clock is seen to have stepped',
 	sub {
 		make_ids($trouble);
@@ -298,6 +343,9 @@ wait_until(
 			series(qq(sno_generators_waits{name="", instance="$trouble->{exporters}{$_}"} == 0))
 		} qw(sno sno_sql);
 	});
+$trouble->{clock}->set_offset(-4 * 3600);
+wait_until('the session sees the clock',
+	sub { $more[0]->query_safe('SELECT extract(epoch FROM clock_timestamp())') < time - 3 * 3600 });
 send_query($more[0], "SET sno.max_wait = '1d'; SELECT sno_generate()");
 wait_until('a session waits',
 	sub { $trouble->safe_psql('app', 'SELECT sum(waits) FROM sno_generators()') > 0 });
@@ -305,22 +353,27 @@ $more[1]->query_safe('BEGIN; LOCK TABLE sno_catalog.sno_lease');
 $trouble->safe_psql('app', "UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno'");
 wait_for_alerts($trouble,
 	join(', ', map { "SnoFault $_" } qw(clock generators holders ids layouts leases partitions version watermarks workers))
-	  . ', SnoPartitionsLow, SnoWaits');
+	  . ', SnoFeedProblem, SnoFeedRowsAside, SnoPartitionsLow, SnoWaits');
 
 # The registry of a server turns it away, when most of the time is over for which it granted
-# something, and when more sessions want partitions than it granted.  Meanwhile a transaction
-# stays open.
+# something, and when the server may use none of the partitions that it granted.  Meanwhile a
+# transaction stays open, and a reader doesn't read.
+$lonely->safe_psql('app', $_) foreach @row;
 $sessions{lonely}[1]->query_safe('BEGIN; SELECT sno_generate()');
 $registry->query('ALTER ROLE lonely NOLOGIN');
 $registry->query(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lonely'});
-push @more, map { open_session($lonely, 'app', q{sno.max_wait = '1d'}) } 1 .. 3;
-$_->query_safe('SELECT sno_generate()') foreach @more[ -3, -2 ];
-send_query($more[-1], 'SELECT sno_generate()');
 $lonely->{clock}->set_offset(15 * 3600);
+# Processes see the new clock one after another, so meanwhile some are behind a watermark.
+wait_until('the session sees the clock',
+	sub { $sessions{lonely}[0]->query_safe('SELECT extract(epoch FROM clock_timestamp())') > time + 14 * 3600 });
+$sessions{lonely}[0]->query_safe('SELECT sno_generate()');
+configure($lonely, 'sno.partitions', '2000-2001', $sessions{lonely}[0]);
+like(error_of($sessions{lonely}[0], q{SET sno.max_wait = '1ms'; SELECT sno_generate()}), qr/ERROR:  53400/, 'the registry turns the server away');
 wait_for_alerts(
 	$lonely,
-	'SnoFault clock, SnoFault ids, SnoFault partitions, SnoFault registry, SnoFeedHeldBack, SnoGrantsLow, SnoWaits',
-	sub { $sessions{lonely}[0]->query_safe('SELECT sno_generate()') });
+	'SnoFault clock, SnoFault ids, SnoFault registry, SnoFeedHeldBack, SnoFeedLags, SnoGrantsLow, SnoPartitionsLow',
+	sub { $lonely->safe_psql($_, 'SELECT sno_reset_watermark()') foreach 'app', 'hostile' });
+is(scalar(() = series('ALERTS{alertname="SnoFeedLags", reader="paused"}')), 0, 'lonely: no alert of a reader that is paused');
 
 # A role that lost its right to look, while nothing else is wrong
 wait_for_alerts($well, '');
@@ -332,9 +385,13 @@ close_session($_) foreach @{ $sessions{well} };
 $well->stop;
 wait_for_alerts($well, 'SnoUnwatched');
 
-unlike(slurp_file($_->logfile), qr/planted code runs/, $_->name . ': nothing planted ran') foreach @nodes;
+foreach my $node (@nodes)
+{
+	unlike(slurp_file($node->logfile), qr/planted code/, $node->name . ': nothing planted ran');
+	like(slurp_file($node->logfile), qr/the policy is in force/, $node->name . ': the policy is in force');
+}
 drop_session($_) foreach @more, @{ $sessions{trouble} }, @{ $sessions{lonely} };
-$_->kill_kill foreach splice @running;
+$_->{run}->kill_kill foreach splice @running;
 $_->stop('immediate') foreach $lonely, $trouble, $registry->node;
 
 done_testing();
