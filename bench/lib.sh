@@ -27,6 +27,15 @@ machine() {
     say "This is PostgreSQL $(sql -c "SHOW server_version"), on ${cpu:-$(uname -m)} with $(nproc) cores and $memory GB of memory."
 }
 
+# The settings of the server that differ from the defaults.  initdb writes some, too.
+settings() {
+    sql -c "SELECT format('| \`%s\` | %s |', name, current_setting(name)) FROM pg_settings
+            WHERE source = 'configuration file' AND setting <> boot_val AND name <> 'listen_addresses'
+                AND name <> 'unix_socket_directories' AND category NOT LIKE 'Client Connection Defaults / Locale%'
+                AND category NOT LIKE 'Reporting%'
+            ORDER BY name"
+}
+
 # write_page TEMPLATE: print it.  A line @table SECTION is replaced by a table of figures, and
 # other lines with @ by the output of the function of that name.
 write_page() {
