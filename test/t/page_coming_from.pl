@@ -249,7 +249,7 @@ sub start_users
 	local $ENV{PGOPTIONS} = "-c lock_timeout=${PostgreSQL::Test::Utils::timeout_default}s";
 	return [
 		IPC::Run::start(
-			[ 'pgbench', '-n', '-c', 3, '-T', 3600, @scripts, $node->connstr($db) ],
+			[ 'pgbench', '-n', '-c', 3, '-R', 500, '-T', 3600, @scripts, $node->connstr($db) ],
 			'>&', $output),
 		$output ];
 }

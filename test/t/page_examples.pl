@@ -179,6 +179,7 @@ sub wrong_links
 {
 	my ($path, $text) = @_;
 	my @wrong;
+	my $anchors = anchors_of($text);
 	$text =~ s/^```.*?^```$//msg;
 	push @wrong, grep { !exists $page{$_} } $text =~ m{`((?:doc|src|clients)/[\w./-]+\.md)`}g;
 	$text =~ s/`[^`\n]*`/code/g;
@@ -190,9 +191,9 @@ sub wrong_links
 		my $target = abs_path(dirname("$root/$path") . "/$file");
 		push @wrong, $link and next
 		  unless defined $target && $target =~ /^\Q$root\E\// && ($file eq '' || -f $target);
-		my $there = $file eq '' ? $text : $page{ substr($target, length "$root/") };
+		my $there = $file eq '' ? $anchors : anchors_of($page{ substr($target, length "$root/") } // '');
 		push @wrong, $link
-		  if $anchor ne '' && !anchors_of($there // '')->{$anchor};
+		  if $anchor ne '' && !$there->{$anchor};
 	}
 	return @wrong;
 }
@@ -227,7 +228,7 @@ foreach my $case (
 is_deeply(
 	[   wrong_links(
 			'doc/page.md',
-			"# Here it is\n[right](#here-it-is) [1](#there) [2](none.md) [3](../README.md#nowhere) [4](../src) `doc/page.md` `src/README.md` `doc/none.md` `[code](none.md)`\n"
+			"# Here `it` is\n[right](#here-it-is) [1](#there) [2](none.md) [3](../README.md#nowhere) [4](../src) `doc/page.md` `src/README.md` `doc/none.md` `[code](none.md)`\n"
 		) ],
 	[ 'doc/page.md', 'doc/none.md', '#there', 'none.md', '../README.md#nowhere', '../src' ],
 	'found: links that lead nowhere');

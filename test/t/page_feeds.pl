@@ -1,7 +1,8 @@
 
-# The feed of doc/feeds.md, word for word.  A reader that does without a watermark loses
-# a row, the page's readers lose none: when they are restarted, when they share the
-# work, on a standby and a logical replica, and after a clock that was wrong.
+# The page doc/feeds.md, word for word.  A reader that does without a watermark loses a row,
+# the page's readers lose none: when they are restarted, when they share the work, when the
+# work is outside of the database, after a dump, on a standby and a logical replica, and
+# after a clock that was wrong.
 
 use strict;
 use warnings;
@@ -13,22 +14,32 @@ use FakeClock;
 use IPC::Run ();
 use TestHelpers;
 
-# The blocks of the page, by kind.  The first two of kind "sql" are a query as such
-# and the table that it reads.
+# The blocks of the page, by kind
 my $page = slurp_file("$FindBin::RealBin/../../doc/feeds.md");
 my %block;
 push @{ $block{$1} }, $2 while $page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg;
-my ($query, @definitions) = @{ $block{sql} };
-my ($who) = grep { /sno_watermark_blockers/ } @definitions;
-my ($mail, $script, $on_standby, $again) =
-  map { $block{$_}[0] } 'sql mail', 'psql', 'sql standby', 'sql again';
+my @definitions = @{ $block{sql} };
 is_deeply(
 	[ map { "$_: " . @{ $block{$_} } } sort keys %block ],
 	[
-		'psql: 1', 'sql: 8', 'sql again: 1', 'sql bigint: 1', 'sql bigint read: 1', 'sql bigserial read: 1',
-		'sql mail: 1', 'sql standby: 1', 'sql trusted: 1'
+		'psql: 1', 'python: 1', 'sql: 7',
+		map { "sql $_: 1" } ('again', 'aside', 'bigint', 'blockers', 'changes', 'changes next', 'done', 'fail',
+			'mail', 'monitor', 'redis', 'remove', 'standby', 'take', 'trusted', 'wait')
 	],
 	'all blocks are run');
+
+# A block, with other words in it, each of which must be there.
+sub block
+{
+	my ($kind, @replacements) = @_;
+	my $text = $block{$kind}[0];
+	while (my ($from, $to) = splice @replacements, 0, 2)
+	{
+		$text =~ s/\Q$from\E/$to/ or die "block $kind has no $from";
+	}
+	return $text;
+}
+my ($mail, $take, $who) = map { block("sql $_") } 'mail', 'take', 'blockers';
 
 my $clock = FakeClock->new;
 my $node  = new_node('main', allows_streaming => 'logical', conf => q{
@@ -54,31 +65,20 @@ sub insert
 	);
 }
 
-# The ids that a query of the page returns after one.
+# The ids that a table or view has after one
 sub ids_after
 {
-	my ($server, $query, $last) = @_;
-	$query =~ s/'9d6gji6222222222'/'$last'/;
-	return join ' ',
-	  map { /^(\w+)/ } split /\n/, $server->safe_psql('postgres', $query);
+	my ($relation, $last) = @_;
+	return join ' ', split /\n/, $node->safe_psql('postgres', "SELECT id FROM $relation WHERE id > '$last' ORDER BY id");
 }
 
-# The ids of the rows that a statement returns in a session.
-sub ids_from
+# Run a statement in a session when the watermark is above all that was committed; returns the
+# last column of each row.
+sub column_from
 {
 	my ($session, $statement) = @_;
 	$session->query_safe('SELECT pg_sleep(0.005)');
-	return join ' ',
-	  map { /^(\w+)/ } split /\n/, $session->query_safe($statement);
-}
-
-# Let the reader of the page do its work.
-sub read_mail
-{
-	my ($session) = @_;
-	$session->query_safe('SELECT pg_sleep(0.005)');
-	$session->query_safe($mail);
-	return;
+	return join ' ', map { /([^|]*)\z/ } split /\n/, $session->query_safe($statement);
 }
 
 sub mails
@@ -87,7 +87,8 @@ sub mails
 	  $node->safe_psql('postgres', 'SELECT event FROM mail ORDER BY event');
 }
 
-my $next = q{SELECT * FROM outbox_next('statistics', 100)};
+my $next = q{SELECT id FROM sno_feed_next(NULL::outbox, 'other')};
+$node->safe_psql('postgres', q{SELECT sno_feed_create_reader('outbox', 'other')});
 
 #
 # A commit that comes late: the control, and the page's readers
@@ -95,57 +96,48 @@ my $next = q{SELECT * FROM outbox_next('statistics', 100)};
 $writer->query_safe('BEGIN');
 my $early = insert($writer, 1);
 my $late  = insert($other,  2);
-(my $control = $query) =~ s/ AND id < \(SELECT sno_watermark\(\)\)//
-  or die 'no watermark';
-my $last = ids_after($node, $control, '2' x 16);
+my $last  = ids_after('outbox', '2' x 16);
 is($last, $late, 'id > last returns the row that was committed');
-is(ids_after($node, $query, '2' x 16),
-	'', 'below the watermark there is no row yet');
-read_mail($reader);
+is(ids_after('outbox_settled', '2' x 16), '', 'below the watermark there is no row yet');
+column_from($reader, $mail);
 is(mails(), '', 'the reader has none');
 
 # Who holds it back?
 my @who = split /\|/, $node->safe_psql('postgres', $who);
 is($who[1], $writer->{pid}, 'it is known who holds it back');
 is($who[3], 'idle in transaction', '... and what that does');
+my $state = q{SELECT state, lag > '0', lag_rows > 0, blocker, problem FROM (} . block('sql monitor', ';' => '') . q{) AS f WHERE reader = 'mail'};
+is($node->safe_psql('postgres', $state), "ready|t|t|$writer->{pid}|", 'sno_feeds() shows it');
 $writer->query_safe("PREPARE TRANSACTION 'late'");
 like($node->safe_psql('postgres', $who),
 	qr/\|late$/, 'a prepared transaction is named');
-read_mail($reader);
+column_from($reader, $mail);
 is(mails(), '', '... and holds it back');
 
 $node->safe_psql('postgres', "COMMIT PREPARED 'late'");
-is(ids_after($node, $control, $last), '', 'id > last has lost a row');
+is(ids_after('outbox', $last), '', 'id > last has lost a row');
 $node->safe_psql('postgres', 'SELECT pg_sleep(0.005)');
-is( ids_after($node, $query, '2' x 16),
+is( ids_after('outbox_settled', '2' x 16),
 	"$early $late", 'below the watermark are both rows');
-is(ids_after($node, $query, $early),
+is(ids_after('outbox_settled', $early),
 	$late, '... and after the first one the second one');
-read_mail($reader);
+column_from($reader, $mail);
 is(mails(), "$early $late", 'the reader has both');
-is(ids_from($reader, $next), "$early $late", 'so has the other reader');
-is(ids_from($reader, $next), '',             '... once');
+is($node->safe_psql('postgres', $state), 'idle|f|f||', 'sno_feeds() shows that');
+is(column_from($reader, $next), "$early $late", 'the other reader has both');
+is(column_from($reader, $next), '',             '... once');
 
-# The same with a bigint, beside a bigserial
-my ($by_id, $by_serial) = map { $block{$_}[0] } 'sql bigint read', 'sql bigserial read';
+# The same with a bigint
 my $add = q{INSERT INTO event (message) VALUES ('happened') RETURNING id};
-
-# The numbers that a query of the page returns after one
-sub numbers_after
-{
-	my ($query, $last) = @_;
-	return ids_after($node, $query =~ s/> 0/> $last/r, '');
-}
-$node->safe_psql('postgres', $block{'sql bigint'}[0]);
+my $read_event = q{SELECT id FROM sno_feed_next(NULL::event, 'statistics')};
+$node->safe_psql('postgres', block('sql bigint') . q{SELECT sno_feed_create_reader('event', 'statistics')});
 $writer->query_safe('BEGIN');
 is($writer->query_safe($add), 1, 'an event is inserted');
 is($other->query_safe($add),  2, 'another one is committed');
-is(numbers_after($by_serial, 0), '2', 'bigserial: the second one is read');
-is(numbers_after($by_id,     0), '',  'bigint: below the watermark there is none yet');
+is($reader->query_safe($read_event), '', 'bigint: below the watermark there is none yet');
 $writer->query_safe('COMMIT');
-is(numbers_after($by_serial, 2), '',    'bigserial: the first one was missed');
-is(numbers_after($by_id,     0), '1 2', 'bigint: both are read');
-is(numbers_after($by_id,     2), '',    '... once');
+is($reader->query_safe($read_event), "1\n2", 'bigint: both are read');
+is($reader->query_safe($read_event), '',     '... once');
 like(error_of($other, q{INSERT INTO event (id, message) VALUES (1, 'old')}), qr/ERROR:  23514/, '... and no old one comes');
 
 # What isn't fed is refused.
@@ -159,6 +151,16 @@ foreach my $id ("'$made'", "sno_make($past, 0, 0)", "sno_generate_at($past)")
 		qr/ERROR:  23514/,
 		'refused: ' . ($id =~ /(sno\w+)/ ? $1 : 'of another transaction'));
 }
+$writer->query_safe('CREATE TABLE parted (id sno DEFAULT sno_generate(), n integer, PRIMARY KEY (id, n)) PARTITION BY LIST (n)');
+$writer->query_safe("CREATE TABLE parted_$_ PARTITION OF parted FOR VALUES IN ($_)") foreach 1, 2;
+$writer->query_safe(q{SELECT sno_feed_create('parted')});
+$writer->query_safe('INSERT INTO parted (n) VALUES (1)');
+$writer->query_safe('SELECT pg_sleep(0.005)');
+like(error_of($writer, 'UPDATE parted SET n = 2'), qr/ERROR:  23514/, 'refused: an old row that moves to another partition');
+$writer->query_safe('CREATE TABLE computed (made sno NOT NULL, id sno GENERATED ALWAYS AS (made) STORED PRIMARY KEY)');
+$writer->query_safe(q{SELECT sno_feed_create('computed', 'id')});
+like(error_of($writer, 'INSERT INTO computed VALUES (sno_generate())'), qr/ERROR:  42611/, 'refused: an id in a generated column');
+$writer->query_safe(q{SELECT sno_feed_drop('computed')});
 
 #
 # Restarts of a reader: each row is done once
@@ -166,59 +168,49 @@ foreach my $id ("'$made'", "sno_make($past, 0, 0)", "sno_generate_at($past)")
 my @ids = ($early, $late);
 push @ids, insert($writer, $_) foreach 3 .. 5;
 $reader->query_safe('BEGIN');
-read_mail($reader);
+column_from($reader, $mail);
 is($reader->query_safe('SELECT count(*) FROM mail'), 5, 'a reader has rows');
 
 # Two sessions of one reader
-send_query($other, $mail);
-wait_until(
-	'a session waits',
-	sub {
-		$writer->query_safe(
-			"SELECT wait_event_type FROM pg_stat_activity WHERE pid = $other->{pid}"
-		) eq 'Lock';
-	});
 push @ids, insert($writer, 6);
-$writer->query_safe('SELECT pg_sleep(0.005)');
+column_from($other, $mail);
 $reader->query_safe('COMMIT');
-my (undef, $errors) = receive($other);
-is($errors, '', 'another session of the reader has waited');
-is(mails(), "@ids[0 .. 5]", '... and goes on after it');
+is(mails(), "@ids[0 .. 4]", 'another session of the reader has got no rows');
+column_from($other, $mail);
+is(mails(), "@ids[0 .. 5]", '... until the commit of the first one');
 
 push @ids, insert($writer, $_) foreach 7 .. 9;
 $reader->query_safe('BEGIN');
-read_mail($reader);
+column_from($reader, $mail);
 $writer->query_safe("SELECT pg_terminate_backend($reader->{pid}, 60000)");
 drop_session($reader);
 is(mails(), "@ids[0 .. 5]", 'a reader ends before its commit');
 $reader = open_session($node, 'postgres');
-read_mail($reader);
+column_from($reader, $mail);
 is(mails(), "@ids", 'the next one does the same rows');
 
 push @ids, insert($writer, $_) foreach 10 .. 12;
 $reader->query_safe('BEGIN');
-read_mail($reader);
+column_from($reader, $mail);
 $node->stop('immediate');
 drop_session($_) foreach ($writer, $other, $reader);
 start();
 ($writer, $other, $reader) = map { open_session($node, 'postgres') } 1 .. 3;
 push @ids, insert($writer, 13);
-read_mail($reader);
+column_from($reader, $mail);
 is(mails(), "@ids", 'after a crash of the server the reader goes on');
-is(ids_from($reader, $next), "@ids[2 .. $#ids]", 'so does the other one');
+is(column_from($reader, $next), "@ids[2 .. $#ids]", 'so does the other one');
 
 #
 # Workers that share the parts
 #
-my %part_of;
-foreach my $n (0 .. $#ids) { $part_of{ $ids[$n] } = ($n + 1) % 4; }
-my $share = 'SELECT * FROM outbox_next_of_part(2)';
+my %part_of = map { split /\|/ } split /\n/, $node->safe_psql('postgres', 'SELECT id, sno_feed_part(customer, 4) FROM outbox');
 my %done;
 
 sub share
 {
 	my ($session) = @_;
-	my @got = split / /, ids_from($session, $share);
+	my @got = split / /, column_from($session, q{SELECT id FROM sno_feed_next(NULL::outbox, 'search', 2)});
 	push @{ $done{ $part_of{$_} } }, $_ foreach @got;
 	my %parts = map { $part_of{$_} => 1 } @got;
 	return join ' ', keys %parts;
@@ -227,9 +219,18 @@ my @workers = ($reader, $other, $writer, open_session($node, 'postgres'));
 $_->query_safe('BEGIN') foreach @workers;
 is(join('', sort map { share($_) } @workers),
 	'0123', 'four workers have one part each');
-is($node->safe_psql('postgres', $share), '', 'a fifth worker has none');
+my $fifth = open_session($node, 'postgres');
+is(share($fifth), '', 'a fifth worker has none');
 $_->query_safe('COMMIT') foreach @workers;
-close_session(pop @workers);
+close_session($_) foreach pop @workers, $fifth;
+
+# Another reader goes on where the slowest part is.
+my ($lowest) = $page =~ /^the first one: `start => (\(SELECT .*?\))`/m;
+$node->safe_psql('postgres', "SELECT sno_feed_create_reader('outbox', 'successor', start => $lowest)");
+my %once = map { $_ => 1 } map({ @$_ } values %done), split / /, column_from($reader, q{SELECT id FROM sno_feed_next(NULL::outbox, 'successor')});
+is_deeply([ sort keys %once ], \@ids, 'its successor misses no row');
+cmp_ok($node->safe_psql('postgres', "SELECT $lowest"), 'gt', $early, '... and does not begin with the oldest one');
+
 wait_until(
 	'all is done',
 	sub {
@@ -242,6 +243,151 @@ is_deeply([ map { join ' ', sort @$_ } values %done ],
 	[ map { "@$_" } values %done ], '... of each part in order');
 
 #
+# Work outside of the database.  The mails of rows that the reader took aren't in the table.
+#
+my %sent;
+
+# Take rows; returns the part, the fence and the ids, or nothing.
+sub lease_of
+{
+	my ($session, $statement) = @_;
+	$session->query_safe('SELECT pg_sleep(0.005)');
+	my @rows = map { [ split /\|/ ] } split /\n/, $session->query_safe($statement);
+	$sent{ $_->[2] }++ foreach @rows;
+	return @rows ? (@{ $rows[0] }[0, 1], map { $_->[2] } @rows) : ();
+}
+
+sub handled
+{
+	my ($part, $fence) = @_;
+	return block('sql done', 'part => 0' => "part => $part", 'fence => 1' => "fence => $fence");
+}
+
+sub failed
+{
+	my ($fence, $id) = @_;
+	return block('sql fail', 'fence => 2' => "fence => $fence", '9d6gji6222222222' => $id, '10 seconds' => '0');
+}
+my $aside = block('sql aside') =~ s/SELECT sno_feed_retry.*//sr;
+my $retry = block('sql aside') =~ s/.*(?=SELECT sno_feed_retry)//sr;
+
+my @taken = map { insert($writer, $_) } 14 .. 17;
+my ($part, $fence, @got) = lease_of($reader, $take);
+is("@got", "@taken", 'a session takes rows');
+is_deeply([ lease_of($other, $take) ], [], '... and no other one meanwhile');
+my ($extend) = $page =~ /call `(sno_feed_extend\([^`]*\))`/;
+$extend =~ s/, 1,/, $fence,/;
+$reader->query_safe("SELECT $extend");
+
+# Another session takes them when the lease ends.  The first one is late.
+$writer->query_safe(q{UPDATE outbox_readers SET free_at = busy_at WHERE reader = 'mail' AND part = 0});
+my ($next_part, $next_fence, @again) = lease_of($other, $take);
+is("@again", $taken[0], 'after the end of the lease, rows come again one by one');
+cmp_ok($next_fence, '>', $fence, '... with a higher fence');
+like(error_of($reader, handled($part, $fence)), qr/ERROR:  55P03/, 'who is late acknowledges nothing');
+$other->query_safe(handled($next_part, $next_fence));
+
+# A row that fails again and again is set aside, the others aren't.
+foreach my $try (1 .. 5)
+{
+	my (undef, $fence, @got) = lease_of($other, $take);
+	is($got[0], $taken[1], "try $try of a row");
+	$other->query_safe(failed($fence, $taken[1]));
+}
+is($node->safe_psql('postgres', q{SELECT set_aside FROM sno_feeds() WHERE reader = 'mail'}), 1, 'sno_feeds() shows that it was set aside');
+my @failed = split /\|/, $node->safe_psql('postgres', $aside);
+is("@failed[0 .. 2] $failed[-1]", "$taken[1] 5 mailbox full to 15", 'the row that fails is set aside, with its error');
+my ($rest_part, $rest_fence, @rest) = lease_of($other, $take);
+is($rest[0], $taken[2], 'the next rows follow');
+$node->safe_psql('postgres', $retry);
+my ($retry_part, $retry_fence, @retried) = lease_of($reader, $take);
+is("$retry_part @retried", "-1 $taken[1]", 'a session has the retried row beside the part');
+$reader->query_safe(handled(-1, $retry_fence));
+is($node->safe_psql('postgres', $aside), '', '... and handles it');
+my @left = ($rest_part, $rest_fence);
+while (@left)
+{
+	$other->query_safe(handled(@left));
+	@left = (lease_of($other, $take))[0, 1];
+}
+is_deeply([ sort keys %sent ], \@taken, 'all rows were sent');
+
+# Nobody is to blame: no try counts.  To give a row up, delete it.
+my $bad = insert($writer, 18);
+foreach my $try (1 .. 7)
+{
+	(undef, $fence) = lease_of($other, $take);
+	$other->query_safe(failed($fence, $bad) =~ s/, error => 'mailbox full'//r);
+}
+is($node->safe_psql('postgres', $aside), '', 'an error of which no row is to blame sets none aside');
+foreach my $try (1 .. 5)
+{
+	(undef, $fence) = lease_of($other, $take);
+	$other->query_safe(failed($fence, $bad));
+}
+$node->safe_psql('postgres', 'DELETE FROM outbox_aside');
+is($node->safe_psql('postgres', "$retry $aside"), 0, 'a row was given up');
+push @ids, @taken, $bad;
+
+# A commit wakes who waits.
+send_query($reader, block('sql wait'));
+wait_until('a session waits',
+	sub { $other->query_safe("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 'Extension' });
+is($other->query_safe("SELECT backend_xmin FROM pg_stat_activity WHERE pid = $reader->{pid} AND backend_xid IS NULL"), '', 'it holds no snapshot');
+push @ids, insert($writer, 19);
+my (undef, $errors) = receive($reader);
+is($errors, '', 'who waits gets rows');
+is($reader->query_safe($mail), '', '... at once');
+my $mails = $node->safe_psql('postgres', q{SELECT text FROM mail WHERE text = 'to 19'});
+is($mails, 'to 19', '... the row that was committed');
+like(error_of($reader, 'BEGIN;' . block('sql wait') . 'ROLLBACK;'), qr/ERROR:  2D000/, 'not in a transaction block');
+
+#
+# Changes of a table
+#
+$writer->query_safe(q{INSERT INTO person VALUES (1, 'Ada'), (2, 'Bob')});
+my $changes = block('sql changes') =~ s/\(item\)\.\*/(item).id, (item).name/r;
+sub changes
+{
+	$reader->query_safe('SELECT pg_sleep(0.005)');
+	my @rows = map { [ split /\|/, $_, -1 ] } split /\n/, $reader->query_safe($changes);
+	$reader->query_safe("SELECT sno_feed_done('person', 'copy', $rows[0][0], $rows[0][1])") if @rows;
+	return join ', ', map { "@$_[3, 4, 5]" } @rows;
+}
+is(changes(), 'f 1 Ada, f 2 Bob', 'inserts are changes');
+$writer->query_safe($_) foreach (
+	q{UPDATE person SET name = 'Eve' WHERE id = 1}, q{UPDATE person SET name = 'Mia' WHERE id = 1},
+	'DELETE FROM person WHERE id = 2', 'UPDATE person SET id = 3 WHERE id = 1');
+is(changes(), 't 2 , t 1 , f 3 Mia', 'so are updates and deletes, the last one of each row');
+is(changes(), '',                    '... once');
+$writer->query_safe('TRUNCATE person');
+$writer->query_safe(q{INSERT INTO person VALUES (4, 'Zoe')});
+is(join(' ', sort split / /, column_from($reader, 'SELECT string_agg(deleted || name, $$ $$) FROM (' . block('sql changes next', ';' => '', 'p.name' => 'coalesce(p.name, $$$$) AS name') . ') AS c')),
+	'falseZoe true', 'a person is found exactly if it is not deleted');
+
+#
+# A dump: the readers go on in the copy.
+#
+push @ids, insert($writer, 20);
+my $dir = PostgreSQL::Test::Utils::tempdir('feed');
+$node->command_ok([ 'pg_dump', '--create', '-f', "$dir/dump.sql", $node->connstr('postgres') ], 'a dump');
+my $dump = slurp_file("$dir/dump.sql");
+$dump =~ s/^(CREATE DATABASE|ALTER DATABASE|\\connect) postgres\b/$1 copy/mg;
+append_to_file("$dir/copy.sql", $dump);
+restore_dump($node, "$dir/copy.sql", '... is restored');
+my $copy = open_session($node, 'copy');
+is(column_from($copy, $next =~ s/'other'/'mail'/r), $ids[-1], 'a reader goes on in the copy');
+is(changes_in($copy), 4, '... with the changes, too');
+close_session($copy);
+
+sub changes_in
+{
+	my ($session) = @_;
+	$session->query_safe(q{UPDATE person SET name = 'Ann'});
+	return column_from($session, q{SELECT id FROM sno_feed_next(NULL::person_changes, 'copy')});
+}
+
+#
 # The standby and the logical replica
 #
 my $standby = start_standby($node, 'standby');
@@ -249,6 +395,7 @@ my $standby = start_standby($node, 'standby');
 # The replica is another database of the standby's primary.
 my ($table) = grep { /CREATE TABLE outbox \(/ } @definitions;
 my ($bound) = grep { /CREATE TABLE outbox_watermark/ } @definitions;
+my $on_standby = block('sql standby');
 my $host = $node->host;
 my $port = $node->port;
 $node->safe_psql('postgres', 'CREATE DATABASE replica');
@@ -269,12 +416,14 @@ wait_until(
 		  == 2;
 	});
 
-my (undef, undef, $error) =
-  $standby->psql('postgres', "\\set VERBOSITY verbose\n$query");
-like($error, qr/ERROR:  25006/, 'a standby has no watermark of its own');
+foreach my $query ('SELECT * FROM outbox_settled', $next, $take, block('sql wait'))
+{
+	my (undef, undef, $error) =
+	  $standby->psql('postgres', "\\set VERBOSITY verbose\n$query");
+	like($error, qr/ERROR:  25006/, "refused on a standby: $query");
+}
 
-my $dir = PostgreSQL::Test::Utils::tempdir('feed');
-append_to_file("$dir/watermark.psql", "$script\n");
+append_to_file("$dir/watermark.psql", block('psql') . "\n");
 my $output  = '';
 my $updater = IPC::Run::start(
 	[   'psql', '-Xq', '-f', "$dir/watermark.psql", $node->connstr('postgres')
@@ -302,8 +451,8 @@ sub read_copies
 is_deeply([ read_copies('2' x 16) ],
 	[ "@ids", "@ids" ], 'standby and replica read all rows');
 $writer->query_safe('BEGIN');
-push @ids, insert($writer, 14);
-push @ids, insert($other,  15);
+push @ids, insert($writer, 21);
+push @ids, insert($other,  22);
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is( $standby->safe_psql(
 		'postgres', "SELECT id FROM outbox WHERE id > '$ids[-3]'"),
@@ -321,38 +470,35 @@ $node->safe_psql('replica',
 	'ALTER SUBSCRIPTION feed DISABLE; ALTER SUBSCRIPTION feed SET (slot_name = NONE); DROP SUBSCRIPTION feed'
 );
 $standby->stop;
-read_mail($reader);
-is(mails(), "@ids", 'the reader has all rows');
 
 #
 # A clock that was two hours ahead
 #
-{
-	$clock->set_offset(7200);
-	push @ids, insert($writer, 16);
-	read_mail($reader);
-	is(mails(), "@ids", 'a clock is ahead: the reader goes on');
-	$clock->set_offset(0);
-	insert($writer, 17);
-	like(error_of($reader, $mail),
-		qr/ERROR:  55000/, 'a clock was ahead: the reader is stopped');
-	$node->safe_psql('postgres', $again);
-	(my $once_more = $mail) =~ s/;$/ ON CONFLICT DO NOTHING;/;
-	$reader->query_safe('SELECT pg_sleep(0.005)');
-	$reader->query_safe($once_more);
-	is( $node->safe_psql(
-			'postgres',
-			"SELECT string_agg(text, ',' ORDER BY text) FROM mail WHERE event > '$ids[-2]'"
-		),
-		'to 16,to 16,to 17',
-		'... until it looks again');
-}
+column_from($reader, $mail);
+$clock->set_offset(7200);
+push @ids, insert($writer, 23);
+column_from($reader, $mail);
+is($node->safe_psql('postgres', 'SELECT max(event) FROM mail'), $ids[-1], 'a clock is ahead: the reader goes on');
+$clock->set_offset(0);
+insert($writer, 24);
+like(error_of($reader, $mail),
+	qr/ERROR:  55000/, 'a clock was ahead: the reader is stopped');
+$node->safe_psql('postgres', block('sql again'));
+is($node->safe_psql('postgres', q{SELECT bool_and(position > sno_min(now() - interval '4 hours')) FROM outbox_readers WHERE reader = 'mail' AND part >= 0}),
+	't', '... which is set back by some hours');
+(my $once_more = $mail) =~ s/;$/ ON CONFLICT DO NOTHING;/;
+column_from($reader, $once_more);
+is( $node->safe_psql(
+		'postgres',
+		"SELECT string_agg(text, ',' ORDER BY text) FROM mail WHERE event > '$ids[-2]'"
+	),
+	'to 23,to 23,to 24',
+	'... until it looks again');
 
-# Only some roles make ids, and can hold feeds back.
+# Only some roles make ids, and can hold feeds back.  A trigger that is there makes ids for all.
 $node->safe_psql('postgres', $_) foreach (
-	'CREATE ROLE stranger; CREATE ROLE writer; GRANT INSERT ON outbox, event TO stranger, writer',
-	'GRANT USAGE ON SEQUENCE event_serial_seq TO stranger, writer',
-	$block{'sql trusted'}[0],
+	'CREATE ROLE stranger; CREATE ROLE writer; GRANT INSERT ON outbox, event, person TO stranger, writer',
+	block('sql trusted'),
 	'GRANT EXECUTE ON FUNCTION sno_generate(integer), sno_flake_generate(text) TO writer');
 foreach my $insert (
 	"INSERT INTO outbox (customer, message) VALUES (1, 'x')",
@@ -362,6 +508,28 @@ foreach my $insert (
 	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE stranger; $insert");
 	like($err, qr/permission denied for function sno/, "who makes no ids may not: $insert");
 }
+$writer->query_safe(q{BEGIN; SET LOCAL ROLE stranger; INSERT INTO person VALUES (5, 'x')});
+like($node->safe_psql('postgres', $who), qr/\|$writer->{pid}\|/, 'a change of a table with a feed holds readers back');
+$writer->query_safe('ROLLBACK');
+
+#
+# Removal, a month later: rows that a reader needs, or that are set aside, stay.
+#
+$node->safe_psql('postgres', $_) foreach (
+	q{SELECT sno_feed_drop_reader('outbox', r) FROM unnest('{search, successor}'::text[]) AS r},
+	q{SELECT sno_feed_rewind('outbox', 'other', 'oldest')});
+my @all = split / /, ids_after('outbox_settled', '2' x 16);
+is(column_from($reader, $next =~ s/'other'/'other', 3/r), "@all[0 .. 2]", 'a reader has handled three rows');
+$node->safe_psql('postgres', "INSERT INTO outbox_aside (reader, id, part, tries) VALUES ('other', '$all[1]', 0, 1)");
+$node->safe_psql('postgres', block('sql remove'));
+is(ids_after('outbox', '2' x 16), "@all", 'nothing is removed that is younger');
+$clock->set_offset(30 * 86400);
+$node->safe_psql('postgres', block('sql remove'));
+is(ids_after('outbox', '2' x 16), "@all[1, 3 .. $#all]", 'a month later, rows are removed that nobody needs');
+is($node->safe_psql('postgres', q{SELECT sno_feed_needed('outbox')}), $all[3], 'the lowest id that a reader needs');
+like(error_of($other, "SELECT sno_feed_create_reader('outbox', 'late', start => '$all[0]')"), qr/ERROR:  22023/, 'no reader starts below');
+$other->query_safe(q{SELECT sno_feed_create_reader('outbox', 'late')});
+is(column_from($other, q{SELECT id FROM sno_feed_next(NULL::outbox, 'late')}), "@all[1, 3 .. $#all]", 'the oldest start is what is left');
 
 close_session($_) foreach ($writer, $other, $reader);
 $node->stop;

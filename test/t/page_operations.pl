@@ -45,7 +45,7 @@ sub install_next_version
 	append_to_file("$scripts/sno--$version--$next.sql",
 		'CREATE FUNCTION sno_next() RETURNS integer LANGUAGE sql RETURN 1;');
 	foreach my $other (grep { -e "$scripts/$_.control" }
-		qw(sno_flakes sno_seal))
+		qw(sno_flakes sno_feeds sno_seal))
 	{
 		unlink "$scripts/$other.control";
 		append_to_file("$scripts/$other.control",

@@ -15,7 +15,7 @@ skip_without_seal();
 
 my $page = slurp_file("$FindBin::RealBin/../../doc/reference.md");
 
-my $node = start_node('main', conf => "TimeZone = 'UTC'", sql => 'CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
+my $node = start_node('main', conf => "TimeZone = 'UTC'", sql => 'CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_feeds; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry');
 
 # The rows of a query.  In it, "member" are the objects of all extensions.
 sub rows_of
@@ -80,7 +80,7 @@ my @signatures = sort map {
 SELECT CASE p.prokind WHEN 'p' THEN 'CALL ' ELSE '' END
 	|| format('%s(%s)', p.proname, pg_get_function_arguments(p.oid)) || coalesce(' → ' || pg_get_function_result(p.oid), '')
 FROM member JOIN pg_proc AS p ON (classid, objid) = (p.tableoid, p.oid)
-WHERE p.pronamespace NOT IN ('sno_catalog'::regnamespace, 'sno_registry'::regnamespace)});
+WHERE p.pronamespace NOT IN ('sno_catalog'::regnamespace, 'sno_feeds'::regnamespace, 'sno_registry'::regnamespace)});
 agree(\@signatures, [ sort $page =~ /^- `((?:CALL )?\w+\(.*)`$/mg ],
 	'functions that users call');
 
@@ -120,7 +120,7 @@ agree(
 SELECT DISTINCT format('%s | %s | %s', p.proname, a.name, CASE a.type WHEN 'timestamptz'::regtype THEN 'timestamptz' ELSE a.type::regtype::text END)
 FROM member JOIN pg_proc AS p ON (classid, objid) = (p.tableoid, p.oid),
 	unnest(p.proargnames, p.proargmodes, p.proallargtypes) AS a (name, mode, type)
-WHERE a.mode IN ('o', 't') AND p.pronamespace NOT IN ('sno_catalog'::regnamespace, 'sno_registry'::regnamespace)}) ],
+WHERE a.mode IN ('o', 't') AND p.pronamespace NOT IN ('sno_catalog'::regnamespace, 'sno_feeds'::regnamespace, 'sno_registry'::regnamespace)}) ],
 	[ sort map { columns_of($_) } keys %names ],
 	'columns of results');
 

@@ -87,8 +87,13 @@ BEGIN
     FOR o IN SELECT typname FROM pg_type JOIN word ON word = typname WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype = 'b' LOOP
         EXECUTE format('CREATE DOMAIN planted.%1$I AS pg_catalog.%1$I CHECK (planted.is_checked())', o.typname);
     END LOOP;
-    FOR o IN SELECT relname FROM pg_class JOIN word ON word = relname WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v') LOOP
-        EXECUTE format('CREATE VIEW planted.%1$I AS SELECT * FROM pg_catalog.%1$I WHERE planted.is_checked()', o.relname);
+    -- A view can't have columns of type anyarray.
+    FOR o IN SELECT relname, string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns
+        FROM pg_class JOIN word ON word = relname JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v') AND attnum > 0 AND atttypid <> 'anyarray'::regtype
+        GROUP BY relname
+    LOOP
+        EXECUTE format('CREATE VIEW planted.%1$I AS SELECT %2$s FROM pg_catalog.%1$I WHERE planted.is_checked()', o.relname, o.columns);
     END LOOP;
 END $$;
 

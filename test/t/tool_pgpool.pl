@@ -1,6 +1,7 @@
 
 # pgpool-II in front of a primary and a standby.  It sends queries to the standby, but not those
-# that call a volatile function.  Watermarks are stable functions of the primary.
+# that call a volatile function.  Watermarks, and rows of readers, are returned by stable functions
+# of the primary.
 
 use strict;
 use warnings;
@@ -16,7 +17,9 @@ plan skip_all => 'pgpool-II is not installed' unless defined $pgpool;
 my $primary = start_node('primary', allows_streaming => 1, sql => q{
 CREATE EXTENSION sno_flakes;
 SELECT sno_flake_create_generator('people', 'snowflake');
-CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(5), flake bigint DEFAULT sno_flake_generate('people'))});
+CREATE TABLE t (id sno PRIMARY KEY DEFAULT sno_generate(5), flake bigint DEFAULT sno_flake_generate('people'));
+CREATE EXTENSION sno_feeds;
+SELECT sno_feed_create('t'), sno_feed_create_reader('t', 'r')});
 my $standby = start_standby($primary, 'standby');
 $primary->wait_for_catchup($standby);
 
@@ -96,10 +99,14 @@ my %made = (
 	q{SELECT sno_flake_generate('people')}       => qr/^\d+$/,
 	'INSERT INTO t DEFAULT VALUES RETURNING id'  => qr/^[2-9a-x]{16}$/);
 
+# Each returns one row.
+my @read = map { "SELECT count(*) FROM sno_feed_$_(NULL::t, 'r', 1)" } qw(next take);
+
 my $pooler = start_pgpool();
 like(ask($_), $made{$_}, "$_: the primary makes ids") foreach sort keys %made;
 like(ask('SELECT sno_watermark()'), qr/25006/, 'a watermark is asked for on the standby');
 like(ask(q{SELECT sno_flake_watermark('people')}), qr/25006/, 'and one of flakes');
+like(ask($_), qr/25006/, "on the standby: $_") foreach @read;
 stop_pgpool($pooler);
 
 $pooler = start_pgpool($pattern);
@@ -108,6 +115,7 @@ is(ask($where), $standby->port, 'other queries still go to the standby');
 like(ask('SELECT sno_watermark()'), qr/^[2-9a-x]{16}$/, 'a watermark of the primary');
 like(ask(q{SELECT sno_flake_watermark('people')}), qr/^\d+$/, 'and one of flakes');
 is(ask('SELECT count(*) FROM t WHERE id < (SELECT sno_watermark())'), 2, 'rows up to the watermark');
+is(ask($_), 1, "on the primary: $_") foreach @read;
 stop_pgpool($pooler);
 
 $standby->stop;
