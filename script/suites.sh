@@ -400,7 +400,9 @@ dynamic_library_path = '$work/sanitized:\$libdir'"
     as_user "${sanitized[@]}" "$pg_bin/postgres" -D "$server/data" &
     pid=$!
     until "$pg_bin/pg_isready" -q -h "$server"; do kill -0 $pid || return; sleep 0.1; done
-    count_regress "--host=$server --user=postgres"
+    # What the specs of feeds add is SQL.
+    count_regress "--host=$server --user=postgres" \
+        ISOLATION="$(basename -s .spec test/specs/*.spec | grep -v '^feed_' | paste -sd ' ')"
     stop_server "$server"
     wait $pid
 

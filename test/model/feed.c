@@ -434,7 +434,7 @@ begin_issuer(SnoIssuer *i, SnoPromise *promise, uint64 now, SnoClock clock)
 	}
 	if (mutant == NOT_TOLD_AGAIN && i->since != 0 && i->since > now)
 		return sno_promise_now(promise, now, clock);
-	if (mutant == WORKER_TRUSTS && i->since != 0 && i->since <= now)
+	if (mutant == WORKER_TRUSTS && i->since != 0)
 		return now;
 	if (mutant == WORKER_RAISES && i->since != 0 && i->since < now)
 		i->since = now;
