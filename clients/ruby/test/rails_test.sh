@@ -15,6 +15,7 @@ is "$(cd gems/gems/activerecord-sno-* && find . -type f | sort)" \
 ./lib/activerecord-sno.rb
 ./lib/sno.rb
 ./lib/sno/active_record.rb
+./lib/sno/feed.rb
 ./lib/sno/generator.rb
 ./lib/sno/loan.rb
 ./lib/sno/prefixes.rb
