@@ -229,11 +229,11 @@ compile() {
     "${cc[@]}" -o "$program" "$2" "$objects"/*.o -lcrypto
 }
 
-# at_once COMMAND ...: run commands that print TAP, as many at a time as there are processors.
+# at_once COMMAND ...: run commands that print TAP, $jobs at a time, or as many as there are processors.
 at_once() {
     local taps
     taps=$(as_user mktemp -d "$work/taps.XXXXXX")
-    printf '%s\0' "$@" | as_user xargs -0 -P "$(nproc)" -I{} sh -c '
+    printf '%s\0' "$@" | as_user xargs -0 -P "${jobs:-$(nproc)}" -I{} sh -c '
         tap=$1/$(basename "$2")
         $2 >"$tap" 2>&1 || echo "not ok - exit status $?" >>"$tap"' at_once "$taps" {}
     count_tap as_user prove --verbose --exec cat "$taps"/*
@@ -294,10 +294,10 @@ suite_model() {
     at_once "${commands[@]}"
 }
 
-# The scopes of the feeds' models that take long
+# The scopes of the models that take long
 suite_worlds() {
     local model commands=()
-    for model in feed places; do
+    for model in model feed grant places; do
         if compile_model gcc $model; then commands+=("$program large"); else count 0 1; fi
     done
     at_once "${commands[@]}"
@@ -489,6 +489,7 @@ suite_clients() {
     start_server "$server" &&
         as_user "$pg_bin/psql" -qX <<<"ALTER ROLE postgres PASSWORD '$PGPASSWORD'" || return
     for test in clients/*/test/*_test.*; do tests+=("clients/run $test"); done
-    at_once "${tests[@]}"
+    # Many of them wait, for leases and for readers that stop.
+    jobs=$((2 * $(nproc))) at_once "${tests[@]}"
     count_tap run_applications
 }

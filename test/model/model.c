@@ -440,7 +440,8 @@ typedef struct Scope
 				names,			/* if this isn't 2: then that floats, too */
 				blocks,			/* of those nodes, which a registry grants; 0 without one, */
 				changes;		/* and how often what it grants changes */
-	bool		large;			/* too much so to be explored whole: for mutants only */
+	bool		slow,			/* explored by the suite worlds */
+				large;			/* too much so to be explored whole: for mutants only */
 } Scope;
 
 #define OWN(sequence_count, partition_count) \
@@ -525,7 +526,7 @@ static const Scope scopes[] = {
 	.partitions = 2,.named = true,.draws = 1,.plain = true,.large = true},
 
 	[NAMED_ONE] = {"named: one session", 3, 0, {1}, NAMED(0, 1)},
-	[NAMED_LONGER] = {"named: one session, longer leases", 4, 2, {1}, NAMED(0, 0)},
+	[NAMED_LONGER] = {"named: one session, longer leases", 4, 2, {1}, NAMED(0, 0),.slow = true},
 	[NAMED_TWO] = {"named: two sessions", 2, 2, {2}, NAMED(0, 1)},
 	[NAMED_FINE] = {"named: one session, each step", 2, 0, {1}, NAMED(0, 0),.fine = true},
 	[NAMED_TWO_FINE] = {"named: two sessions, each step", 1, 0, {2}, NAMED(0, 1),.fine = true},
@@ -539,7 +540,7 @@ static const Scope scopes[] = {
 	.plain = true},
 	[BOTH_LONGER] = {"a named generator, and ids by the clock, two sessions, more units", 2, 1, {2}, NAMED(0, 0),
 	.sequences = 2,.steps = true,.plain = true,.steady = true,.large = true},
-	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true},
+	[NAMED_PROMOTION] = {"named: a promotion", 3, 0, {1}, NAMED(0, 0),.promotions = true,.slow = true},
 	[SNAPSHOTS] = {"snapshots restored", 2, 0, {1}, NAMED(0, 0),.restores = true},
 	[SNAPSHOTS_TWO] = {"snapshots restored, two sessions", 2, 0, {2}, NAMED(0, 0),
 	.restores = true,.plain = true},
@@ -547,7 +548,7 @@ static const Scope scopes[] = {
 	[LAST_SEQUENCE] = {"named: the last sequence", 4, 0, {2}, NAMED(65535, 65535),.plain = true},
 	[NAMED_AGAIN] = {"named: a database made again", 2, 2, {0, 1}, TWO_DATABASES, NAMED(0, 0),
 	.again = true},
-	[FORGOTTEN] = {"states that overlap, and are forgotten", 2, 0, {1}, NAMED(0, 0),.longer = 1,
+	[FORGOTTEN] = {"states that overlap, and are forgotten", 2, 0, {1}, NAMED(0, 0),.slow = true,.longer = 1,
 	.forgets = true,.rewrites = true,.plain = true},
 
 	[SHORT] = {"short units: one session", 4, 0, {1}, NAMED(1, 1), SHORT_UNITS(5, 2)},
@@ -558,7 +559,7 @@ static const Scope scopes[] = {
 	[SHORT_APART] = {"short units: two nodes, two sessions", 1, 0, {2}, NAMED(0, 0), SHORT_UNITS(7, 4),
 	.longer = 1,.apart = true,.plain = true},
 	[LONG] = {"long units: one session", 4, 0, {1}, NAMED(1, 1), LONG_UNITS(2)},
-	[LONG_TWO] = {"long units: two sessions", 3, 0, {2}, NAMED(0, 0), LONG_UNITS(2)},
+	[LONG_TWO] = {"long units: two sessions", 3, 0, {2}, NAMED(0, 0), LONG_UNITS(2),.slow = true},
 	[COUNT] = {"numbers: one session", 8, 2, {1}, NUMBERS},
 	[COUNT_TWO] = {"numbers: two sessions", 5, 2, {2}, NUMBERS},
 	[COUNT_PROMOTION_LAGS] = {"numbers: a promotion without the end of the WAL", 5, 2, {1}, NUMBERS,
@@ -3630,10 +3631,10 @@ explore_scope(ScopeNumber number, Mutant with, bool ids)
 }
 
 static void
-explore_all(void)
+explore_all(bool slow)
 {
 	for (size_t i = 0; i < lengthof(scopes); i++)
-		if (!scopes[i].large)
+		if (!scopes[i].large && scopes[i].slow == slow)
 		{
 			bool		ok = explore_scope((ScopeNumber) i, NONE, false);
 
@@ -3652,7 +3653,7 @@ catch_mutants(void)
 	}
 }
 
-/* Explores the scopes, or with any argument, their mutants. */
+/* Explores the scopes, or with "large" the slow ones, or with any other argument the mutants. */
 int
 main(int argc, char **argv)
 {
@@ -3661,8 +3662,8 @@ main(int argc, char **argv)
 	sno_my_activity = &activity;
 	sno_area = (dsa_area *) &w;
 	prepare_stack();
-	if (argc == 1)
-		explore_all();
+	if (argc == 1 || strcmp(argv[1], "large") == 0)
+		explore_all(argc > 1);
 	else
 		catch_mutants();
 	printf("1..%d\n", tests);
