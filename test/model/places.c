@@ -1139,7 +1139,7 @@ check_still(void)
 					settle(row(i), (Failure) failure);
 }
 
-/* Only whether a fence is that of its place matters, unless a failover brings one back. */
+/* A fence matters only by being equal to the fence of the part, unless a failover repeats a fence. */
 static void
 forget_fences(void)
 {

@@ -325,7 +325,7 @@ is_deeply([ sort keys %named ], [ sort keys %yielded ],
 #
 # Trouble: the clock of one server is set back twice, by more than watermarks allow.  Its only open
 # partition then has no side left, and the others are lent, so a session waits.  Its leases are
-# locked, and its library is of another version than the extension.  No worker can tell of the waits.
+# locked, and its library is of another version than the extension.  No worker can notify listeners of the waits.
 #
 my @more = map { open_session($trouble, 'app') } 1 .. 2;
 $more[0]->query_safe('SELECT sno_generate()');

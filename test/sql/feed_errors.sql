@@ -1,5 +1,5 @@
 --
--- What sno_feeds refuses, and what it reports then
+-- The errors of sno_feeds
 --
 -- These tests have a database of their own, where no other session makes ids.
 SET client_min_messages = warning;

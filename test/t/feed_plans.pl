@@ -27,7 +27,7 @@ auto_explain.log_format = json
 },
 	sql => q{CREATE EXTENSION sno_feeds});
 
-# Plans of the statements that "sql" runs, also within functions, with what they did.
+# The plans of the statements that "sql" runs, also within functions, with row counts and buffers.
 sub plans_of
 {
 	my ($sql) = @_;

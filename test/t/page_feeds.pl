@@ -329,7 +329,7 @@ $node->safe_psql('postgres', 'DELETE FROM outbox_aside');
 is($node->safe_psql('postgres', "$retry $aside"), 0, 'a row was given up');
 push @ids, @taken, $bad;
 
-# A commit wakes who waits.
+# A commit wakes a session that waits.
 send_query($reader, block('sql wait'));
 wait_until('a session waits',
 	sub { $other->query_safe("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $reader->{pid}") eq 'Extension' });
