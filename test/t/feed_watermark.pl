@@ -103,6 +103,15 @@ sub holders
 		'SELECT count(*) FROM sno_watermark_blockers()');
 }
 
+# psql ends before its server process does.
+sub nobody_holds_it_back
+{
+	my ($session, $what) = @_;
+	wait_until($what, sub { holders($session) == 0 });
+	pass($what);
+	return;
+}
+
 sub wait_for_event
 {
 	my ($session, $waiter, $event) = @_;
@@ -386,7 +395,7 @@ subtest 'workers of a leader that has issued no ids' => sub {
 		$node->safe_psql('postgres', "SELECT sno_generate(); BEGIN; $by_workers"),
 		qr/^\w{16}\|\w{16}$/m,
 		'they do once it has');
-	is(holders($reader), 0, 'nobody holds it back');
+	nobody_holds_it_back($reader, 'they have ended: nobody holds it back');
 
 	# A call that the planner sees is enough, in a session that has done nothing else.
 	foreach my $call (
@@ -397,7 +406,7 @@ subtest 'workers of a leader that has issued no ids' => sub {
 		like($node->safe_psql('postgres', "BEGIN; $query"),
 			qr/^\S{16,}\|\S{16,}$/, "workers make ids by $call");
 	}
-	is(holders($reader), 0, 'nobody holds it back then');
+	nobody_holds_it_back($reader, 'those have ended: nobody holds it back');
 };
 
 subtest 'commits that wait for a standby' => sub {
