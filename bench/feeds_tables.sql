@@ -189,7 +189,8 @@ INSERT INTO measure (phase, section, name, unit, peer) VALUES
 ('quiet', 'quiet', 'missed', 'rows', NULL), ('quiet', 'quiet', 'given twice', 'rows', NULL),
 ('quiet', 'quiet', 'p50', 'ms', NULL), ('quiet', 'quiet', 'p99', 'ms', NULL),
 ('quiet', 'quiet', 'CPU', '% of a core', 'none'),
-('waiting', 'waiting', 'commits', 'a second', 'bare'),
+('waiting', 'waiting', 'commits', 'for one with `bigint`', 'bare'),
+('waiting', 'waiting', 'CPU of the readers', '% of the machine', NULL),
 ('backlog', 'backlog_wide', 'time', 's', 'copy_wide'), ('backlog', 'backlog_wide', 'speed', 'rows/s', NULL),
 ('backlog', 'backlog_wide', 'server, private', 'MB', NULL),
 ('backlog', 'backlog_wide', 'server, with shared buffers', 'MB', NULL),
@@ -274,7 +275,11 @@ END $$;
 CREATE PROCEDURE make_waiting(key text) LANGUAGE plpgsql AS $$
 BEGIN
     CALL make_table('sno DEFAULT sno_generate()');
+    CREATE TABLE peer (LIKE outbox);
+    ALTER TABLE peer
+        ALTER id TYPE bigint USING NULL, ALTER id ADD GENERATED ALWAYS AS IDENTITY, ADD PRIMARY KEY (id);
     CREATE INDEX ON outbox (sno_feed_part(customer, 2), id);
+    CREATE INDEX ON peer (sno_feed_part(customer, 2), id);
     INSERT INTO outbox (customer, payload) VALUES (1, '{}');
     IF key <> 'bare' THEN
         PERFORM sno_feed_create('outbox');

@@ -53,10 +53,10 @@ sub blocks_of
 }
 
 # Both ask for more, again and again: leases use up what they have.
+my @sessions = map { open_session($node, $_, "sno.max_wait = '100ms'") } 'postgres', 'other';
 sub use_up
 {
-	$node->psql($_, "SET sno.max_wait = '100ms'; SELECT sno_borrow_partition() FROM generate_series(1, 17)")
-	  foreach 'postgres', 'other';
+	error_of($_, 'SELECT sno_borrow_partition() FROM generate_series(1, 17)') foreach @sessions;
 	return;
 }
 
@@ -88,6 +88,7 @@ foreach my $failing ('postgres', 'other')
 $registry->query('TRUNCATE failing');
 wait_until('it has more', sub { use_up(); blocks_of('other') > 1 && blocks_of('postgres') > 1 });
 pass('both are served when nothing fails');
+close_session($_) foreach @sessions;
 
 check_log($node);
 $node->stop;
