@@ -22,8 +22,10 @@ sub lead
 	my $dir = PostgreSQL::Test::Utils::tempdir('gdb');
 	my $self = bless { map { $_ => "$dir/$_" } qw(script log stopped held release) }, $class;
 
-	# All signals reach the process, except the one that ends gdb.
+	# All signals reach the process, except the one that ends gdb.  The symbols of other libraries
+	# would take most of the time.
 	append_to_file($self->{script}, <<"END");
+sharedlibrary sno
 shell touch $self->{stopped}
 handle all nostop noprint pass
 define check
@@ -44,7 +46,8 @@ $way
 shell touch $self->{held}; while [ -d $dir ] && [ ! -e $self->{release} ]; do sleep 0.01; done
 END
 	$self->{run} =
-	  IPC::Run::start([ qw(gdb -nx -batch -x), $self->{script}, '-p', $pid ], '&>', $self->{log});
+	  IPC::Run::start(
+		[ qw(gdb -nx -batch -iex), 'set auto-solib-add off', '-x', $self->{script}, '-p', $pid ], '&>', $self->{log});
 	push @all, $self;
 	usleep(10_000) while !-e $self->{stopped} && $self->runs;
 	return $self;
