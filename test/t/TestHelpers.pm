@@ -156,10 +156,11 @@ sub ids_of
 sub wait_until
 {
 	my ($what, $condition) = @_;
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	# The condition is often a query by psql, which uses more CPU than what it waits for.
+	for my $round (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return if $condition->();
-		usleep(10_000);
+		usleep(10_000 * ($round < 10 ? $round : 10));
 	}
 	die "timed out waiting until $what";
 }
