@@ -275,7 +275,7 @@ compile_model() {
 suite_model() {
     local model seed commands=()
     # The models are compiled with gcc, their mutants with clang.
-    for model in model feed grant places; do
+    for model in model feed grant reader; do
         if compile_model gcc $model; then commands+=("$program"); else count 0 1; fi
         if compile_model clang $model; then commands+=("$program mutants"); else count 0 1; fi
     done
@@ -297,7 +297,7 @@ suite_model() {
 # The scopes of the models that take long
 suite_worlds() {
     local model commands=()
-    for model in model feed grant places; do
+    for model in model feed grant reader; do
         if compile_model gcc $model; then commands+=("$program large"); else count 0 1; fi
     done
     at_once "${commands[@]}"

@@ -1,44 +1,46 @@
 /*
- * places.c
- *		The places of a feed's reader on models small enough to be explored whole: every
- *		order of the steps of its sessions, of the rows that become visible, of leases that
- *		end, and of clock readings.  Prints TAP.
+ * reader.c
+ *		A reader of a feed on models small enough to be explored whole: every order of the
+ *		steps of its sessions, of the rows that become visible, of leases that end, and of
+ *		clock readings.  Prints TAP.
  *
- * Nothing of sno_feeds runs here, which is SQL.  This is its protocol.
+ * sno_feeds is written in SQL, so none of its code runs here.  The model contains its protocol.
  *
- * A feed has rows 1 to 3 at most, which become visible in any order, or never, and a
- * watermark, which only rises.  No row becomes visible below it: feed.c shows that.  A
- * reader has a place in each part of the feed, and one more place, RETRY, from which rows
- * that were set aside are returned again.
+ * A feed has at most three rows, with the keys 1 to 3, which become visible in any order, or
+ * never, and a watermark, which only rises.  No row becomes visible below the watermark:
+ * feed.c shows that.  A reader has a position in each part of the feed.  Its part -1, RETRY,
+ * returns again the rows that were set aside.
  *
  * A session begins a statement, which gets a snapshot: the visible rows and a watermark.
- * Then it calls sno_feed_next() or sno_feed_take(), which reads and locks a place as it is
- * by then, but returns rows of the snapshot.  After sno_feed_next(), the place stays locked
- * until the transaction commits or aborts.  After sno_feed_take(), which commits, the
- * session has a lease, and calls sno_feed_done(), _fail() or _extend(), or is never heard
- * of again.  A crash of the server aborts all transactions, which is no more than if each
- * aborts.  After a failover, the end of the WAL may be lost, but sessions go on with their
- * leases.  An operator rewinds the reader, or creates it again, lets rows be retried, and
- * removes rows.  A rewind and a removal first look at how far they may go, in a step of its
- * own.  All other calls are atomic, because they lock the place.
+ * Then it calls sno_feed_next() or sno_feed_take(), which locks a part and reads the latest
+ * version of its row, but returns rows of the snapshot.  After sno_feed_next(), the part stays
+ * locked until the transaction commits or aborts.  After sno_feed_take(), which commits, the
+ * session has a lease, and calls sno_feed_done(), _fail() or _extend(), or never calls again.
+ * A crash of the server has the effect that all transactions abort, so it is no step of its
+ * own.  After a failover, the end of the WAL may be lost, but sessions keep their leases.  An
+ * operator rewinds the reader, or creates it again, marks rows to be retried, and removes
+ * rows.  A rewind or a removal first reads its bounds, in a step of its own.  All other calls
+ * are atomic, because they lock the part.
  *
- * Leases end at any time.  In other scopes, a clock that may be set to any time ends them.
+ * Leases end at any time.  In some scopes, they end by a clock, which may be set to any time.
  *
- * What must hold:
+ * The model checks that these violations don't occur:
  *
- *	MISSED		All visible rows below a position were acknowledged or are set aside, and no
- *				other row will appear there.  What is rewound must be handled again.
- *	TWICE		A row that was acknowledged isn't returned again.
- *	ORDER		A part returns its rows in order.
- *	HELD		Sessions that hold the same row know that all but one lease are over.
+ *	MISSED		A visible row below a position was neither acknowledged nor set aside, or a
+ *				row may still appear there.  After a rewind, rows must be handled again.
+ *	TWICE		A row that was acknowledged is returned again.
+ *	ORDER		A part returns its rows out of order.
+ *	HELD		A session gets a row that another session has in a transaction, or by a lease
+ *				that was never over.
  *	STALE		A session whose rows were returned to another one, or whose reader was
- *				rewound or dropped, acknowledges nothing, and doesn't change the place.
- *	BLAMED		A row is set aside only for failures of its own, or of a batch that began
- *				with it.
- *	STILL		At any time, if all sessions go away, all rows can be handled as soon as
- *				their leases are over, and then be removed.  A row that always fails is set
- *				aside, and no other one.
- *	REMOVED		A removed row was handled and isn't set aside, and no place goes back to it.
+ *				rewound or dropped, acknowledges rows or changes the part.
+ *	BLAMED		A row is set aside for other failures than its own, and those of batches that
+ *				began with it.
+ *	STILL		After all sessions are gone and their leases are over, some rows can't be
+ *				handled, or can't be removed afterwards.  Only a row that always fails may be
+ *				set aside.
+ *	REMOVED		A row is removed that wasn't handled or is set aside, or that a part returns
+ *				again.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,11 +51,12 @@
 #define Max(x, y)		((x) > (y) ? (x) : (y))
 #define Min(x, y)		((x) < (y) ? (x) : (y))
 
-#define ROWS		3			/* the most there can be */
+/* The limits of all scopes */
+#define ROWS		3
 #define SESSIONS	3
 #define PARTS		2
-#define RETRY		PARTS		/* the place of retries */
-#define PLACES		(PARTS + 1)
+#define RETRY		PARTS		/* part -1 */
+#define ALL_PARTS		(PARTS + 1)
 
 typedef struct Scope
 {
@@ -71,9 +74,9 @@ typedef struct Scope
 				rewinds,
 				retries,
 				removes,
-				deletes,		/* are rows deleted, or do they get new ids? */
+				deletes,		/* are rows deleted, or given new ids? */
 				fails_over,
-				large;			/* does it take long? */
+				large;			/* does it take a long time? */
 } Scope;
 
 typedef enum ScopeNumber
@@ -108,38 +111,38 @@ static const Scope scopes[] = {
 	.rewinds = true,.retries = true,.removes = true,.deletes = true,.large = true},
 };
 
-/* What a mutant does wrong, and where that is found. */
+/* The error of each mutant, and the scope that finds it */
 #define MUTANTS(M) \
-	M(NEWER_WATERMARK, "a place moves to a watermark newer than the rows", NEXT) \
-	M(NEXT_ROW, "a place moves to the next row, below the watermark or not", NEXT) \
-	M(LAST_ROW, "a place moves to the last row that was returned", NEXT) \
+	M(NEWER_WATERMARK, "a position moves to a watermark newer than the rows", NEXT) \
+	M(NEXT_ROW, "a position moves to the next row, even above the watermark", NEXT) \
+	M(LAST_ROW, "a position moves to the last row that was returned", NEXT) \
 	M(AFTER_POSITION, "rows are returned after the position, not from it on", NEXT) \
 	M(ABOVE_WATERMARK, "rows above the watermark are returned, too", NEXT) \
-	M(OLD_PLACE, "a place is read as the snapshot shows it", NEXT) \
-	M(NOT_LOCKED, "a place isn't locked", NEXT) \
-	M(MOVED_AT_ONCE, "a place moves before the transaction commits", NEXT) \
+	M(OLD_PART, "a part is read as the snapshot shows it", NEXT) \
+	M(NOT_LOCKED, "a part isn't locked", NEXT) \
+	M(MOVED_AT_ONCE, "a position moves before the transaction commits", NEXT) \
 	M(FENCE_KEPT, "a lease doesn't raise the fence", TAKE) \
 	M(DONE_UNFENCED, "the fence isn't checked by sno_feed_done()", TAKE) \
 	M(FAIL_UNFENCED, "the fence isn't checked by sno_feed_fail()", TAKE) \
 	M(EXTEND_UNFENCED, "the fence isn't checked by sno_feed_extend()", TAKE) \
-	M(FAILED_PASSED, "a place moves past the row that failed", TAKE) \
-	M(ASIDE_WITH_BATCH, "a place moves past all rows of the batch if one is set aside", ASIDE) \
+	M(FAILED_PASSED, "a position moves past the row that failed", TAKE) \
+	M(ASIDE_WITH_BATCH, "a position moves past all rows of the batch if one is set aside", ASIDE) \
 	M(ENDS_UNCOUNTED, "a lease that ends counts no try", TAKE) \
 	M(SINGLE_UNCOUNTED, "a failure without a row counts no try, even of a single row", TAKE) \
 	M(NEVER_SINGLY, "rows of a batch that failed don't come again one by one", TAKE) \
-	M(LEASE_IGNORED, "a place that is leased is returned by sno_feed_next()", MIXED) \
-	M(LEASE_KEPT, "a lease outlives sno_feed_next()", MIXED) \
-	M(DONE_AGAIN, "a lease that is no more is acknowledged", MIXED) \
+	M(LEASE_IGNORED, "sno_feed_next() returns rows of a leased part", MIXED) \
+	M(LEASE_KEPT, "sno_feed_next() doesn't end a lease that is over", MIXED) \
+	M(DONE_AGAIN, "a lease that was acknowledged or given back is acknowledged", MIXED) \
 	M(BY_END, "a lease counts until its end, whenever it began", CLOCK) \
 	M(REWIND_LEASED, "a lease outlives a rewind", REWIND) \
 	M(REWIND_AHEAD, "a rewind may go ahead of the watermark", REWIND) \
 	M(REWIND_KEPT_ASIDE, "a rewind keeps rows aside that the part returns again", ASIDE) \
-	M(REWIND_RETRIED, "a rewind leaves the place of retries as it is", ASIDE) \
+	M(REWIND_RETRIED, "a rewind leaves part -1 as it is", ASIDE) \
 	M(STAYS_MARKED, "a retry that fails is retried at once", AGAIN) \
-	M(MARK_BEFORE_LOCK, "a row to be retried is chosen before the place is locked", AGAIN) \
+	M(MARK_BEFORE_LOCK, "a row to be retried is chosen before the part is locked", AGAIN) \
 	M(GONE_BY_SNAPSHOT, "a row to be retried that the snapshot doesn't show is forgotten", AGAIN) \
 	M(REMOVED_ASIDE, "rows that are set aside are removed", REMOVAL) \
-	M(RETRY_HOLDS_BACK, "the place of retries holds back removal", REMOVAL) \
+	M(RETRY_HOLDS_BACK, "part -1 holds back removal", REMOVAL) \
 	M(BOUND_UNKNOWN, "a removal doesn't note how far it went", REMOVAL) \
 	M(NO_REMOVAL_LOCK, "a rewind and a removal look at the same time", REMOVAL) \
 	M(FURTHEST_PART, "rows below the furthest part are removed", TWO_PARTS) \
@@ -176,26 +179,26 @@ typedef struct Feed
 				aside,
 				marked,			/* to be retried */
 				handled;		/* acknowledged, and not rewound since */
-	uint8_t		bound,			/* that a removal noted */
-				removing,		/* bound to which a removal is under way, or 0 */
+	uint8_t		bound,			/* the key below which rows were removed */
+				removing,		/* the bound of a removal that has begun, or 0 */
 				clock,
-				fence,			/* the last of all, a failover or not */
+				fence,			/* the last one, even if a failover lost it */
 				failed_over,
 				created;
-	uint8_t		blame[ROWS];	/* failures of each row */
+	uint8_t		blame[ROWS];	/* the number of failures of each row */
 } Feed;
 
-typedef struct Place
+typedef struct PartRow
 {
 	uint8_t		position,
-				upto,			/* of the batch that is leased, or 0.  In RETRY, the row */
+				upto,			/* the end of the leased batch, or the leased row of part -1, or 0 */
 				singly,
 				tries,
-				busy_at,		/* 0 if it isn't */
+				busy_at,		/* 0 if the part isn't busy */
 				free_at,
 				fence,
-				first;			/* row of the last lease */
-} Place;
+				first;			/* the first row of the last lease */
+} PartRow;
 
 typedef enum State
 {
@@ -203,7 +206,7 @@ typedef enum State
 	STATEMENT,					/* has a snapshot */
 	TRANSACTION,				/* of sno_feed_next() */
 	LEASED,
-	REWINDING					/* knows how far it may go */
+	REWINDING					/* has read the bounds of a rewind */
 } State;
 
 typedef struct Session
@@ -212,28 +215,28 @@ typedef struct Session
 				part,
 				watermark;		/* of its snapshot */
 	Rows		visible;		/* to its snapshot */
-	Rows		rows;			/* that it got */
+	Rows		rows;			/* that were returned to it */
 	uint8_t		fence,
 				busy_at,
 				free_at,
 				is_over,		/* was its lease over at any time? */
-				is_stale,		/* does somebody else handle its rows? */
-				is_durable,		/* wasn't it stale after a failover? */
-				position;		/* of the place in the snapshot, for a mutant */
+				is_stale,		/* must it not change the part any more? */
+				is_durable,		/* would its lease survive a failover? */
+				position;		/* of part 0 in the snapshot, for a mutant */
 	Rows		marked;			/* in the snapshot, for a mutant */
-	Rows		set_aside,		/* what else its transaction changes */
+	Rows		set_aside,		/* changes of its transaction to rows set aside */
 				unmarked,
 				forgotten;
-	Place		place;			/* as its transaction leaves it */
+	PartRow		changed;		/* the part, as its transaction leaves it */
 } Session;
 
 typedef struct World
 {
 	Feed		feed;
-	Place		place[PLACES];
+	PartRow		part[ALL_PARTS];
 	Session		session[SESSIONS];
-	Feed		disk_feed;		/* what a failover doesn't lose */
-	Place		disk_place[PLACES];
+	Feed		disk_feed;		/* the state that a failover doesn't lose */
+	PartRow		disk_part[ALL_PARTS];
 } World;
 
 typedef enum Event
@@ -307,20 +310,20 @@ is_within(unsigned busy_at, unsigned free_at)
 }
 
 static bool
-is_busy(const Place *p)
+is_busy(const PartRow *p)
 {
 	return p->free_at != 0 && is_within(p->busy_at, p->free_at);
 }
 
 static void
-occupy(Place *p)
+occupy(PartRow *p)
 {
 	p->busy_at = feed->clock;
 	p->free_at = (uint8_t) (feed->clock + (scope->clocks != 0));
 }
 
 static void
-release(Place *p)
+release(PartRow *p)
 {
 	p->upto = p->busy_at = p->free_at = p->first = 0;
 	if (p->singly <= p->position)
@@ -351,7 +354,7 @@ acknowledge(Rows rows)
 	handled_count++;
 }
 
-/* All other leases of the place are no longer valid. */
+/* All other leases of the part are no longer valid. */
 static void
 supersede(unsigned part, const Session *by)
 {
@@ -417,16 +420,16 @@ leave(Session *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* What a call changes comes into force. */
+/* Make the changes of a call visible. */
 static void
 commit(Session *s)
 {
 	unsigned	part = s->part;
 
-	if (mutant == LEASE_KEPT && s->state == TRANSACTION && w.place[part].upto != 0)
-		w.place[part].position = s->place.position;
+	if (mutant == LEASE_KEPT && s->state == TRANSACTION && w.part[part].upto != 0)
+		w.part[part].position = s->changed.position;
 	else
-		w.place[part] = s->place;
+		w.part[part] = s->changed;
 	feed->aside |= s->set_aside;
 	forget_blame(s->set_aside);
 	feed->marked &= ~s->unmarked;
@@ -457,30 +460,30 @@ got(Session *s, unsigned part, Rows rows, bool take)
 	if (!take && (rows != 0 || s->state == TRANSACTION))
 	{
 		if (mutant == MOVED_AT_ONCE)
-			w.place[part] = s->place;
+			w.part[part] = s->changed;
 		s->state = TRANSACTION;
 		return;
 	}
 	if (rows != 0)
 	{
-		s->place.fence += mutant != FENCE_KEPT;
+		s->changed.fence += mutant != FENCE_KEPT;
 		if (scope->fails_over && mutant != FENCE_REPEATED)
-			s->place.fence = ++feed->fence;
-		s->fence = s->place.fence;
-		occupy(&s->place);
-		s->busy_at = s->place.busy_at;
-		s->free_at = s->place.free_at;
+			s->changed.fence = ++feed->fence;
+		s->fence = s->changed.fence;
+		occupy(&s->changed);
+		s->busy_at = s->changed.busy_at;
+		s->free_at = s->changed.free_at;
 		s->state = LEASED;
 	}
 	commit(s);
-	memset(&s->place, 0, sizeof(s->place));
+	memset(&s->changed, 0, sizeof(s->changed));
 	if (rows == 0)
 		leave(s);
 }
 
-/* If a lease of the place ended: does that count as a failure of the first row? */
+/* If a lease of the part ended, does that count as a failure of the first row? */
 static bool
-count_try(Place *p, unsigned first, bool take)
+count_try(PartRow *p, unsigned first, bool take)
 {
 	if (mutant != TRIES_INHERITED && first != p->position)
 		p->tries = 0;
@@ -495,7 +498,7 @@ count_try(Place *p, unsigned first, bool take)
 	return !take && first == p->first;
 }
 
-/* The end of a batch: the next row of the snapshot below the watermark, otherwise the watermark. */
+/* The end of a batch: the next row of the snapshot below the watermark, otherwise the watermark */
 static unsigned
 end_of(Rows batch, Rows visible, unsigned watermark)
 {
@@ -511,11 +514,11 @@ end_of(Rows batch, Rows visible, unsigned watermark)
 	return next != 0 ? lowest(next) : watermark;
 }
 
-/* sno_feed_next() or sno_feed_take() of a part, of one row or of all. */
+/* sno_feed_next() or sno_feed_take() of a part of the feed, for one row or for all rows */
 static void
 read_part(Session *s, unsigned part, bool alone, bool take)
 {
-	Place	   *p = &s->place;
+	PartRow	   *p = &s->changed;
 	Rows		visible = s->visible & rows_of(part);
 	unsigned	watermark = mutant == NEWER_WATERMARK ? feed->watermark : s->watermark;
 	unsigned	first;
@@ -523,8 +526,8 @@ read_part(Session *s, unsigned part, bool alone, bool take)
 	Rows		rows;
 
 	if (s->state == STATEMENT)
-		*p = w.place[part];
-	if (mutant == OLD_PLACE && s->state == STATEMENT)
+		*p = w.part[part];
+	if (mutant == OLD_PART && s->state == STATEMENT)
 		p->position = s->position;
 	rows = visible & ~below(p->position + (mutant == AFTER_POSITION));
 	if (mutant != ABOVE_WATERMARK)
@@ -569,15 +572,15 @@ read_part(Session *s, unsigned part, bool alone, bool take)
 	got(s, part, rows, take);
 }
 
-/* The same, of the place of retries. */
+/* sno_feed_next() or sno_feed_take() of part -1 */
 static void
 read_retry(Session *s, bool take)
 {
-	Place	   *p = &s->place;
+	PartRow	   *p = &s->changed;
 	Rows		marked = mutant == MARK_BEFORE_LOCK ? s->marked : feed->marked;
 	Rows		rows = 0;
 
-	*p = w.place[RETRY];
+	*p = w.part[RETRY];
 	if (p->upto != 0 && mutant != STAYS_MARKED)
 	{
 		/* The lease ended. */
@@ -600,7 +603,7 @@ read_retry(Session *s, bool take)
 static bool
 may_read(unsigned part, bool take)
 {
-	const Place *p = &w.place[part];
+	const PartRow *p = &w.part[part];
 
 	if (part == RETRY ? !scope->retries : part >= scope->parts)
 		return false;
@@ -617,31 +620,31 @@ begin(Session *s, unsigned watermark)
 	s->state = STATEMENT;
 	s->watermark = (uint8_t) watermark;
 	s->visible = present();
-	if (mutant == OLD_PLACE)
-		s->position = w.place[0].position;
+	if (mutant == OLD_PART)
+		s->position = w.part[0].position;
 	if (mutant == MARK_BEFORE_LOCK)
 		s->marked = feed->marked;
 }
 
-/* The place of the session's lease, or null if that is refused. */
-static Place *
+/* The part that the session leased, or null if its fence is refused */
+static PartRow *
 leased(Session *s, bool unfenced)
 {
-	Place	   *p = &w.place[s->part];
+	PartRow	   *p = &w.part[s->part];
 
 	if (p->fence != s->fence && !unfenced)
 		return NULL;
 	if (p->upto == 0 && (mutant != DONE_AGAIN || s->part == RETRY))
 		return NULL;
 	if (s->is_stale)
-		wrong("a stale session changes a place");
+		wrong("a stale session changes a part");
 	return p;
 }
 
 static void
 done(Session *s)
 {
-	Place	   *p = leased(s, mutant == DONE_UNFENCED);
+	PartRow	   *p = leased(s, mutant == DONE_UNFENCED);
 
 	if (p != NULL)
 	{
@@ -659,11 +662,11 @@ done(Session *s)
 	leave(s);
 }
 
-/* A row failed, or, if `key` is 0, one of them; or nothing did, and rows are given back. */
+/* sno_feed_fail().  With an error, row `key` failed, or if it is 0, one of the rows did. */
 static void
 fail(Session *s, unsigned key, bool error)
 {
-	Place	   *p = leased(s, mutant == FAIL_UNFENCED);
+	PartRow	   *p = leased(s, mutant == FAIL_UNFENCED);
 
 	if (p == NULL)
 	{
@@ -712,7 +715,7 @@ fail(Session *s, unsigned key, bool error)
 static void
 extend(Session *s)
 {
-	Place	   *p = leased(s, mutant == EXTEND_UNFENCED);
+	PartRow	   *p = leased(s, mutant == EXTEND_UNFENCED);
 
 	if (p == NULL)
 	{
@@ -729,19 +732,19 @@ extend(Session *s)
 static void
 set_back(unsigned start)
 {
-	for (unsigned i = 0; i < PLACES; i++)
+	for (unsigned i = 0; i < ALL_PARTS; i++)
 	{
-		Place	   *p = &w.place[i];
+		PartRow	   *p = &w.part[i];
 
 		if (i < scope->parts)
 		{
-			/* The operator skips rows, or wants them again. */
+			/* The operator skips rows, or lets them be returned again. */
 			if (start > p->position)
 				feed->handled |= feed->visible & rows_of(i) & below(start) & ~(below(p->position) | feed->aside);
 			feed->handled &= ~(rows_of(i) & ~below(start));
 			p->position = (uint8_t) start;
 		}
-		/* Without the lease, the fence alone makes no difference. */
+		/* Either a new fence or no lease makes the lease invalid, so the mutants keep both. */
 		if (mutant != REWIND_LEASED && (mutant != REWIND_RETRIED || i != RETRY))
 		{
 			p->singly = p->tries = 0;
@@ -768,16 +771,16 @@ needed(void)
 
 	for (unsigned i = 0; i < scope->parts; i++)
 	{
-		Rows		rows = present() & rows_of(i) & ~below(w.place[i].position);
+		Rows		rows = present() & rows_of(i) & ~below(w.part[i].position);
 
 		if (rows != 0)
 			lower = Min(lower, lowest(rows));
-		furthest = Max(furthest, w.place[i].position);
+		furthest = Max(furthest, w.part[i].position);
 	}
 	if (mutant == FURTHEST_PART)
 		lower = furthest;
 	if (mutant == RETRY_HOLDS_BACK)
-		lower = Min(lower, w.place[RETRY].position);
+		lower = Min(lower, w.part[RETRY].position);
 	aside = mutant == GONE_HOLDS_BACK ? feed->aside : feed->aside & ~feed->deleted;
 	if (aside != 0 && mutant != REMOVED_ASIDE)
 		lower = Min(lower, lowest(aside));
@@ -796,7 +799,7 @@ remove_rows(void)
 static void
 end_lease(unsigned part)
 {
-	w.place[part].busy_at = w.place[part].free_at = 0;
+	w.part[part].busy_at = w.part[part].free_at = 0;
 	for (unsigned i = 0; i < scope->sessions; i++)
 		if (w.session[i].state == LEASED && w.session[i].part == part)
 			w.session[i].is_over = true;
@@ -821,7 +824,7 @@ fail_over(void)
 	uint8_t		fence = feed->fence;
 
 	w.feed = w.disk_feed;
-	memcpy(w.place, w.disk_place, sizeof(w.place));
+	memcpy(w.part, w.disk_part, sizeof(w.part));
 	feed->fence = fence;
 	feed->failed_over = true;
 	for (unsigned i = 0; i < scope->sessions; i++)
@@ -839,9 +842,9 @@ fail_over(void)
 static void
 create_again(void)
 {
-	memset(w.place, 0, sizeof(w.place));
-	for (int i = 0; i < PLACES; i++)
-		w.place[i].position = 1;
+	memset(w.part, 0, sizeof(w.part));
+	for (int i = 0; i < ALL_PARTS; i++)
+		w.part[i].position = 1;
 	feed->aside = feed->handled = 0;
 	feed->created = true;
 	memset(feed->blame, 0, sizeof(feed->blame));
@@ -871,7 +874,7 @@ is_row_locked(unsigned key)
 	return false;
 }
 
-/* False if nothing happens. */
+/* Execute an event.  Returns false if it can't occur now. */
 static bool
 apply(Event event, unsigned who, unsigned a, unsigned b)
 {
@@ -896,7 +899,7 @@ apply(Event event, unsigned who, unsigned a, unsigned b)
 			feed->deleted |= row(a + 1);
 			return true;
 		case END:
-			if (scope->clocks != 0 || !is_busy(&w.place[a]))
+			if (scope->clocks != 0 || !is_busy(&w.part[a]))
 				return false;
 			end_lease(a);
 			return true;
@@ -963,7 +966,7 @@ apply(Event event, unsigned who, unsigned a, unsigned b)
 		case SET_BACK:
 			if (s->state != REWINDING || a + 1 < s->position || (a + 1 > s->watermark && mutant != REWIND_AHEAD))
 				return false;
-			for (unsigned i = 0; i < PLACES; i++)
+			for (unsigned i = 0; i < ALL_PARTS; i++)
 				if (is_locked(i))
 					return false;
 			set_back(a + 1);
@@ -988,7 +991,7 @@ apply(Event event, unsigned who, unsigned a, unsigned b)
 			if (!scope->fails_over || feed->failed_over)
 				return false;
 			w.disk_feed = w.feed;
-			memcpy(w.disk_place, w.place, sizeof(w.place));
+			memcpy(w.disk_part, w.part, sizeof(w.part));
 			for (unsigned i = 0; i < scope->sessions; i++)
 				w.session[i].is_durable = w.session[i].state == LEASED && !w.session[i].is_stale;
 			return true;
@@ -1007,13 +1010,13 @@ apply(Event event, unsigned who, unsigned a, unsigned b)
 	}
 }
 
-/* What must always hold. */
+/* Check the state after each step. */
 static void
 check(void)
 {
 	for (unsigned part = 0; part < scope->parts; part++)
 	{
-		unsigned	position = w.place[part].position;
+		unsigned	position = w.part[part].position;
 		Rows		rows = rows_of(part) & below(position);
 
 		if (position > feed->watermark)
@@ -1039,7 +1042,7 @@ typedef enum Failure
 	FAILURES
 } Failure;
 
-/* One session alone takes what there is of a part.  False if there is nothing. */
+/* Let one session alone handle the next rows of a part.  Returns false if there are none. */
 static bool
 take_alone(unsigned part, Rows poison, Failure failure)
 {
@@ -1067,7 +1070,7 @@ take_alone(unsigned part, Rows poison, Failure failure)
 	return true;
 }
 
-/* Sessions go away, and the watermark rises.  Can all rows be handled, within the time of a lease? */
+/* Check that all rows can be handled after the sessions are gone, and the watermark has risen. */
 static void
 settle(Rows poison, Failure failure)
 {
@@ -1081,8 +1084,8 @@ settle(Rows poison, Failure failure)
 	memset(w.session, 0, sizeof(w.session));
 	feed->removing = 0;
 	feed->fence = 0;
-	for (int i = 0; scope->fails_over && i < PLACES; i++)
-		w.place[i].fence = 0;
+	for (int i = 0; scope->fails_over && i < ALL_PARTS; i++)
+		w.part[i].fence = 0;
 	feed->watermark = (uint8_t) (scope->rows + 1);
 	while (violation == NULL)
 	{
@@ -1093,7 +1096,7 @@ settle(Rows poison, Failure failure)
 		for (unsigned part = 0; part < scope->parts; part++)
 			some |= take_alone(part, poison, failure);
 		if (scope->fails_over)
-			feed->fence = w.place[0].fence = 0;
+			feed->fence = w.part[0].fence = 0;
 		if (tries-- == 0)
 			wrong("rows that fail hold others back");
 		if (some)
@@ -1109,7 +1112,7 @@ settle(Rows poison, Failure failure)
 		else if (scope->clocks != 0)
 			set_clock(feed->clock + 1);
 		else
-			for (unsigned part = 0; part < PLACES; part++)
+			for (unsigned part = 0; part < ALL_PARTS; part++)
 				end_lease(part);
 	}
 	if (feed->visible & ~(feed->deleted | feed->handled | feed->aside))
@@ -1150,25 +1153,25 @@ forget_fences(void)
 		Session    *s = &w.session[i];
 
 		if (s->state == LEASED)
-			s->fence = s->fence == w.place[s->part].fence;
+			s->fence = s->fence == w.part[s->part].fence;
 		if (s->state == TRANSACTION)
-			s->place.fence = 1;
+			s->changed.fence = 1;
 	}
-	for (unsigned i = 0; i < PLACES; i++)
-		w.place[i].fence = 1;
+	for (unsigned i = 0; i < ALL_PARTS; i++)
+		w.part[i].fence = 1;
 }
 
 static void
 transfer(void)
 {
 	transfer_part(&w.feed, sizeof(w.feed));
-	transfer_part(w.place, sizeof(w.place));
+	transfer_part(w.part, sizeof(w.part));
 	for (unsigned i = 0; i < scope->sessions; i++)
 		transfer_part(&w.session[i], sizeof(Session));
 	if (scope->fails_over)
 	{
 		transfer_part(&w.disk_feed, sizeof(w.disk_feed));
-		transfer_part(w.disk_place, sizeof(w.disk_place));
+		transfer_part(w.disk_part, sizeof(w.disk_part));
 	}
 }
 
@@ -1185,8 +1188,8 @@ expand(Step step)
 					bs;
 	}			range[EVENTS] = {
 		[APPEAR] = {false, ROWS, 1},[RISE] = {false, 1, 1},[DELETE] = {false, ROWS, 1},
-		[END] = {false, PLACES, 1},[SET_CLOCK] = {false, 4, 1},
-		[BEGIN] = {true, ROWS + 1, 1},[NEXT_ROWS] = {true, PLACES, 2},[TAKE_ROWS] = {true, PLACES, 2},
+		[END] = {false, ALL_PARTS, 1},[SET_CLOCK] = {false, 4, 1},
+		[BEGIN] = {true, ROWS + 1, 1},[NEXT_ROWS] = {true, ALL_PARTS, 2},[TAKE_ROWS] = {true, ALL_PARTS, 2},
 		[MORE_ROWS] = {true, 1, 2},[COMMIT] = {true, 1, 1},[DONE] = {true, 1, 1},
 		[FAIL] = {true, ROWS + 1, 2},[EXTEND] = {true, 1, 1},[LEAVE] = {true, 1, 1},
 		[LOOK_BACK] = {true, 1, 1},[SET_BACK] = {true, ROWS + 1, 1},
@@ -1225,7 +1228,7 @@ expand(Step step)
 static void
 describe(Step step)
 {
-	static const char *const place[] = {"part 0", "part 1", "the place of retries"};
+	static const char *const part[] = {"part 0", "part 1", "part -1"};
 	unsigned	key = step.a + 1u;
 
 	switch ((Event) step.event)
@@ -1240,7 +1243,7 @@ describe(Step step)
 			printf("row %u is deleted", key);
 			break;
 		case END:
-			printf("the lease of %s ends", place[step.a]);
+			printf("the lease of %s ends", part[step.a]);
 			break;
 		case SET_CLOCK:
 			printf("the clock is set to %u", key);
@@ -1251,7 +1254,7 @@ describe(Step step)
 		case NEXT_ROWS:
 		case TAKE_ROWS:
 			printf("session %u calls %s of %s, for %s", step.who,
-				   step.event == NEXT_ROWS ? "sno_feed_next()" : "sno_feed_take()", place[step.a],
+				   step.event == NEXT_ROWS ? "sno_feed_next()" : "sno_feed_take()", part[step.a],
 				   step.b ? "one row" : "all rows");
 			break;
 		case MORE_ROWS:
@@ -1274,7 +1277,7 @@ describe(Step step)
 			printf("session %u is gone", step.who);
 			break;
 		case LOOK_BACK:
-			printf("session %u looks how far it may rewind: from %u to %u", step.who, feed->bound, feed->watermark);
+			printf("session %u reads the bounds of a rewind: from %u to %u", step.who, feed->bound, feed->watermark);
 			break;
 		case SET_BACK:
 			printf("session %u rewinds to %u", step.who, key);
@@ -1283,7 +1286,7 @@ describe(Step step)
 			printf("row %u is to be retried", key);
 			break;
 		case LOOK:
-			printf("a removal looks how far it may go: to %u", needed());
+			printf("a removal reads its bound: %u", needed());
 			break;
 		case REMOVE:
 			printf("the rows below %u are removed", feed->removing);
@@ -1309,11 +1312,11 @@ explore_scope(ScopeNumber number, Mutant with)
 	handled_count = 0;
 	memset(&w, 0, sizeof(w));
 	feed->watermark = feed->bound = feed->clock = 1;
-	for (int i = 0; i < PLACES; i++)
-		w.place[i].position = w.place[i].fence = 1;
+	for (int i = 0; i < ALL_PARTS; i++)
+		w.part[i].position = w.part[i].fence = 1;
 	feed->fence = 1;
 	w.disk_feed = w.feed;
-	memcpy(w.disk_place, w.place, sizeof(w.place));
+	memcpy(w.disk_part, w.part, sizeof(w.part));
 	return explore(&model);
 }
 
