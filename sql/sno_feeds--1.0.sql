@@ -1472,10 +1472,10 @@ COMMENT ON FUNCTION sno_feed_retry(regclass, text, text) IS
 -- waiting
 --
 
--- Return the feed of a table, and a query that shows whether a reader has rows.  The result of the
--- query is null if there are no rows, and 0 if all rows are above the watermark.  Otherwise, it is
--- a number that depends on the parts with rows, and that changes when one of them moves or is
--- leased.
+-- Return the feed of a table, and a query that looks for rows of a reader in parts that aren't
+-- busy.  Its result is null if there are no rows, 0 if all rows are above the watermark, and
+-- otherwise a hash of the parts with rows, which changes when one of them has another next row or
+-- fence.
 CREATE FUNCTION sno_feeds.look(named regclass, reader text, OUT feed regclass, OUT query text)
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -1486,7 +1486,7 @@ BEGIN
     feed := f.feed;
     query := 'SELECT CASE WHEN bool_or(n.key < ' || f.watermark || ' OR r.part = -1) THEN '
             'hashtextextended(' || quote_literal(f.feed::oid || ' ' || reader) || ' || '
-            'string_agg(concat_ws('' '', '''', r.part, r.position, r.fence), '''' ORDER BY r.part), 0) | 1 '
+            'string_agg(concat_ws('' '', '''', r.part, n.key, r.fence), '''' ORDER BY r.part), 0) | 1 '
             'WHEN count(*) > 0 THEN 0 END'
         || sno_feeds.free_parts(f, reader);
 END

@@ -137,6 +137,12 @@ SELECT sno_feed_retry('outbox', 'mail', (SELECT id::text FROM outbox WHERE n = 1
 SELECT again, (item).n FROM sno_feed_aside(NULL::outbox, 'mail');
 BEGIN;
 SELECT array_agg(n) FROM sno_feed_next(NULL::outbox, 'mail');
+-- After the first marked row, the result of a look is new, so sno_feed_wait() returns at once.
+SELECT query AS look FROM sno_feeds.look('outbox', 'mail') \gset
+:look \gset former_
+SELECT array_agg(n) FROM sno_feed_next(NULL::outbox, 'mail');
+:look \gset
+SELECT :former_case <> :case AS differs;
 ROLLBACK;
 SELECT part, (item).n FROM sno_feed_take(NULL::outbox, 'mail');
 SELECT part, (item).n FROM sno_feed_take(NULL::outbox, 'mail');
