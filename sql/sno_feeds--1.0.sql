@@ -413,7 +413,6 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     class    pg_class;
-    source   regclass;
     recorder regprocedure;
     beside   text;
 BEGIN
@@ -421,20 +420,16 @@ BEGIN
     feed := (sno_feeds.named(feed)).feed;
     recorder := sno_feeds.recorder_of(feed);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = feed;
-    EXECUTE (SELECT string_agg(format('DROP TRIGGER %I ON %s', t.tgname, feed), '; ') FROM pg_trigger AS t
-             WHERE t.tgrelid = feed AND (t.tgname = 'zz_sno_feed' OR starts_with(t.tgname::text, 'zz_sno_feed_part_')));
+    -- Writers of a table lock it before the feed of its changes, so this function does the same.
+    EXECUTE (SELECT string_agg(format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass), '; '
+                 ORDER BY t.tgrelid = feed)
+             FROM pg_trigger AS t
+             WHERE t.tgfoid = recorder AND t.tgparentid = 0
+                 OR t.tgrelid = feed AND t.tgname ~ '^zz_sno_feed($|_part_)');
     FOREACH beside IN ARRAY ARRAY[sno_feeds.name_of(class, '_aside'), sno_feeds.name_of(class, '_readers')] LOOP
         IF to_regclass(beside) IS NOT NULL THEN
             EXECUTE format('DROP TABLE %s', beside);
         END IF;
-    END LOOP;
-    -- There is no source if the table whose changes the feed has was dropped.
-    FOR source IN
-        SELECT t.tgrelid FROM pg_trigger AS t
-        WHERE t.tgfoid = recorder AND t.tgname = 'zz_sno_feed_change' AND t.tgparentid = 0
-    LOOP
-        EXECUTE format('DROP TRIGGER zz_sno_feed_change ON %s', source);
-        EXECUTE format('DROP TRIGGER zz_sno_feed_truncate ON %s', source);
     END LOOP;
     IF recorder IS NOT NULL THEN
         EXECUTE format('DROP FUNCTION %s', recorder);
