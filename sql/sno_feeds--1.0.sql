@@ -3,11 +3,11 @@
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_feeds" to load this file. \quit
 
--- A feed is a table that readers follow in the order of its key.  The key is named by the guard of
--- the feed, which is the enabled trigger zz_sno_feed.  No catalog lists the feeds.  Two tables
--- beside the feed NAME are named after it: NAME_readers has the positions of the readers, and
--- NAME_aside has the rows that readers could not handle.  They belong to the owner of the feed, so
--- that GRANT, pg_dump and pg_upgrade treat them like all tables of the owner.
+-- A feed is a table that readers follow in the order of its key.  The guard of the feed, which is
+-- the enabled trigger zz_sno_feed, names the key.  No catalog lists the feeds.  A feed NAME has two
+-- more tables: NAME_readers has the positions of the readers, and NAME_aside has the ids of rows
+-- that readers could not handle.  They belong to the owner of the feed, so that GRANT, pg_dump and
+-- pg_upgrade treat them like all tables of the owner.
 --
 -- A reader has a row of NAME_readers for each part of the feed.  All rows of the part below the
 -- position in this row have been handled, or are set aside.  No row will appear there, because a
@@ -23,8 +23,8 @@
 -- busy while the clock is between busy_at and free_at, so a clock that was set back to a time
 -- before busy_at keeps no part busy.
 --
--- Part -1 of a reader contains no rows of the feed.  It hands out the rows that were set aside and
--- that sno_feed_retry() has marked, one at a time.
+-- Each reader also has part -1, which contains no range of the feed.  It returns the rows that were
+-- set aside and that sno_feed_retry() has marked, one at a time.
 --
 -- Functions for users are in pg_catalog.  The functions that they call are in schema sno_feeds.
 -- All of them run with the privileges of the calling role, except sno_feeds.status_as_owner().
@@ -37,9 +37,9 @@ COMMENT ON SCHEMA sno_feeds IS
 -- feeds
 --
 
--- Raise an error if the current role must not use a table as a feed, or if it must be the `owner`
--- of the table and is not.  A superuser must not use tables of ordinary roles, because a trigger, a
--- cast or an index of the table may call functions of its owner.
+-- Raise an error if the current role must not use a table as a feed, or if `owner` is true and the
+-- role doesn't own the table.  A superuser must not use tables of ordinary roles, because a
+-- trigger, a cast or an index of the table may call functions of its owner.
 CREATE FUNCTION sno_feeds.check_role(feed regclass, owner boolean) RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -64,8 +64,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_feeds.check_role(regclass, boolean) IS
-    'raise an error if the current role must not use a table as a feed, or must be its '
-    'owner and is not';
+    'raise an error if the current role must not use a table as a feed, or must own it and does not';
 
 CREATE FUNCTION sno_feeds.name_of(class pg_class, suffix text) RETURNS text
 LANGUAGE sql STABLE
@@ -75,14 +74,13 @@ AS $$
         class.relname OPERATOR(pg_catalog.||) suffix)
 $$;
 COMMENT ON FUNCTION sno_feeds.name_of(pg_class, text) IS
-    'quoted name of a table that belongs to a feed, which is the name of the feed with a '
-    'suffix';
+    'quoted name of a table that belongs to a feed';
 
 -- Return a feed and the state of its guard: the table itself if it has a guard, otherwise the feed
 -- of its changes.  Raise an error if there is neither.  The feed of the changes must have the same
--- owner as the table: any role with the privilege TRIGGER on the table could name another feed by a
--- trigger.
-CREATE FUNCTION sno_feeds.named(
+-- owner as the table, because any role with the privilege TRIGGER on the table could create a
+-- trigger that leads to another feed.
+CREATE FUNCTION sno_feeds.guard_of(
     named          regclass,
     OUT feed       regclass,
     OUT arguments  bytea,
@@ -109,7 +107,7 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION sno_feeds.named(regclass) IS
+COMMENT ON FUNCTION sno_feeds.guard_of(regclass) IS
     'feed of a table, and its guard';
 
 -- A feed, and the parts of statements that read it.  All texts are quoted names or expressions.
@@ -118,7 +116,7 @@ CREATE TYPE sno_feeds.feed AS (
     key       text,
     type      text,             -- type of the key, or base type of its domain
     lowest    text,             -- key that is not above any other
-    watermark text,             -- subquery
+    watermark text,             -- subquery of the watermark
     readers   text,             -- table NAME_readers
     aside     text,             -- table NAME_aside
     part_of   text,             -- part of row t, or null if the reader has one part
@@ -142,7 +140,7 @@ DECLARE
     types oid;
 BEGIN
     PERFORM sno_feeds.check_role(named, false);
-    SELECT * INTO guard FROM sno_feeds.named(named);
+    SELECT * INTO guard FROM sno_feeds.guard_of(named);
     f.feed := guard.feed;
     IF NOT guard.is_enabled THEN
         RAISE object_not_in_prerequisite_state USING
@@ -193,7 +191,7 @@ BEGIN
     THEN
         RAISE undefined_table USING
             MESSAGE = format('feed %s has no tables %s and %s', f.feed, f.readers, f.aside),
-            DETAIL = 'They have the same owner as the feed, and are named after it.',
+            DETAIL = 'They are named after the feed, and have the same owner.',
             HINT = format('After the feed was renamed, rename them, too. Otherwise, SELECT sno_feed_create(%L);',
                 f.feed);
     END IF;
@@ -205,10 +203,10 @@ COMMENT ON FUNCTION sno_feeds.feed_of(regclass) IS
     'feed of a table, or of its changes';
 
 -- Record that rows below the key `removed` were removed, and a problem that all readers have.  A
--- null key leaves the recorded key as it is, and a null problem ends the problem.  Both are
--- recorded in the row of NAME_readers whose reader has the name ''.  The position of this row never
--- falls.  Its lock is taken to remove rows, and to let a reader start, so that no reader starts
--- below rows that are removed meanwhile (R4).
+-- null key leaves the recorded key as it is, and a null problem ends the problem.  Both are columns
+-- of the row of the feed, which is the row of NAME_readers whose reader has the name ''.  Its
+-- position never falls.  Rows are removed, and readers start, under a lock of this row, so that no
+-- reader starts below rows that are removed meanwhile (R4).
 CREATE FUNCTION sno_feeds.note(feed regclass, removed text, problem text) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -246,7 +244,7 @@ BEGIN
     THEN
         RAISE wrong_object_type USING
             MESSAGE = format('%s cannot be a feed', feed),
-            DETAIL = 'A feed is a permanent table without child tables. It may be partitioned, but it is no partition.';
+            DETAIL = 'A feed is a permanent table without child tables. It may be partitioned, but not be a partition.';
     ELSIF octet_length(class.relname || '_readers') > current_setting('max_identifier_length')::integer THEN
         RAISE name_too_long USING
             MESSAGE = format('the name of table %s is too long for a feed', feed),
@@ -257,8 +255,8 @@ BEGIN
         RAISE undefined_column USING MESSAGE = format('column "%s" of table %s does not exist', key, feed);
     END IF;
 
-    -- A key is NOT NULL, and the first column of a valid btree index that isn't partial.  Of a
-    -- domain, the base type counts.  A key of another type than sno has a generator.
+    -- A column can be the key if it is NOT NULL, and the first column of a valid btree index that
+    -- isn't partial.  Its type, or the base type of its domain, is sno, or its ids have a generator.
     WITH RECURSIVE columns AS (
         SELECT a.attnum, a.attname, a.atttypid AS type FROM pg_attribute AS a
         WHERE a.attrelid = feed AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull
@@ -284,7 +282,7 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = CASE WHEN key IS NULL THEN format('table %s has no key that readers can follow', feed)
                 ELSE format('readers cannot follow column "%s" of table %s', key, feed) END,
-            DETAIL = 'Readers follow a column that is NOT NULL, is the first one of an index, '
+            DETAIL = 'Readers follow a column that is NOT NULL, is the first column of a btree index, '
                 'and has ids of type sno or of a generator of sno_flakes.',
             HINT = format('For a table with another key, CALL sno_feed_create_changes(%L).', feed);
     ELSIF chosen.keys > 1 THEN
@@ -299,8 +297,8 @@ BEGIN
 
     readers := sno_feeds.name_of(class, '_readers');
     aside := sno_feeds.name_of(class, '_aside');
-    -- Neither another relation nor a guard by another key is replaced.  A guard by a column that no
-    -- longer exists is replaced, because the key was renamed.
+    -- The guard of another key is replaced only if the column no longer exists, because the key was
+    -- renamed.
     IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid IN (to_regclass(readers), to_regclass(aside))
                AND (c.relkind <> 'r' OR c.relowner <> class.relowner
                     OR NOT EXISTS (SELECT FROM pg_attribute AS a
@@ -318,7 +316,7 @@ BEGIN
                           || coalesce(convert_to(chosen.generator, getdatabaseencoding()) || '\x00', ''))
     THEN
         RAISE duplicate_object USING
-            MESSAGE = format('table %s is a feed by another key', feed),
+            MESSAGE = format('table %s is a feed with another key', feed),
             HINT = format('SELECT sno_feed_drop(%L);', feed);
     END IF;
 
@@ -327,9 +325,9 @@ BEGIN
         CASE WHEN chosen.generator IS NULL THEN 'sno_watermark_guard' ELSE 'sno_flake_watermark_guard' END,
         chosen.key, ', ' || quote_literal(chosen.generator));
 
-    -- Row (reader, part) has these columns for leases and failures:
-    --   upto    position after an acknowledgement of the present lease, for part -1 the key of the leased
-    --           row, or null without a lease that can be acknowledged
+    -- These columns of NAME_readers are for leases and failures:
+    --   upto    position after the present lease is acknowledged, or for part -1 the key of the leased
+    --           row; null without a lease that can be acknowledged
     --   singly  position below which rows are returned one by one, because one of them failed
     --   tries   number of tries that failed for the row at the position
     IF to_regclass(readers) IS NULL THEN
@@ -384,7 +382,7 @@ $function$;
 COMMENT ON FUNCTION sno_feed_create(regclass, name, text) IS
     'let readers follow the rows of a table by its key, without missing one';
 
--- Return the function that records the changes of a table in this feed, or null for other feeds.
+-- Return the function that records changes in this feed, or null if this isn't a feed of changes.
 -- The function has the name and the owner of the feed.
 CREATE FUNCTION sno_feeds.recorder_of(feed regclass) RETURNS regprocedure
 LANGUAGE plpgsql STABLE
@@ -404,9 +402,9 @@ $$;
 COMMENT ON FUNCTION sno_feeds.recorder_of(regclass) IS
     'function that records the changes of a table in a feed';
 
--- Drop the guard and the tables that belong to a feed.  Of a feed of changes, also drop its
--- triggers, its function and the feed itself.  The state of the feed isn't checked, so that a
--- damaged feed can be dropped.
+-- Drop the guard of a feed and the tables of its readers.  If it is a feed of changes, also drop
+-- the triggers that record changes, their function and the feed itself.  The state of the feed
+-- isn't checked, so that a damaged feed can be dropped.
 CREATE FUNCTION sno_feed_drop(feed regclass) RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -417,7 +415,7 @@ DECLARE
     beside   text;
 BEGIN
     PERFORM sno_feeds.check_role(feed, true);
-    feed := (sno_feeds.named(feed)).feed;
+    feed := (sno_feeds.guard_of(feed)).feed;
     recorder := sno_feeds.recorder_of(feed);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = feed;
     -- Writers of a table lock it before the feed of its changes, so this function does the same.
@@ -444,17 +442,17 @@ COMMENT ON FUNCTION sno_feed_drop(regclass) IS
 -- feeds of the changes of a table
 --
 
--- NAME_changes has a row for each key of the table NAME.  This row has an id, which is new after
--- each change of the key's row, and says whether the key's row was deleted.  A reader that starts
--- with the oldest row copies the table, and then follows its changes.
+-- NAME_changes has a row for each key of the table NAME.  This row has an id, which is replaced at
+-- each change of the key's row, and a mark if the key's row was deleted.  A reader that starts with
+-- the oldest row copies the table, and then follows its changes.
 --
 -- Writers of the table need no privilege on NAME_changes, because the function of the triggers runs
 -- with the privileges of the table's owner.  The triggers are ENABLE ALWAYS, so that they also
 -- record changes that a subscription applies.  They exist before the present keys are copied, and a
 -- copied key never replaces a change.  So no id is older than the last change of its row.
 
--- Return an operator of an operator class, with its schema, because statements find only operators
--- of pg_catalog by their names.
+-- Return an operator of an operator class, with its schema, because the search path contains only
+-- pg_catalog.
 CREATE FUNCTION sno_feeds.operator_of(class oid, strategy integer) RETURNS text
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -485,8 +483,8 @@ COMMENT ON FUNCTION sno_feeds.same_key(regclass, text) IS
     'condition that row s of a table has the primary key of another row';
 
 -- Create the feed of the changes of a table, without the present keys, and return it.  If the table
--- has such a feed, only return it.  CREATE TRIGGER waits for the writers of the table, and keeps
--- others out until the transaction ends, so no later change is missing.  Raise an error if the
+-- has such a feed, only return it.  CREATE TRIGGER waits for the writers of the table, and blocks
+-- further writers until the transaction ends, so no later change is missing.  Raise an error if the
 -- current role isn't the owner of the table, or if the changes of the table can't be a feed.
 CREATE FUNCTION sno_feeds.record_changes(source regclass, generator text, batch integer) RETURNS regclass
 LANGUAGE plpgsql
@@ -531,7 +529,7 @@ BEGIN
             MESSAGE = format('the changes of %s cannot be a feed', source),
             DETAIL = 'Only a permanent table with a primary key, without child tables '
                 'and without FORCE ROW LEVEL SECURITY '
-                'has a feed of changes. It may be partitioned, but it is no partition.';
+                'has a feed of changes. It may be partitioned, but not be a partition.';
     ELSIF octet_length(class.relname || '_changes_readers') > current_setting('max_identifier_length')::integer THEN
         RAISE name_too_long USING
             MESSAGE = format('the name of table %s is too long for a feed of its changes', source),
@@ -549,8 +547,8 @@ BEGIN
     EXECUTE format('CREATE INDEX ON %s (changed) WHERE deleted', feed);
     EXECUTE format('COMMENT ON TABLE %s IS %L', feed, format('the last change of each row of %s', source));
     EXECUTE format('ALTER TABLE %s OWNER TO %s', feed, class.relowner::regrole);
-    -- A key is deleted only if no row of the table has it: another trigger, or another part of the
-    -- command, may have inserted a row with the key again.
+    -- Mark a key as deleted only if no row of the table has it, because another trigger, or another
+    -- part of the command, may have inserted a row with the key again.
     EXECUTE format('CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER '
         'SET search_path = pg_catalog, pg_temp SET row_security = off AS %L', feed, format($body$
 #variable_conflict use_column
@@ -592,9 +590,9 @@ $function$;
 COMMENT ON FUNCTION sno_feeds.record_changes(regclass, text, integer) IS
     'create a feed of the changes of a table from now on';
 
--- Copy the next keys of a table to the feed of its changes, at most `batch`.  Return the last one
--- as a row of the feed, to be passed as `last` to the next call.  At the end, note that the feed is
--- complete, and return null.  Raise an error after waiting 10 ms for a lock, because a writer that
+-- Copy the next keys of a table to the feed of its changes, at most `batch`.  Return the last key
+-- as a row of the feed, to be passed as `last` to the next call.  At the end, record that the feed
+-- is complete, and return null.  Raise an error after waiting 10 ms for a lock, because a writer that
 -- waits for keys copied in this transaction could otherwise be the victim of a deadlock.
 CREATE FUNCTION sno_feeds.copy_keys(source regclass, feed regclass, batch integer, last text) RETURNS text
 LANGUAGE plpgsql
@@ -720,7 +718,7 @@ BEGIN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('reader "%s" of feed %s was created on a machine with another byte order', reader, f.feed),
             DETAIL = 'Rows belong to other parts on this machine.',
-            HINT = 'Drop the reader, and create it again. The lowest position of its parts is the start.';
+            HINT = 'Drop the reader, and create it again with the lowest position of its parts as start.';
     ELSIF part_by IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute AS a
                                               WHERE a.attrelid = f.feed AND a.attname = part_by)
     THEN
@@ -738,9 +736,9 @@ $$;
 COMMENT ON FUNCTION sno_feeds.reader_of(regclass, text) IS
     'feed of a table, for a reader';
 
--- Return the position of a reader that starts as `start` says.  Lock the row of the feed until the
--- transaction ends, so that no rows above this position are removed (R4).  Raise an error if the
--- reader would miss rows: if the position is above the watermark, or if rows above it were removed.
+-- Return the position of a reader that starts with 'oldest', 'now', an id or a time.  Lock the row
+-- of the feed until the transaction ends, so that no rows above this position are removed (R4).
+-- Raise an error if the position is above the watermark, or if rows above the position were removed.
 CREATE FUNCTION sno_feeds.start_of(feed regclass, start text) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -778,14 +776,14 @@ BEGIN
             HINT = CASE f.type WHEN 'sno' THEN 'Write "oldest", "now", an id, or a time.'
                 ELSE 'Write "oldest", "now", or an id.' END;
     END;
-    -- If the clock was ahead, `removed` may be above the watermark.  New rows may then have keys from the
+    -- If the clock was ahead, `removed` may be above the watermark.  New rows then have keys from the
     -- watermark on, so a reader may start there.
     EXECUTE format('SELECT $1::%1$s > %2$s, $1::%1$s < LEAST($2::%1$s, %2$s)', f.type, f.watermark)
         INTO is_ahead, is_gone USING result, removed;
     IF is_ahead THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('start "%s" is ahead of feed %s', start, feed),
-            DETAIL = 'The reader would miss rows that appear below it.';
+            DETAIL = 'The reader would miss rows that appear below this start.';
     ELSIF is_gone THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('rows of feed %s after start "%s" were removed', feed, start),
@@ -796,11 +794,10 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_feeds.start_of(regclass, text) IS
-    'position of a reader that starts with the oldest row, now, with an id, or at a '
-    'time';
+    'position of a reader that starts with the oldest row, now, with an id, or at a time';
 
--- Return the columns of the index by parts that a reader needs.  Return null if the index exists,
--- or if the reader has one part.
+-- Return the columns of the index by parts that a reader needs, or null if the index exists, or if
+-- the reader has one part.
 CREATE FUNCTION sno_feeds.missing_index(f sno_feeds.feed) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -810,7 +807,7 @@ DECLARE
 BEGIN
     RETURN (SELECT columns WHERE NOT EXISTS (
         SELECT FROM pg_index AS i
-        WHERE i.indrelid = f.feed AND i.indisvalid AND i.indpred IS NULL AND i.indnatts >= 2
+        WHERE i.indrelid = f.feed AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts >= 2
             AND columns = concat_ws(', ',
                 pg_get_indexdef(i.indexrelid, 1, true), pg_get_indexdef(i.indexrelid, 2, true))));
 END
@@ -827,7 +824,7 @@ AS $$
 BEGIN
     RAISE check_violation USING
         MESSAGE = format('row of feed %s cannot be moved to another part with the same id', TG_RELID::regclass),
-        DETAIL = format('Column "%s" divides the rows into parts, and readers may have read past the id there.',
+        DETAIL = format('Column "%s" divides the rows into parts, and readers may have passed the id in the new part.',
             TG_ARGV[0]),
         HINT = 'Give the row a new id in the same UPDATE.';
 END
@@ -835,8 +832,8 @@ $$;
 COMMENT ON FUNCTION sno_feeds.refuse_move() IS
     'refuse an update that moves a row to another part of a feed';
 
--- The rows of a reader are its parts and part -1.  A role gets privileges on the tables, and
--- policies that let it change only the rows of this reader.
+-- The role gets privileges on the tables, and policies that let it change only the rows of this
+-- reader.
 CREATE FUNCTION sno_feed_create_reader(
     feed      regclass,
     reader    text,
@@ -1012,8 +1009,8 @@ COMMENT ON FUNCTION sno_feeds.table_of(regtype) IS
     'table whose rows have this type';
 
 -- Return the FROM clause and the WHERE clause of rows `t` of a part, from the key `low` on, and
--- below the key `high` if it is given.  All three are expressions.  With several parts, pairs of
--- part and key are compared, because only the index by parts fits such a comparison.
+-- below the key `high` if it is given.  The three arguments are expressions.  With several parts,
+-- pairs of part and key are compared, because only the index by parts fits such a comparison.
 CREATE FUNCTION sno_feeds.rows_of(f sno_feeds.feed, part text, low text, high text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -1047,8 +1044,8 @@ COMMENT ON FUNCTION sno_feeds.oldest_of(sno_feeds.feed, text) IS
 
 -- Return the FROM clause and the WHERE clause of the parts `r` that have a next row `n`, are not
 -- busy and belong to a reader that isn't paused.  The next row is the oldest one below the key
--- `high` if it is given, and for part -1 the oldest row that was set aside and marked, if the feed
--- still contains it.
+-- `high` if it is given, and for part -1 the oldest marked row of NAME_aside that the feed still
+-- contains.  OFFSET 0 keeps the planner from joining the whole feed to find this row.
 CREATE FUNCTION sno_feeds.free_parts(f sno_feeds.feed, reader text, high text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -1063,15 +1060,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_feeds.free_parts(sno_feeds.feed, text, text) IS
-    'FROM clause and WHERE clause of the parts of a reader that have rows and are not '
-    'busy';
+    'FROM clause and WHERE clause of the parts of a reader that have rows and are not busy';
 
 -- End the lease of a part, which the caller has locked.  Rows below row `id` are acknowledged, and
 -- the others are given back, to be returned again after the time `retry_after`.  An `error` counts
--- as a try of the row that failed: row `id`, or the row of a batch of one row.  If the row isn't
--- known, the rows of this batch are returned one by one from now on.  A row without tries left is
--- set aside.  The marked row of part -1 stays set aside, and an error unmarks it.  Raise an error
--- if row `id` is not one of the leased rows.
+-- as a try of row `id`.  Without `id`, it counts as a try of the row at the position if rows are
+-- returned one by one, and otherwise the rows of this batch are returned one by one from now on.  A
+-- row without tries left is set aside.  The marked row of part -1 stays set aside, and an error
+-- unmarks it.  Raise an error if `id` is not between the keys of the leased rows.
 CREATE FUNCTION sno_feeds.give_back(
     feed        regclass,
     reader      text,
@@ -1084,7 +1080,7 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    f     sno_feeds.feed := sno_feeds.reader_of(feed, reader);
+    f      sno_feeds.feed := sno_feeds.reader_of(feed, reader);
     chosen record;
 BEGIN
     EXECUTE format('SELECT r.position::text, r.upto::text, r.singly::text, r.tries, r.max_tries, '
@@ -1105,7 +1101,7 @@ BEGIN
         chosen.position := coalesce(id, chosen.position);
         chosen.tries := chosen.tries + (error IS NOT NULL)::integer;
         IF chosen.tries >= chosen.max_tries THEN
-            -- Since the row was taken, it may have been deleted, or have got a new id.
+            -- The feed no longer contains the row if it was deleted, or given a new id.
             EXECUTE format('INSERT INTO %s AS a (reader, id, part, tries, error) '
                 'SELECT $1, t.%s, $2, $3, $4 FROM %s AS t WHERE t.%2$s = %4$L LIMIT 1 ON CONFLICT (reader, id) '
                 'DO UPDATE SET tries = a.tries + $3, error = $4, again = false, since = clock_timestamp()',
@@ -1132,8 +1128,7 @@ COMMENT ON FUNCTION sno_feeds.give_back(regclass, text, integer, text, text, int
 -- the position of the part above its next rows, at most `max_rows`, or delete the next row of part
 -- -1 from NAME_aside.  With a lease, begin the lease instead.  Return the query of these rows, or
 -- null if the reader has no rows that this session can get now.  The query has the columns of
--- sno_feed_next() or of sno_feed_take().  Parts whose rows are locked by other sessions are
--- skipped.
+-- sno_feed_next() or of sno_feed_take().  Parts that other sessions have locked are skipped.
 CREATE FUNCTION sno_feeds.begin_batch(type regtype, reader text, max_rows integer, lease interval DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql STABLE
@@ -1164,8 +1159,8 @@ BEGIN
     END IF;
 
     -- Choose the part with the oldest row.  If its lease is over, end the lease, and choose again.
-    -- sno_feed_next() counts no tries, so it takes part -1 last: a row that always fails must not keep
-    -- it from the other parts.
+    -- Without a lease, no tries are counted, so part -1 comes last, because a row of it that always
+    -- fails must not keep the session from the other parts.
     LOOP
         SELECT p[1] AS part, p[2] AS position, p[3]::boolean AS is_leased, p[4]::boolean AS is_single INTO chosen
         FROM sno_feeds.execute_now(
@@ -1194,8 +1189,8 @@ BEGIN
         END IF;
     ELSE
         rows := sno_feeds.rows_of(f, chosen.part, quote_literal(chosen.position), f.watermark);
-        -- Without a lease, the calling statement itself handles the rows, so its snapshot must contain the
-        -- transaction that last moved the part.  If it doesn't, the next statement gets the rows.
+        -- Without a lease, the calling statement itself handles the rows, so its snapshot must show the
+        -- last change of the position.  If it doesn't, the next statement gets the rows.
         EXECUTE 'SELECT (SELECT t.' || f.key || rows || f.in_order || ' LIMIT 1)::text, '
             'coalesce((SELECT t.' || f.key || rows || f.in_order || ' OFFSET $1 LIMIT 1), '
             || f.watermark || ')::text, '
@@ -1226,8 +1221,8 @@ BEGIN
         RETURN 'SELECT t.*' || rows;
     END IF;
 
-    -- The tries belong to the row at the position.  If it was deleted, or has a new id, they don't count
-    -- for the row that is now the first one.
+    -- The tries belong to the row at the position.  If it was deleted, or given a new id, they don't
+    -- count for the row that is now the first row.
     fence := (sno_feeds.execute_now(format('UPDATE %s SET position = coalesce(%2$L, position), '
             'tries = CASE position WHEN %2$L THEN tries ELSE 0 END, upto = %3$L, '
             'fence = GREATEST(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), '
@@ -1311,8 +1306,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_feed_take(anyelement, text, integer, interval) IS
-    'next rows of a reader, for sno_feed_done() or sno_feed_fail() within the time of '
-    'the lease';
+    'next rows of a reader, for sno_feed_done() or sno_feed_fail() within the time of the lease';
 
 -- Lock the row of a part until the transaction ends, and return the feed for its reader.  Raise an
 -- error if the part isn't leased with this fence, or if this lease was acknowledged or given back.
@@ -1356,8 +1350,8 @@ BEGIN
             f.aside, f.readers) USING reader;
     END IF;
     EXECUTE format('UPDATE %s SET position = CASE WHEN part >= 0 THEN upto ELSE position END, upto = NULL, '
-        'busy_at = NULL, free_at = NULL, '
-        'holder = NULL, tries = 0, error = NULL WHERE reader = $1 AND part = $2', f.readers) USING reader, part;
+            'busy_at = NULL, free_at = NULL, holder = NULL, tries = 0, error = NULL WHERE reader = $1 AND part = $2',
+        f.readers) USING reader, part;
 END
 $$;
 COMMENT ON FUNCTION sno_feed_done(regclass, text, integer, bigint) IS
@@ -1402,8 +1396,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sno_feed_fail(regclass, text, integer, bigint, text, text, interval) IS
-    'give back the rows of sno_feed_take() from the failed row on, and acknowledge the '
-    'rows before it';
+    'give back the rows of sno_feed_take() from the failed row on, and acknowledge the rows before it';
 
 --
 -- rows that were set aside
@@ -1487,7 +1480,7 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_feeds.look(regclass, text) IS
-    'feed of a table, and query that looks whether a reader has rows';
+    'feed of a table, and query that looks for rows of a reader';
 
 CREATE PROCEDURE sno_feed_wait(feed regclass, reader text, timeout interval DEFAULT '1 minute')
 AS 'MODULE_PATHNAME'
@@ -1499,7 +1492,7 @@ COMMENT ON PROCEDURE sno_feed_wait(regclass, text, interval) IS
 -- removal
 --
 
--- Return the watermark if no reader needs a row below it.
+-- If no reader needs a row below the watermark, return the watermark.
 CREATE FUNCTION sno_feed_needed(feed regclass) RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -1521,13 +1514,12 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION sno_feed_needed(regclass) IS
-    'key below which all readers of a feed have handled all rows, except rows that '
-    'were set aside';
+    'key below which all readers of a feed have handled all rows, except rows that were set aside';
 
 -- Delete the oldest rows that are older than `keep` and that no reader needs, at most `batch`,
--- record the key below which they are gone, and return their number.  Of a feed of changes, only
--- delete rows of deleted keys.  Lock the row of the feed until the transaction ends (R4).  Raise an
--- error if the current role isn't the owner of the feed, or if the feed isn't complete.
+-- record the key below which rows were removed, and return the number of rows.  Of a feed of
+-- changes, only delete rows of deleted keys.  Lock the row of the feed until the transaction ends
+-- (R4).  Raise an error if the current role doesn't own the feed, or if the feed is incomplete.
 CREATE FUNCTION sno_feeds.remove_batch(feed regclass, keep interval, batch integer) RETURNS bigint
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -1586,8 +1578,7 @@ BEGIN
 END
 $procedure$;
 COMMENT ON PROCEDURE sno_feed_remove(regclass, interval, integer) IS
-    'delete rows of a feed that all readers have handled and that are older than a '
-    'time';
+    'delete rows of a feed that all readers have handled and that are older than a time';
 
 --
 -- status
@@ -1612,9 +1603,9 @@ COMMENT ON TYPE sno_feeds.state IS
     'state of a part of a reader';
 
 -- Return the state of each part of the readers of a feed, or one row with the problem of a feed
--- without readers.  Policies of the owner aren't executed, and a lock is waited for at most 100 ms,
--- so that one feed can't keep a monitoring program from the others.  `is_held` is true if the
--- watermark is not above the oldest row of the part.
+-- without readers.  The function executes no policies and waits at most 100 ms for a lock, so that
+-- one feed can't keep a monitoring program from the others.  `is_held` is true if the watermark is
+-- not above the oldest row of the part.
 CREATE FUNCTION sno_feeds.status(named regclass) RETURNS SETOF sno_feeds.state
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET row_security = off SET lock_timeout = '100ms'
@@ -1688,10 +1679,9 @@ $function$;
 COMMENT ON FUNCTION sno_feeds.status(regclass) IS
     'state of the readers of a feed';
 
--- Return the rows of sno_feeds.status(), which runs with the privileges of the feed's owner.  So
--- functions of the owner, which statements on the feed may call, never run with the privileges of
--- the caller.  Return no rows if the caller has neither the privilege SELECT on the feed, nor the
--- privileges of pg_monitor or of the database's owner.
+-- Return the rows of sno_feeds.status(), which runs with the privileges of the feed's owner, because
+-- statements on the feed may call functions of the owner.  Return no rows if the caller has neither
+-- the privilege SELECT on the feed, nor the privileges of pg_monitor or of the database's owner.
 CREATE FUNCTION sno_feeds.status_as_owner(named regclass) RETURNS SETOF sno_feeds.state
 AS 'MODULE_PATHNAME', 'sno_feed_status'
 LANGUAGE C STRICT;
