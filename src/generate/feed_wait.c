@@ -2,13 +2,13 @@
  * feed_wait.c
  *		sno_feed_wait(): wait until a reader of a feed may have rows.
  *
- * The procedure ends the transaction of its caller, and waits without a transaction's locks and
- * snapshot, so that it doesn't keep VACUUM from removing rows.  It looks for rows with a query of
- * sno_feeds.look(), each time in a transaction of its own.
+ * The procedure ends the transaction of its caller, and waits without locks and without a
+ * snapshot, so that it doesn't keep VACUUM from removing rows.  It looks for rows by the query that
+ * sno_feeds.look() returns, each time in a transaction of its own.
  *
- * A commit wakes all sessions that wait for rows of the table (shared/wake.c), though most of them
- * may get none of its rows.  So after a look in vain, a session pauses outside of the list of
- * waiters before it looks again, each time for longer.
+ * A commit wakes all sessions that wait for rows of the table (shared/wake.c), but most of them may
+ * get none of its rows.  So after a look in vain, a session leaves the list of waiters for a pause,
+ * which is longer after each further look in vain.
  */
 #include "postgres.h"
 
@@ -30,20 +30,22 @@
 #include "shared/wake.h"
 
 /*
- * The longest time without a look.  A look also finds rows of which no commit wakes the session:
- * those of a prepared transaction, and those that are given back.
+ * The longest time without a look.  No commit wakes the session for rows of a prepared transaction
+ * and for rows that are given back.  Only a look finds them.
  */
 #define LOOK_MSEC		1000
 
 /* The longest pause after a look that found only rows above the watermark: a quarter second */
 #define ABOVE_MSEC		256
 
-/* Results of a look other than a number of the parts that have rows */
+/* The results of a look that isn't a hash of the parts with rows below the watermark */
 #define NO_ROWS			INT64_MIN
-#define ROWS_ABOVE		0		/* the watermark */
+#define ONLY_ROWS_ABOVE	0
 
-/* The number of looks in vain since the last other one, and the number returned by that look */
+/* The number of successive looks that a commit caused, but that found no rows for this session */
 static int	vain;
+
+/* The result of the look with which the last call returned before its timeout */
 static int64 found;
 
 /* Find operators in pg_catalog only, until AtEOXact_GUC() is called with the returned level. */
@@ -58,9 +60,9 @@ restrict_search_path(void)
 }
 
 /*
- * The query that looks for rows of a reader.  It is kept for further calls, because a session usually
- * waits for the same reader again, but not for longer than a minute, because the reader may be dropped
- * and created again with other parts.
+ * The query that looks for rows of a reader.  Further calls use it again, because a session usually
+ * waits for the same reader.  After a minute, it is prepared anew, because the reader may have been
+ * dropped and created again with other parts.
  */
 static struct
 {
@@ -108,7 +110,7 @@ prepare_look(Oid named, char *reader)
 	query.valid = true;
 }
 
-/* Look for rows of the reader. */
+/* Execute the query, and return its result, or NO_ROWS. */
 static int64
 look(void)
 {
@@ -133,7 +135,7 @@ take_pause(int64 most)
 	long		msec = 1L << Min(vain, 10);
 
 	vain++;
-	sno_wake_cancel();
+	ConditionVariableCancelSleep();
 	/* A commit may have set the latch since the session entered the list. */
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
@@ -176,9 +178,9 @@ sno_feed_wait(PG_FUNCTION_ARGS)
 		int64		left = (until - sno_clock_monotonic()) / 1000;
 
 		SPI_commit();
-		if (seen != NO_ROWS && seen != ROWS_ABOVE)
+		if (seen != NO_ROWS && seen != ONLY_ROWS_ABOVE)
 		{
-			/* If the last call returned for the same rows, other sessions may have their parts. */
+			/* If the last call returned for the same rows, other sessions may have locked their parts. */
 			if (seen == found)
 				take_pause(Min(left, ABOVE_MSEC));
 			else
@@ -188,7 +190,7 @@ sno_feed_wait(PG_FUNCTION_ARGS)
 		}
 		if (left <= 0)
 			break;
-		if (seen == ROWS_ABOVE)
+		if (seen == ONLY_ROWS_ABOVE)
 		{
 			if (!sno_feed_hasten())
 				take_pause(Min(left, ABOVE_MSEC));
@@ -202,7 +204,7 @@ sno_feed_wait(PG_FUNCTION_ARGS)
 		else if (vain > 0)
 			take_pause(Min(left, LOOK_MSEC));
 	}
-	sno_wake_cancel();
+	ConditionVariableCancelSleep();
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -31,9 +31,9 @@ may_see(Oid feed, Oid *owner)
 }
 
 /*
- * sno_feeds.status_as_owner(): the rows of sno_feeds.status(), which runs as the owner of the feed in
- * a restricted operation, as REINDEX runs functions of an index.  If it raises an error, the end of
- * the (sub)transaction resets the user.
+ * sno_feeds.status_as_owner() returns the rows of sno_feeds.status(), which runs as the owner of the
+ * feed in a restricted operation, as REINDEX runs functions of an index.  If it raises an error, the
+ * end of the (sub)transaction resets the user.
  */
 PG_FUNCTION_INFO_V1(sno_feed_status);
 Datum
@@ -48,7 +48,7 @@ sno_feed_status(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (!may_see(PG_GETARG_OID(0), &owner))
 		return (Datum) 0;
-	/* Settings that functions of the owner change are rolled back. */
+	/* The end of this level rolls back settings that functions of the owner change. */
 	level = NewGUCNestLevel();
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(owner, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);

@@ -170,9 +170,9 @@ sno_feed_move_on(uint64 exhausted)
 }
 
 /*
- * Promise the unit after the clock's, for a reader that waits for rows of the clock's unit.  Until
- * the clock enters that unit, at most 4 ms later, ids are ahead of the clock.  Returns false if the
- * promise is ahead of the clock already.
+ * Promise the unit after the clock's unit, for a reader that waits for rows of the clock's unit.
+ * Until the clock enters the promised unit, at most 4 ms later, ids are ahead of the clock.  Returns
+ * false if the promise is ahead of the clock already.
  */
 bool
 sno_feed_hasten(void)
@@ -181,7 +181,7 @@ sno_feed_hasten(void)
 
 	if (sno_promise_now(&sno_feed->promise, now, sno_clock_unit) > now)
 		return false;
-	/* The next reader shall not move the promise on before the clock has reached it. */
+	/* Keep sno_feed_move_on() from moving the promise before the clock has reached it. */
 	pg_atomic_write_u64(&sno_feed->moved_at, (uint64) sno_clock_monotonic());
 	sno_promise_move_on(&sno_feed->promise, now);
 	return true;
@@ -517,21 +517,18 @@ at_transaction_event(XactEvent event, void *arg)
 				note_prepared(what);
 			return;
 		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 			return;
 		case XACT_EVENT_COMMIT:
 			end_transaction(U64FromFullTransactionId(GetTopFullTransactionIdIfAny()));
 			break;
 		case XACT_EVENT_ABORT:
-			end_transaction(0);
-			break;
 		case XACT_EVENT_PREPARE:
 			end_transaction(0);
 			break;
 		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PARALLEL_ABORT:
 			break;
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			return;
 	}
 	told = sno_feed_bound = SNO_NO_UNIT;
 	sno_feed_transaction++;

@@ -2,16 +2,16 @@
  * wake.c
  *		Wakes the readers of feeds when a transaction commits rows.
  *
- * The guard of a feed notes the table, and the end of the transaction wakes the sessions that
- * wait for that table.  If none waits, a commit only reads that the list of the table's condition
- * variable is empty.
+ * A table has a condition variable, whose list contains the sessions that wait for rows of the
+ * table.  The guard of a feed notes the table, and a commit wakes the sessions in the list.  If
+ * the list is empty, the commit only reads that it is.
  *
- * A reader first enters that list, and then takes the snapshot in which it looks for rows.  A
- * writer first makes its rows visible, and then reads the list.  There is a full barrier between
- * the two steps of each (R3).  So either the reader sees the rows, or the writer wakes the reader.
- * Nobody else enters or leaves the list for the reader: PostgreSQL removes it at the end of a
- * failed transaction or of the process, and at any other wait for a condition variable, after
- * which the next sleep returns at once.
+ * A reader first enters the list, and then takes the snapshot in which it looks for rows.  A
+ * writer first makes its rows visible, and then reads the list.  Both execute a full memory
+ * barrier between their two steps (R3).  So either the reader sees the rows, or the writer wakes
+ * the reader.  PostgreSQL removes the reader from the list when a transaction fails, when the
+ * process ends, and when the process waits for another condition variable.  After such a wait,
+ * the next sleep returns at once.
  */
 #include "postgres.h"
 
@@ -49,7 +49,7 @@ sno_wake_note(Oid table)
 	noted |= UINT64CONST(1) << channel_of(table);
 }
 
-/* At the end of a transaction, when its rows are visible: wake the sessions that wait for them. */
+/* Wake the sessions that wait for the rows of a transaction.  Its rows are visible by now. */
 void
 sno_wake_readers(bool committed)
 {
@@ -75,16 +75,10 @@ sno_wake_prepare(Oid table)
 	pg_memory_barrier();
 }
 
-/* Wait for a commit, at most `msec`.  False if that time has passed. */
+/* Wait for a commit, at most `msec`.  Returns false if that time has passed. */
 bool
 sno_wake_sleep(Oid table, long msec)
 {
 	return !ConditionVariableTimedSleep(&sno_feed->channels[channel_of(table)], msec,
 										sno_wait_event[SNO_WAITS_FOR_FEED]);
-}
-
-void
-sno_wake_cancel(void)
-{
-	ConditionVariableCancelSleep();
 }

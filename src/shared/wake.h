@@ -9,7 +9,7 @@
 
 #include "storage/condition_variable.h"
 
-/* Tables share this number of condition variables, by their OIDs. */
+/* The number of condition variables, which all tables share */
 #define SNO_WAKE_CHANNELS	64
 
 extern void sno_wake_init(ConditionVariable *channels);
@@ -17,6 +17,5 @@ extern void sno_wake_note(Oid table);
 extern void sno_wake_readers(bool committed);
 extern void sno_wake_prepare(Oid table);
 extern bool sno_wake_sleep(Oid table, long msec);
-extern void sno_wake_cancel(void);
 
 #endif							/* SNO_WAKE_H */
