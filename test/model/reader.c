@@ -34,8 +34,7 @@
  *				that was never over.
  *	STALE		A session whose rows were returned to another one, or whose reader was
  *				rewound or dropped, acknowledges rows or changes the part.
- *	BLAMED		A row is set aside for other failures than its own, and those of batches that
- *				began with it.
+ *	BLAMED		A row is set aside for failures of other rows.
  *	STILL		After all sessions are gone and their leases are over, some rows can't be
  *				handled, or can't be removed afterwards.  Only a row that always fails may be
  *				set aside.
@@ -141,6 +140,7 @@ static const Scope scopes[] = {
 	M(STAYS_MARKED, "a retry that fails is retried at once", AGAIN) \
 	M(MARK_BEFORE_LOCK, "a row to be retried is chosen before the part is locked", AGAIN) \
 	M(GONE_BY_SNAPSHOT, "a row to be retried that the snapshot doesn't show is forgotten", AGAIN) \
+	M(GONE_CHOSEN, "a row that was deleted is chosen to be retried", AGAIN) \
 	M(REMOVED_ASIDE, "rows that are set aside are removed", REMOVAL) \
 	M(RETRY_HOLDS_BACK, "part -1 holds back removal", REMOVAL) \
 	M(BOUND_UNKNOWN, "a removal doesn't note how far it went", REMOVAL) \
@@ -226,7 +226,7 @@ typedef struct Session
 	Rows		marked;			/* in the snapshot, for a mutant */
 	Rows		set_aside,		/* changes of its transaction to rows set aside */
 				unmarked,
-				forgotten;
+				forgotten;		/* for a mutant */
 	PartRow		changed;		/* the part, as its transaction leaves it */
 } Session;
 
@@ -414,6 +414,14 @@ pass(Rows rows, unsigned key, unsigned upto)
 	return rows == 0 || mutant == ASIDE_WITH_BATCH ? upto : lowest(rows);
 }
 
+/* Remove rows from NAME_aside. */
+static void
+forget(Rows rows)
+{
+	feed->aside &= ~rows;
+	feed->marked &= ~rows;
+}
+
 static void
 leave(Session *s)
 {
@@ -433,8 +441,7 @@ commit(Session *s)
 	feed->aside |= s->set_aside;
 	forget_blame(s->set_aside);
 	feed->marked &= ~s->unmarked;
-	feed->aside &= ~s->forgotten;
-	feed->marked &= ~s->forgotten;
+	forget(s->forgotten);
 	s->set_aside = s->unmarked = s->forgotten = 0;
 	if (s->rows != 0)
 		supersede(part, s);
@@ -442,10 +449,7 @@ commit(Session *s)
 	{
 		acknowledge(s->rows);
 		if (part == RETRY)
-		{
-			feed->aside &= ~s->rows;
-			feed->marked &= ~s->rows;
-		}
+			forget(s->rows);
 	}
 }
 
@@ -481,21 +485,28 @@ got(Session *s, unsigned part, Rows rows, bool take)
 		leave(s);
 }
 
+/* Are rows of the part returned one by one? */
+static bool
+is_single(const PartRow *p)
+{
+	return p->tries > 0 || p->position < p->singly;
+}
+
 /* If a lease of the part ended, does that count as a failure of the first row? */
 static bool
 count_try(PartRow *p, unsigned first, bool take)
 {
+	bool		failed = p->upto != 0 && is_single(p);
+
+	if (failed && mutant != ENDS_UNCOUNTED)
+		p->tries++;
+	else if (p->upto != 0 && mutant != NEVER_SINGLY)
+		p->singly = p->upto;
+	if (failed && take)
+		blame(p->first);
 	if (mutant != TRIES_INHERITED && first != p->position)
 		p->tries = 0;
-	if (p->upto == 0)
-		return false;
-	if (mutant != NEVER_SINGLY)
-		p->singly = Max(p->singly, p->upto);
-	if (mutant != ENDS_UNCOUNTED && (first == p->position || mutant == TRIES_INHERITED))
-		p->tries++;
-	if (take)
-		blame(p->first);
-	return !take && first == p->first;
+	return failed && !take && first == p->first;
 }
 
 /* The end of a batch: the next row of the snapshot below the watermark, otherwise the watermark */
@@ -544,7 +555,7 @@ read_part(Session *s, unsigned part, bool alone, bool take)
 	{
 		check_blame(first, failed);
 		s->set_aside |= row(first);
-		p->position = (uint8_t) pass(rows, first, watermark);
+		p->position = (uint8_t) pass(rows, first, p->upto);
 		p->tries = 0;
 		rows &= ~below(p->position);
 		if (rows == 0)
@@ -555,7 +566,7 @@ read_part(Session *s, unsigned part, bool alone, bool take)
 		}
 		first = lowest(rows);
 	}
-	if (alone || p->tries > 0 || first < p->singly)
+	if (alone || is_single(p))
 		rows = row(first);
 
 	/* A try counts only for the row at the position. */
@@ -587,8 +598,10 @@ read_retry(Session *s, bool take)
 		s->unmarked = row(p->upto);
 		marked &= ~s->unmarked;
 	}
-	s->forgotten = marked & (mutant == GONE_BY_SNAPSHOT ? ~s->visible : feed->deleted);
-	marked &= ~s->forgotten;
+	if (mutant == GONE_BY_SNAPSHOT)
+		s->forgotten = marked & ~s->visible;
+	if (mutant != GONE_CHOSEN)
+		marked &= ~(s->forgotten | feed->deleted);
 	if (marked != 0)
 		rows = row(lowest(marked)) & s->visible;
 	release(p);
@@ -650,10 +663,7 @@ done(Session *s)
 	{
 		acknowledge(s->rows);
 		if (s->part == RETRY)
-		{
-			feed->aside &= ~row(p->upto);
-			feed->marked &= ~row(p->upto);
-		}
+			forget(row(p->upto));
 		else if (p->upto != 0)
 			p->position = p->upto;
 		p->tries = 0;
@@ -684,10 +694,8 @@ fail(Session *s, unsigned key, bool error)
 		unsigned	position = key != 0 ? key : p->position;
 
 		acknowledge(key != 0 ? s->rows & below(key) : 0);
-		if (error && key == 0 && is_one(rows) && mutant != SINGLE_UNCOUNTED)
-			position = key = lowest(rows);
-		if (position != p->position)
-			p->tries = 0;
+		if (error && key == 0 && is_single(p) && mutant != SINGLE_UNCOUNTED)
+			key = position;
 		if (error && key != 0)
 		{
 			blame(key);
@@ -754,10 +762,7 @@ set_back(unsigned start)
 		supersede(i, NULL);
 	}
 	if (mutant != REWIND_KEPT_ASIDE)
-	{
-		feed->aside &= below(start);
-		feed->marked &= below(start);
-	}
+		forget(~below(start));
 	forget_blame(~below(start));
 }
 
@@ -976,6 +981,7 @@ apply(Event event, unsigned who, unsigned a, unsigned b)
 			if (!scope->retries || !(feed->aside & row(a + 1)) || is_row_locked(a + 1))
 				return false;
 			feed->marked |= row(a + 1);
+			forget(feed->deleted);
 			return true;
 		case LOOK:
 			if (!scope->removes || feed->removing || (is_rewinding() && mutant != NO_REMOVAL_LOCK))
@@ -1117,7 +1123,7 @@ settle(Rows poison, Failure failure)
 	}
 	if (feed->visible & ~(feed->deleted | feed->handled | feed->aside))
 		wrong("rows stand still");
-	if (scope->retries && (feed->aside & ~poison))
+	if (scope->retries && (feed->aside & ~(poison | feed->deleted)))
 		wrong("rows stay aside");
 	if (scope->removes && !(feed->aside & ~feed->deleted))
 	{
