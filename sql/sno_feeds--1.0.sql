@@ -592,11 +592,12 @@ COMMENT ON FUNCTION sno_feeds.record_changes(regclass, text, integer) IS
 
 -- Copy the next keys of a table to the feed of its changes, at most `batch`.  Return the last key
 -- as a row of the feed, to be passed as `last` to the next call.  At the end, record that the feed
--- is complete, and return null.  Raise an error after waiting 10 ms for a lock, because a writer that
--- waits for keys copied in this transaction could otherwise be the victim of a deadlock.
+-- is complete, and return null.  The text of `last` has all digits of floating-point columns.  Raise
+-- an error after waiting 10 ms for a lock, because a writer that waits for keys copied in this
+-- transaction could otherwise be the victim of a deadlock.
 CREATE FUNCTION sno_feeds.copy_keys(source regclass, feed regclass, batch integer, last text) RETURNS text
 LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp SET lock_timeout = '10ms'
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '10ms' SET extra_float_digits = 1
 AS $function$
 DECLARE
     columns text;

@@ -167,7 +167,7 @@ INSERT INTO k3 SELECT k, l, 1 FROM unnest('{a, B, c, D}'::text[]) AS k, generate
 CREATE TABLE k4 (k numeric PRIMARY KEY, v integer);
 INSERT INTO k4 SELECT k, 1 FROM unnest('{1.0, 2.50, NaN, -Infinity, -3, 1e30}'::numeric[]) AS k;
 CREATE TABLE k5 (k float8, l timestamptz, v integer, PRIMARY KEY (k, l));
-INSERT INTO k5 SELECT k, l, 1 FROM unnest('{NaN, -0, 1e-300, Infinity}'::float8[]) AS k, unnest('{-infinity, 2000-01-01, infinity}'::timestamptz[]) AS l;
+INSERT INTO k5 SELECT k, l, 1 FROM unnest('{NaN, -0, 1e-300, 0.29999999999999993, 0.3, Infinity}'::float8[]) AS k, unnest('{-infinity, 2000-01-01, infinity}'::timestamptz[]) AS l;
 CREATE TABLE k6 (k "S p".pair, l integer[], v integer, PRIMARY KEY (k, l));
 INSERT INTO k6 SELECT k::"S p".pair, l::integer[], 1 FROM unnest(ARRAY['(1,x)', '(1,)', '(,y)', '(2,"a,b")']) AS k, unnest(ARRAY['{}', '{1}', '{NULL}']) AS l;
 CREATE TABLE k7 (k text, v integer, PRIMARY KEY (k) INCLUDE (v));
@@ -184,7 +184,9 @@ CALL check_keys('k1');
 CALL check_keys('k2');
 CALL check_keys('k3');
 CALL check_keys('k4');
+SET extra_float_digits = 0;
 CALL check_keys('k5');
+RESET extra_float_digits;
 CALL check_keys('k6');
 CALL check_keys('k7');
 CALL check_keys('k8');
