@@ -755,7 +755,10 @@ BEGIN
         RAISE null_value_not_allowed USING MESSAGE = 'start must not be null';
     END IF;
     f := sno_feeds.feed_of(feed);
-    EXECUTE 'SELECT r.position::text FROM ' || f.readers || ' AS r WHERE r.reader = '''' FOR SHARE' INTO removed;
+    -- Update the row to lock it.  So a removal in REPEATABLE READ that waits for the lock then fails,
+    -- instead of looking for readers with a snapshot that doesn't show the new position.
+    EXECUTE 'UPDATE ' || f.readers || ' AS r SET error = r.error WHERE r.reader = '''' RETURNING r.position::text'
+        INTO removed;
     IF start = 'oldest' THEN
         EXECUTE 'SELECT ' || f.lowest INTO result;
         RETURN result;
