@@ -22,9 +22,10 @@ my @definitions = @{ $block{sql} };
 is_deeply(
 	[ map { "$_: " . @{ $block{$_} } } sort keys %block ],
 	[
-		'psql: 1', 'python: 1', 'sql: 7',
-		map { "sql $_: 1" } ('again', 'aside', 'bigint', 'blockers', 'changes', 'changes next', 'done', 'fail',
-			'mail', 'monitor', 'redis', 'remove', 'standby', 'take', 'trusted', 'wait')
+		'psql: 1', 'sql: 6',
+		(map { "sql $_: 1" } 'again', 'aside', 'bigint', 'blockers', 'changes', 'changes next', 'done', 'fail',
+			'mail', 'monitor', 'next', 'remove', 'standby', 'take', 'trusted', 'wait'),
+		'text: 1'
 	],
 	'all blocks are run');
 
@@ -49,8 +50,7 @@ max_prepared_transactions = 10
 
 sub start { $clock->start_server($node); return; }
 start();
-$node->safe_psql('postgres', $_)
-  foreach ('CREATE EXTENSION sno', @definitions);
+$node->safe_psql('postgres', $_) foreach @definitions;
 
 my ($writer, $other, $reader) =
   map { open_session($node, 'postgres') } 1 .. 3;
@@ -86,6 +86,11 @@ sub mails
 	return join ' ', split /\n/,
 	  $node->safe_psql('postgres', 'SELECT event FROM mail ORDER BY event');
 }
+
+# The rows of the first lines
+is('message ' . column_from($reader, block('sql next')), join(' ', $block{text}[0] =~ /(\w+)/g), 'the first lines make a feed with two rows, and read them');
+is(column_from($reader, block('sql next')), '', '... once');
+$node->safe_psql('postgres', 'TRUNCATE outbox');
 
 my $next = q{SELECT id FROM sno_feed_next(NULL::outbox, 'other')};
 $node->safe_psql('postgres', q{SELECT sno_feed_create_reader('outbox', 'other')});
@@ -225,7 +230,7 @@ $_->query_safe('COMMIT') foreach @workers;
 close_session($_) foreach pop @workers, $fifth;
 
 # Another reader goes on where the slowest part is.
-my ($lowest) = $page =~ /^the first one: `start => (\(SELECT .*?\))`/m;
+my ($lowest) = $page =~ /`start => (sno_feed_needed\('outbox'\))`/;
 $node->safe_psql('postgres', "SELECT sno_feed_create_reader('outbox', 'successor', start => $lowest)");
 my %once = map { $_ => 1 } map({ @$_ } values %done), split / /, column_from($reader, q{SELECT id FROM sno_feed_next(NULL::outbox, 'successor')});
 is_deeply([ sort keys %once ], \@ids, 'its successor misses no row');
@@ -260,13 +265,13 @@ sub lease_of
 sub handled
 {
 	my ($part, $fence) = @_;
-	return block('sql done', 'part => 0' => "part => $part", 'fence => 1' => "fence => $fence");
+	return block('sql done', 'part => 0' => "part => $part", 1795883224805421 => $fence);
 }
 
 sub failed
 {
 	my ($fence, $id) = @_;
-	return block('sql fail', 'fence => 2' => "fence => $fence", '9d6gji6222222222' => $id, '10 seconds' => '0');
+	return block('sql fail', 1795883224805421 => $fence, '9d6gji6222222222' => $id, '10 seconds' => '0');
 }
 my $aside = block('sql aside') =~ s/SELECT sno_feed_retry.*//sr;
 my $retry = block('sql aside') =~ s/.*(?=SELECT sno_feed_retry)//sr;
@@ -276,7 +281,7 @@ my ($part, $fence, @got) = lease_of($reader, $take);
 is("@got", "@taken", 'a session takes rows');
 is_deeply([ lease_of($other, $take) ], [], '... and no other one meanwhile');
 my ($extend) = $page =~ /call `(sno_feed_extend\([^`]*\))`/;
-$extend =~ s/, 1,/, $fence,/;
+$extend =~ s/\b1795883224805421\b/$fence/ or die 'no fence';
 $reader->query_safe("SELECT $extend");
 
 # Another session takes them when the lease ends.  The first one is late.
@@ -393,7 +398,7 @@ sub changes_in
 my $standby = start_standby($node, 'standby');
 
 # The replica is another database of the standby's primary.
-my ($table) = grep { /CREATE TABLE outbox \(/ } @definitions;
+my ($table) = $page =~ /^(CREATE TABLE outbox \(.*;)$/m;
 my ($bound) = grep { /CREATE TABLE outbox_watermark/ } @definitions;
 my $on_standby = block('sql standby');
 my $host = $node->host;

@@ -1,7 +1,7 @@
 
-# The program of doc/feeds.md that forwards a feed to Redis, word for word.  The program, Redis and
-# the server are killed again and again.  In the end each committed row is in the stream of
-# its part once, in order.
+# The program of doc/redis.md, which forwards the feed of doc/feeds.md to Redis, word for word.  The
+# program, Redis and the server are killed again and again.  In the end each committed row is in the
+# stream of its part once, in order.
 
 use strict;
 use warnings;
@@ -20,13 +20,10 @@ foreach my $command ('redis-server --version', 'redis-cli --version', "$python -
 	  if system("$command >/dev/null 2>&1") != 0;
 }
 
-my $page = slurp_file("$FindBin::RealBin/../../doc/feeds.md");
-my %block;
-push @{ $block{$1} }, $2 while $page =~ /^```(\w[^\n]*)\n(.*?)\n```$/msg;
-my ($table)   = grep { /CREATE TABLE outbox \(/ } @{ $block{sql} };
-my ($index)   = map  { /^(CREATE INDEX ON outbox .*;)$/m } @{ $block{sql} };
-my ($reader)  = @{ $block{'sql redis'} };
-my ($program) = @{ $block{python} };
+my ($table, $index) = slurp_file("$FindBin::RealBin/../../doc/feeds.md") =~ /^(CREATE (?:TABLE|INDEX ON) outbox \(.*;)$/mg;
+my $page = slurp_file("$FindBin::RealBin/../../doc/redis.md");
+my ($reader)  = $page =~ /^```sql\n(.*?)\n```$/ms;
+my ($program) = $page =~ /^```python\n(.*?)\n```$/ms;
 
 my $dir    = PostgreSQL::Test::Utils::tempdir_short();
 my $log    = $PostgreSQL::Test::Utils::log_path;
