@@ -192,8 +192,7 @@ BEGIN
         RAISE undefined_table USING
             MESSAGE = format('feed %s has no tables %s and %s', f.feed, f.readers, f.aside),
             DETAIL = 'They are named after the feed, and have the same owner.',
-            HINT = format('After the feed was renamed, rename them, too. Otherwise, SELECT sno_feed_create(%L);',
-                f.feed);
+            HINT = format('After the feed was renamed, rename them, too. Otherwise, SELECT sno_feed_drop(%L);', f.feed);
     END IF;
     f.in_order := ' ORDER BY t.' || f.key;
     RETURN f;
@@ -232,10 +231,12 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    class   pg_class;
-    chosen  record;
-    readers text;
-    aside   text;
+    class     pg_class;
+    chosen    record;
+    arguments bytea;
+    guard     pg_trigger;
+    readers   text;
+    aside     text;
 BEGIN
     PERFORM sno_feeds.check_role(feed, true);
     SELECT c.* INTO class FROM pg_class AS c WHERE c.oid = feed;
@@ -295,10 +296,15 @@ BEGIN
             DETAIL = 'Only ids of sno_flakes have a generator.';
     END IF;
 
+    arguments := convert_to(chosen.key, getdatabaseencoding()) || '\x00'
+        || coalesce(convert_to(chosen.generator, getdatabaseencoding()) || '\x00', '');
+    SELECT t.* INTO guard FROM pg_trigger AS t
+    WHERE t.tgrelid = feed AND t.tgname = 'zz_sno_feed'
+        AND t.tgfoid IN (to_regproc('sno_watermark_guard'), to_regproc('sno_flake_watermark_guard'));
     readers := sno_feeds.name_of(class, '_readers');
     aside := sno_feeds.name_of(class, '_aside');
-    -- The guard of another key is replaced only if the column no longer exists, because the key was
-    -- renamed.
+    -- The tables may be those of a table that this one replaces.  The guard of another key is replaced
+    -- only if the column no longer exists, because the key was renamed.
     IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid IN (to_regclass(readers), to_regclass(aside))
                AND (c.relkind <> 'r' OR c.relowner <> class.relowner
                     OR NOT EXISTS (SELECT FROM pg_attribute AS a
@@ -308,22 +314,23 @@ BEGIN
         RAISE duplicate_table USING
             MESSAGE = format('%s or %s is another relation', readers, aside),
             DETAIL = 'Tables of these names belong to the owner of the feed, and have keys of its type.';
-    ELSIF EXISTS (SELECT FROM pg_trigger AS t JOIN pg_attribute AS a ON a.attrelid = t.tgrelid
-                  WHERE t.tgrelid = feed AND t.tgname = 'zz_sno_feed'
-                      AND substring(t.tgargs FOR position('\x00'::bytea IN t.tgargs) - 1)
-                          = convert_to(a.attname, getdatabaseencoding())
-                      AND t.tgargs <> convert_to(chosen.key, getdatabaseencoding()) || '\x00'
-                          || coalesce(convert_to(chosen.generator, getdatabaseencoding()) || '\x00', ''))
+    ELSIF guard.tgargs <> arguments
+        AND EXISTS (SELECT FROM pg_attribute AS a
+                    WHERE a.attrelid = feed AND convert_to(a.attname, getdatabaseencoding())
+                        = substring(guard.tgargs FOR position('\x00'::bytea IN guard.tgargs) - 1))
     THEN
         RAISE duplicate_object USING
             MESSAGE = format('table %s is a feed with another key', feed),
             HINT = format('SELECT sno_feed_drop(%L);', feed);
     END IF;
 
-    EXECUTE format('CREATE OR REPLACE TRIGGER zz_sno_feed BEFORE INSERT OR UPDATE ON %s '
-        'FOR EACH ROW EXECUTE FUNCTION %s(%L%s)', feed,
-        CASE WHEN chosen.generator IS NULL THEN 'sno_watermark_guard' ELSE 'sno_flake_watermark_guard' END,
-        chosen.key, ', ' || quote_literal(chosen.generator));
+    -- A new guard would not be ENABLE ALWAYS.
+    IF guard.tgargs IS DISTINCT FROM arguments OR guard.tgenabled NOT IN ('O', 'A') THEN
+        EXECUTE format('CREATE OR REPLACE TRIGGER zz_sno_feed BEFORE INSERT OR UPDATE ON %s '
+            'FOR EACH ROW EXECUTE FUNCTION %s(%L%s)', feed,
+            CASE WHEN chosen.generator IS NULL THEN 'sno_watermark_guard' ELSE 'sno_flake_watermark_guard' END,
+            chosen.key, ', ' || quote_literal(chosen.generator));
+    END IF;
 
     -- These columns of NAME_readers are for leases and failures:
     --   upto    position after the present lease is acknowledged, or for part -1 the key of the leased
@@ -425,7 +432,10 @@ BEGIN
              WHERE t.tgfoid = recorder AND t.tgparentid = 0
                  OR t.tgrelid = feed AND t.tgname ~ '^zz_sno_feed($|_part_)');
     FOREACH beside IN ARRAY ARRAY[sno_feeds.name_of(class, '_aside'), sno_feeds.name_of(class, '_readers')] LOOP
-        IF to_regclass(beside) IS NOT NULL THEN
+        -- After the feed was renamed, another table may have the name.
+        IF EXISTS (SELECT FROM pg_attribute AS a
+                   WHERE a.attrelid = to_regclass(beside) AND a.attnum = 1 AND a.attname = 'reader')
+        THEN
             EXECUTE format('DROP TABLE %s', beside);
         END IF;
     END LOOP;
@@ -509,6 +519,7 @@ BEGIN
     FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
     WHERE t.tgrelid = source AND t.tgname = 'zz_sno_feed_change' AND p.proowner = class.relowner;
     IF feed IS NOT NULL THEN
+        PERFORM sno_feed_create(feed, 'changed', generator);
         RETURN feed;
     END IF;
     SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY k.nth),
@@ -1160,6 +1171,10 @@ BEGIN
         RAISE datatype_mismatch USING
             MESSAGE = format('%s is not the row type of feed %s', relation, f.feed),
             HINT = format('Write NULL::%s.', f.feed);
+    ELSIF f.feed <> relation AND row_security_active(relation) THEN
+        RAISE feature_not_supported USING
+            MESSAGE = format('role %s cannot read the changes of table %s', current_user::regrole, relation),
+            DETAIL = 'Row-level security of the table applies to the role, so hidden rows would look like deleted rows.';
     END IF;
 
     -- Choose the part with the oldest row.  If its lease is over, end the lease, and choose again.

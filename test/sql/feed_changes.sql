@@ -118,6 +118,8 @@ UPDATE person SET name = 'w' WHERE id = 30;
 DELETE FROM person WHERE id = 30;
 SELECT FROM person_changes;
 RESET ROLE;
+SELECT sno_feed_create('person_changes');
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'person_changes'::regclass;
 SET session_replication_role = replica;
 INSERT INTO person VALUES (31, 'replica');
 RESET session_replication_role;

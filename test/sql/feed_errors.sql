@@ -273,6 +273,13 @@ ALTER TABLE outbox_readers RENAME TO inbox_readers;
 ALTER TABLE outbox_aside RENAME TO inbox_aside;
 SELECT count(*) > 0 FROM sno_feed_next(NULL::inbox, 'mail');
 ROLLBACK;
+-- Another table of the new name
+BEGIN;
+CREATE TABLE inbox_readers (n integer);
+ALTER TABLE outbox RENAME TO inbox;
+SELECT sno_feed_drop('inbox');
+TABLE inbox_readers;
+ROLLBACK;
 BEGIN;
 CREATE SCHEMA other;
 ALTER TABLE outbox SET SCHEMA other;
@@ -301,6 +308,7 @@ ROLLBACK;
 -- A feed of changes
 CREATE TABLE person (id integer PRIMARY KEY, name text);
 CALL sno_feed_create_changes('person');
+SELECT fails('CALL sno_feed_create_changes(''person'', ''no_generator'')');
 SELECT sno_feed_create_reader('person', 'copy');
 SELECT fails('SELECT sno_feed_next(NULL::person, ''copy'')');
 SELECT fails('SELECT sno_feed_aside(NULL::person, ''copy'')');

@@ -76,6 +76,9 @@ is(as('mail', q{BEGIN; SELECT n FROM sno_feed_next(NULL::event, 'mail'); ROLLBAC
 is(as('mail', q{SELECT sno_feed_fail('event', 'mail', part, fence, id, 'broken') FROM sno_feed_take(NULL::event, 'mail');
 CALL sno_feed_wait('event', 'mail', '0'); SELECT sno_feed_pause('event', 'mail')}) =~ s/\n//gr, '', 'it fails, waits and pauses');
 is(as('mail', q{SELECT (item).id, deleted FROM sno_feed_take(NULL::person, 'mail')}), "1|t\n2|f", 'and reads changes');
+as('owner', 'ALTER TABLE person ENABLE ROW LEVEL SECURITY; CREATE POLICY one ON person USING (id = 1)');
+like(as('mail', q{SELECT deleted FROM sno_feed_take(NULL::person, 'mail')}), qr/^ERROR:  role mail cannot read the changes of table public.person/,
+	'no row looks deleted that a policy hides');
 like(as('mail', q{SELECT count(*) FROM sno_feed_next(NULL::event, 'other')}), qr/^ERROR:  permission denied for reader "other"/, 'it gets no rows of another reader');
 as('mail', q{SELECT sno_feed_pause('event', 'other')});
 as('mail', q{UPDATE event_readers SET position = '9xxxxxxxxxxxxxxx' WHERE reader <> 'mail'});
