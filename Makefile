@@ -14,7 +14,7 @@ OBJS = \
 	$(addprefix src/shared/, shmem.o space.o prepared.o feed.o feed_memory.o wake.o partition.o reserve.o activity.o clock.o attempt.o turn.o worker.o grant.o) \
 	$(addprefix src/registry/, place.o file.o reply.o client.o) \
 	$(addprefix src/catalog/, table.o leases.o row.o home.o record.o publish.o layout.o definition.o prefix.o) \
-	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o feed_wait.o loan.o reseed.o) \
+	$(addprefix src/generate/, wait.o refuse.o session.o leasing.o snapshot.o generate.o many.o at.o watermark.o feed_wait.o feed_execute.o loan.o reseed.o) \
 	$(addprefix src/named/, state.o group.o queue.o chosen.o past.o named_wait.o right.o open.o look.o use.o next.o call.o named.o define.o restore.o) \
 	$(addprefix src/flake/, value.o parts.o text.o choose.o nodes.o issue.o flake_watermark.o) \
 	$(addprefix src/monitor/, overflow.o generators.o grants.o check.o trials.o feeds.o) \

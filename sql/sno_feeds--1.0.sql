@@ -988,20 +988,15 @@ COMMENT ON FUNCTION sno_feed_rewind(regclass, text, text) IS
 -- reading
 --
 
--- Execute a statement with a snapshot of its own, although the calling function is STABLE.  Return
--- the array in the first row of its result, or null if there is no row.
-CREATE FUNCTION sno_feeds.execute_now(statement text) RETURNS text[]
-LANGUAGE plpgsql VOLATILE
+-- Execute a statement with parameters of type text, with a snapshot of its own, although the calling
+-- function is STABLE.  Return the array in the first row of its result, or null if there is no row.
+-- The session keeps the plans of the last statements, so a statement should not contain values that
+-- differ in each call.
+CREATE FUNCTION sno_feeds.execute_now(statement text, VARIADIC "values" text[] DEFAULT '{}') RETURNS text[]
+LANGUAGE c VOLATILE STRICT
 SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    result text[];
-BEGIN
-    EXECUTE statement INTO result;
-    RETURN result;
-END
-$$;
-COMMENT ON FUNCTION sno_feeds.execute_now(text) IS
+AS 'MODULE_PATHNAME', 'sno_feed_execute_now';
+COMMENT ON FUNCTION sno_feeds.execute_now(text, text[]) IS
     'result of a statement that changes data, with a snapshot of its own';
 
 -- Return the table that has a row type.  Raise an error for other types.
@@ -1233,21 +1228,22 @@ BEGIN
 
     IF lease IS NULL THEN
         PERFORM sno_feeds.execute_now(CASE chosen.part
-            WHEN '-1' THEN format('DELETE FROM %s WHERE reader = %L AND id = %L RETURNING ARRAY['''']',
-                f.aside, reader, upto)
-            ELSE format('UPDATE %s SET position = %L, tries = 0, error = NULL WHERE reader = %L AND part = %s '
-                'RETURNING ARRAY['''']', f.readers, upto, reader, chosen.part) END);
+            WHEN '-1' THEN 'DELETE FROM ' || f.aside || ' WHERE id = $1::' || f.type
+                || ' AND reader = $2 RETURNING ARRAY[$3]'
+            ELSE 'UPDATE ' || f.readers || ' SET position = $1::' || f.type || ', tries = 0, error = NULL '
+                'WHERE reader = $2 AND part = $3::integer RETURNING ARRAY['''']' END,
+            upto, reader, chosen.part);
         RETURN 'SELECT t.*' || rows;
     END IF;
 
     -- The tries belong to the row at the position.  If it was deleted, or given a new id, they don't
     -- count for the row that is now the first row.
-    fence := (sno_feeds.execute_now(format('UPDATE %s SET position = coalesce(%2$L, position), '
-            'tries = CASE position WHEN %2$L THEN tries ELSE 0 END, upto = %3$L, '
+    fence := (sno_feeds.execute_now(format('UPDATE %1$s SET position = coalesce($1::%2$s, position), '
+            'tries = CASE position WHEN $1::%2$s THEN tries ELSE 0 END, upto = $2::%2$s, '
             'fence = GREATEST(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), '
-            'busy_at = clock_timestamp(), free_at = clock_timestamp() + %4$L, holder = %5$L '
-            'WHERE reader = %6$L AND part = %7$s RETURNING ARRAY[fence]::text[]',
-        f.readers, first, upto, lease, current_user || ' ' || pg_backend_pid(), reader, chosen.part)))[1];
+            'busy_at = clock_timestamp(), free_at = clock_timestamp() + $3::interval, holder = $4 '
+            'WHERE reader = $5 AND part = $6::integer RETURNING ARRAY[fence]::text[]', f.readers, f.type),
+        first, upto, lease::text, current_user || ' ' || pg_backend_pid(), reader, chosen.part))[1];
 
     -- Of a deleted row, only the key is known.  TRUNCATE also removes rows that the snapshot should
     -- contain, so a row that isn't found counts as deleted.
