@@ -218,7 +218,8 @@ read_by_statement(const Way *way)
 
 		if (way->settle != NULL)
 			PQclear(checked(PQexec(conn, way->settle)));
-		result = checked(PQexecPrepared(conn, "next", has_position, values, NULL, NULL, 0));
+		/* Only the texts of recorded rows are needed. */
+		result = checked(PQexecPrepared(conn, "next", has_position, values, NULL, NULL, output == NULL));
 		at = now();
 		count = PQntuples(result);
 		for (int i = 0; i < count && output != NULL; i++)

@@ -721,8 +721,9 @@ DECLARE
     part_by name;
     hash    integer;
 BEGIN
-    EXECUTE 'SELECT r.parts, r.part_by, r.hash FROM ' || f.readers || ' AS r WHERE r.reader = $1 AND r.part = 0'
-        INTO parts, part_by, hash USING nullif(reader, '');
+    SELECT p[1], p[2], p[3] INTO parts, part_by, hash
+    FROM sno_feeds.execute('SELECT ARRAY[r.parts::text, r.part_by, r.hash::text] FROM ' || f.readers
+        || ' AS r WHERE r.reader = nullif($1, '''') AND r.part = 0', reader) AS p;
     IF parts IS NULL OR row_security_active(f.readers) THEN
         PERFORM sno_feeds.check_reader(f, reader);
     END IF;
@@ -988,14 +989,20 @@ COMMENT ON FUNCTION sno_feed_rewind(regclass, text, text) IS
 -- reading
 --
 
--- Execute a statement with parameters of type text, with a snapshot of its own, although the calling
--- function is STABLE.  Return the array in the first row of its result, or null if there is no row.
--- The session keeps the plans of the last statements, so a statement should not contain values that
--- differ in each call.
+-- Execute a statement with parameters of type text, and return the array in the first row of its
+-- result, or null if there is no row.  The session keeps the plans of the last statements, so a
+-- statement should not contain values that differ in each call.  A plan may have been made when the
+-- feed was small, so plans always use indexes.
+CREATE FUNCTION sno_feeds.execute(statement text, VARIADIC "values" text[] DEFAULT '{}') RETURNS text[]
+LANGUAGE c STABLE STRICT
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS 'MODULE_PATHNAME', 'sno_feed_execute';
+COMMENT ON FUNCTION sno_feeds.execute(text, text[]) IS
+    'result of a query, with the snapshot of the calling statement';
 CREATE FUNCTION sno_feeds.execute_now(statement text, VARIADIC "values" text[] DEFAULT '{}') RETURNS text[]
 LANGUAGE c VOLATILE STRICT
-SET search_path = pg_catalog, pg_temp
-AS 'MODULE_PATHNAME', 'sno_feed_execute_now';
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+AS 'MODULE_PATHNAME', 'sno_feed_execute';
 COMMENT ON FUNCTION sno_feeds.execute_now(text, text[]) IS
     'result of a statement that changes data, with a snapshot of its own';
 
@@ -1202,23 +1209,23 @@ BEGIN
             RETURN NULL;
         END IF;
     ELSE
-        rows := sno_feeds.rows_of(f, chosen.part, quote_literal(chosen.position), f.watermark);
+        rows := sno_feeds.rows_of(f, '$2::integer', '$3::' || f.type, f.watermark);
         -- Without a lease, the calling statement itself handles the rows, so its snapshot must show the
         -- last change of the position.  If it doesn't, the next statement gets the rows.
-        EXECUTE 'SELECT (SELECT t.' || f.key || rows || f.in_order || ' LIMIT 1)::text, '
-            'coalesce((SELECT t.' || f.key || rows || f.in_order || ' OFFSET $1 LIMIT 1), '
-            || f.watermark || ')::text, '
-            || CASE WHEN lease IS NULL THEN '(SELECT r.position = ' || quote_literal(chosen.position)
-                || ' FROM ' || f.readers || ' AS r WHERE r.reader = $2 AND r.part = $3::integer)' ELSE 'true' END
-            INTO first, upto, is_seen USING size, reader, chosen.part;
-        IF first IS NULL OR is_seen IS NOT TRUE THEN
+        SELECT p[1], p[2], p[3]::boolean INTO first, upto, is_seen
+        FROM sno_feeds.execute('SELECT ARRAY[(SELECT t.' || f.key || rows || f.in_order || ' LIMIT 1)::text, '
+                'coalesce((SELECT t.' || f.key || rows || f.in_order || ' OFFSET $4::bigint LIMIT 1), '
+                || f.watermark || ')::text, (SELECT r.position = $3::' || f.type || ' FROM ' || f.readers
+                || ' AS r WHERE r.reader = $1 AND r.part = $2::integer)::text]',
+            reader, chosen.part, chosen.position, size::text) AS p;
+        IF first IS NULL OR lease IS NULL AND is_seen IS NOT TRUE THEN
             RETURN NULL;
         END IF;
         -- If the index isn't unique, more than `size` rows may have the same key.  Return all of them.
         IF upto = first THEN
-            EXECUTE 'SELECT coalesce((SELECT t.' || f.key || rows
-                || ' AND t.' || f.key || ' > ' || quote_literal(first) || f.in_order
-                || ' LIMIT 1), ' || f.watermark || ')::text' INTO upto;
+            upto := (sno_feeds.execute('SELECT ARRAY[coalesce((SELECT t.' || f.key || rows
+                || ' AND t.' || f.key || ' > $4::' || f.type || f.in_order || ' LIMIT 1), ' || f.watermark || ')::text]',
+                reader, chosen.part, chosen.position, first))[1];
             size := NULL;
         END IF;
         -- The limit drops no row, but gives the planner the number of rows.

@@ -1,17 +1,19 @@
 /*
  * feed_execute.c
- *		sno_feeds.execute_now(): execute a statement of a reader with a snapshot of its own.
+ *		sno_feeds.execute() and execute_now(): execute a statement of a reader.
  *
  * A reader executes the same few statements for each batch, and planning them takes several times
  * longer than executing them.  So a session keeps the plans of the last statements.
  */
 #include "postgres.h"
 
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 typedef struct Kept
@@ -75,15 +77,17 @@ keep_plan(Kept taken, const char *statement)
 }
 
 /*
- * sno_feeds.execute_now(statement text, VARIADIC "values" text[]) returns text[]
+ * sno_feeds.execute(statement text, VARIADIC "values" text[]) returns text[]
  *
  * The values are the statement's parameters.  Returns the array in the first row of the result, or
- * null if there is no row.
+ * null if there is no row.  As in other languages, the statement has the snapshot of the calling
+ * statement if the function is STABLE, and its own snapshot if the function is VOLATILE.
  */
-PG_FUNCTION_INFO_V1(sno_feed_execute_now);
+PG_FUNCTION_INFO_V1(sno_feed_execute);
 Datum
-sno_feed_execute_now(PG_FUNCTION_ARGS)
+sno_feed_execute(PG_FUNCTION_ARGS)
 {
+	bool		is_stable = func_volatile(fcinfo->flinfo->fn_oid) == PROVOLATILE_STABLE;
 	char	   *statement = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Datum	   *value;
 	bool	   *is_null;
@@ -104,7 +108,7 @@ sno_feed_execute_now(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
 	PG_TRY();
 	{
-		int			code = SPI_execute_plan(taken.plan, value, null, false, 0);
+		int			code = SPI_execute_plan(taken.plan, value, null, is_stable, 0);
 
 		if (code < 0)
 			elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(code));

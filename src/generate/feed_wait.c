@@ -38,6 +38,13 @@
 /* The longest pause after a look that found only rows above the watermark: a quarter second */
 #define ABOVE_MSEC		256
 
+/*
+ * If rows are there whenever a reader calls, calls return at this interval, in µs, so that more rows
+ * come together: each batch costs the writers time.  A reader that takes less time for its batches
+ * waits for as long as it takes, so that it reads small batches of many rows at half its speed or more.
+ */
+#define BATCH_USEC		10000
+
 /* The results of a look that isn't a hash of the parts with rows below the watermark */
 #define NO_ROWS			INT64_MIN
 #define ONLY_ROWS_ABOVE	0
@@ -47,6 +54,9 @@ static int	vain;
 
 /* The result of the look with which the last call returned before its timeout */
 static int64 found;
+
+/* The time of this return, by a clock that nobody sets, in µs */
+static int64 found_at;
 
 /* Find operators in pg_catalog only, until AtEOXact_GUC() is called with the returned level. */
 static int
@@ -128,22 +138,31 @@ look(void)
 	return isnull ? NO_ROWS : DatumGetInt64(result);
 }
 
-/* Pause after a look in vain, for `most` ms at most. */
+/* Pause outside of the list of waiters. */
 static void
-take_pause(int64 most)
+pause_for(int64 msec)
 {
-	long		msec = 1L << Min(vain, 10);
-
-	vain++;
+	if (msec <= 0)
+		return;
 	ConditionVariableCancelSleep();
 	/* A commit may have set the latch since the session entered the list. */
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(Min(msec, most), 0),
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, msec,
 					 sno_wait_event[SNO_WAITS_FOR_FEED]);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	sno_wake_prepare(query.feed);
+}
+
+/* Pause after a look in vain, for `most` ms at most. */
+static void
+take_pause(int64 most)
+{
+	int64		msec = 1L << Min(vain, 10);
+
+	vain++;
+	pause_for(Min(msec, most));
 }
 
 PG_FUNCTION_INFO_V1(sno_feed_wait);
@@ -153,7 +172,8 @@ sno_feed_wait(PG_FUNCTION_ARGS)
 	TimestampTz now = GetCurrentTimestamp(),
 				end;
 	int64		until;			/* by a clock that nobody sets, in µs */
-	bool		woken = false;
+	bool		woken = false,
+				is_busy = true;
 
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
@@ -185,9 +205,17 @@ sno_feed_wait(PG_FUNCTION_ARGS)
 				take_pause(Min(left, ABOVE_MSEC));
 			else
 				vain = 0;
+			if (is_busy)
+			{
+				int64		since = sno_clock_monotonic() - found_at;
+
+				pause_for(Min(left, Min(since, BATCH_USEC - since) / 1000));
+			}
 			found = seen;
+			found_at = sno_clock_monotonic();
 			break;
 		}
+		is_busy = is_busy && seen != NO_ROWS;
 		if (left <= 0)
 			break;
 		if (seen == ONLY_ROWS_ABOVE)
