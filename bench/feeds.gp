@@ -64,7 +64,7 @@ if (open) {
     set output "open-transactions.svg"
     set multiplot
     eval log_ms
-    array kind[3] = ["open: one that reads", "open: one that writes another table", "open: one that writes the outbox"]
+    array kind[3] = ["open: it reads", "open: it writes another table", "open: it writes the outbox"]
     do for [i = 1:3] {
         eval panel(i, kind[i])
         eval latency(5 + 2 * i)

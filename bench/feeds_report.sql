@@ -7,7 +7,7 @@
 -- while each kind of transaction was open.  Figures that are missing are NaN.
 CREATE VIEW chart AS
 SELECT w.name, translate(w.label, '`*', '') AS label, (
-        SELECT coalesce(sum(s.value), 0) FROM summary AS s WHERE s.measure = 'missed' AND s.key = w.name
+        SELECT s.value FROM summary AS s WHERE s.section = 'race' AND s.measure = 'missed' AND s.key = w.name
     ) AS missed, f.line
 FROM way AS w, LATERAL (
     SELECT string_agg(coalesce(CASE c.measure WHEN 'commits' THEN s.ratio ELSE s.value END, 'NaN')::text, E'\t'
