@@ -1627,7 +1627,8 @@ COMMENT ON TYPE sno_feeds.state IS
 -- Return the state of each part of the readers of a feed, or one row with the problem of a feed
 -- without readers.  The function executes no policies and waits at most 100 ms for a lock, so that
 -- one feed can't keep a monitoring program from the others.  `is_held` is true if the watermark is
--- not above the oldest row of the part.
+-- not above the oldest row of the part, and `is_ahead` if the position is above the watermark, which is
+-- the lowest key while it isn't known.
 CREATE FUNCTION sno_feeds.status(named regclass) RETURNS SETOF sno_feeds.state
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET row_security = off SET lock_timeout = '100ms'
@@ -1662,9 +1663,9 @@ BEGIN
             'SELECT r.part, r.paused, r.position::text, r.upto::text, r.free_at, r.holder, r.tries, r.error, '
             'n.key::text AS oldest, clock_timestamp() BETWEEN r.busy_at AND r.free_at AS is_busy, '
             '(SELECT count(*) FROM %s AS a WHERE a.reader = r.reader AND a.part = r.part) AS set_aside, '
-            'r.position > %s AS is_ahead, n.key >= %2$s AS is_held '
+            'r.position > %s AND %2$s > %5$s AS is_ahead, n.key >= %2$s AS is_held '
             'FROM %3$s AS r LEFT JOIN LATERAL (%4$s) AS n ON true WHERE r.reader = $1 AND r.part >= 0 ORDER BY r.part',
-            f.aside, watermark, f.readers, sno_feeds.oldest_of(f)) USING s.reader
+            f.aside, watermark, f.readers, sno_feeds.oldest_of(f), f.lowest) USING s.reader
         LOOP
             s.part := r.part;
             s.state := CASE WHEN r.paused THEN 'paused' WHEN r.is_busy AND r.upto IS NOT NULL THEN 'leased'

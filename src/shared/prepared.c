@@ -184,11 +184,11 @@ sno_prepared_recall(SnoPreparedList *list)
 	list->known = U64FromFullTransactionId(ReadNextFullTransactionId());
 }
 
-/* May the snapshot have been taken before the list was complete? */
+/* May the snapshot have been taken before the list was complete?  Then all xids that it shows are lower. */
 static bool
 is_earlier(Snapshot snapshot, const SnoPreparedList *list)
 {
-	return list->known != 0 && !TransactionIdFollowsOrEquals(snapshot->xmin, (TransactionId) list->known);
+	return list->known != 0 && !TransactionIdPrecedes((TransactionId) list->known, snapshot->xmax);
 }
 
 /*

@@ -532,6 +532,19 @@ subtest 'a prepared transaction of which nothing is known' => sub {
 	$older->query_safe('COMMIT');
 };
 
+# It could have been prepared before the start, but the snapshot shows that it was not.
+subtest 'a transaction that ran at the first watermark' => sub {
+	reconnect(sub { $node->stop('immediate'); start(); });
+	$writer->query_safe('BEGIN');
+	$writer->query_safe('SELECT pg_current_xact_id()');
+	watermark($reader);
+	$reader->query_safe('SELECT pg_current_xact_id()');
+	take_snapshot($older);
+	$writer->query_safe('COMMIT');
+	isnt(watermark($older), $lowest, 'a snapshot is older than its end');
+	$older->query_safe('COMMIT');
+};
+
 # All sessions are killed with it.
 subtest 'a session is killed' => sub {
 	my $id = begin_insert($writer);
