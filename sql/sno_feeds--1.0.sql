@@ -1235,10 +1235,9 @@ BEGIN
 
     IF lease IS NULL THEN
         PERFORM sno_feeds.execute_now(CASE chosen.part
-            WHEN '-1' THEN 'DELETE FROM ' || f.aside || ' WHERE id = $1::' || f.type
-                || ' AND reader = $2 RETURNING ARRAY[$3]'
+            WHEN '-1' THEN 'DELETE FROM ' || f.aside || ' WHERE id = $1::' || f.type || ' AND reader = $2'
             ELSE 'UPDATE ' || f.readers || ' SET position = $1::' || f.type || ', tries = 0, error = NULL '
-                'WHERE reader = $2 AND part = $3::integer RETURNING ARRAY['''']' END,
+                'WHERE reader = $2 AND part = $3::integer' END,
             upto, reader, chosen.part);
         RETURN 'SELECT t.*' || rows;
     END IF;

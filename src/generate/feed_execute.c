@@ -80,8 +80,8 @@ keep_plan(Kept taken, const char *statement)
  * sno_feeds.execute(statement text, VARIADIC "values" text[]) returns text[]
  *
  * The values are the statement's parameters.  Returns the array in the first row of the result, or
- * null if there is no row.  As in other languages, the statement has the snapshot of the calling
- * statement if the function is STABLE, and its own snapshot if the function is VOLATILE.
+ * null if there is no row or no result.  As in other languages, the statement has the snapshot of the
+ * calling statement if the function is STABLE, and its own snapshot if the function is VOLATILE.
  */
 PG_FUNCTION_INFO_V1(sno_feed_execute);
 Datum
@@ -120,7 +120,11 @@ sno_feed_execute(PG_FUNCTION_ARGS)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	if (SPI_processed > 0)
+	if (SPI_tuptable != NULL && SPI_gettypeid(SPI_tuptable->tupdesc, 1) != TEXTARRAYOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("first column of the result must be of type text[]")));
+	if (SPI_tuptable != NULL && SPI_processed > 0)
 		result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &no_result);
 	if (!no_result)
 		result = SPI_datumTransfer(result, false, -1);

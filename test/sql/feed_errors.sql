@@ -353,6 +353,12 @@ SELECT fails(statement) FROM unnest(ARRAY['SELECT sno_feed_create(''owned'')', '
     'SELECT sno_feed_next(NULL::owned, ''own'')', 'SELECT sno_feed_take(NULL::owned, ''own'')', 'SELECT sno_feed_pause(''owned'', ''own'')', 'SELECT sno_feed_rewind(''owned'', ''own'', ''now'')',
     'CALL sno_feed_remove(''owned'', ''0'')', 'SELECT sno_feed_drop_reader(''owned'', ''own'')', 'SELECT sno_feed_drop(''owned'')', 'CALL sno_feed_create_changes(''owned_changing'')']) AS statement;
 SELECT feed, reader, problem FROM sno_feeds();
+-- Any role can call the functions that execute statements.
+SELECT fails(statement) FROM unnest(ARRAY['SELECT sno_feeds.execute(''SELECT 1'')', 'SELECT sno_feeds.execute(''SELECT'')',
+    'SELECT sno_feeds.execute_now(''EXPLAIN SELECT 1'')', 'SELECT sno_feeds.execute_now(''COMMIT'')',
+    'SELECT sno_feeds.execute(''TABLE public.owned'')']) AS statement;
+SELECT sno_feeds.execute_now('CREATE TEMP TABLE written AS SELECT 1 AS n'), sno_feeds.execute_now('INSERT INTO written VALUES (2)'),
+    sno_feeds.execute('SELECT ARRAY[$1, $2]', VARIADIC ARRAY[['a', NULL]]), sno_feeds.execute('SELECT NULL::text[]'), sno_feeds.execute('');
 RESET ROLE;
 -- The role of a reader
 SET ROLE regress_sno_mail;
