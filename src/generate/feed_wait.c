@@ -79,6 +79,7 @@ static struct
 	bool		valid;			/* false after an error */
 	Oid			named;			/* the table that the caller named */
 	Oid			feed;			/* the table that has the rows */
+	Oid			role;			/* the role that may read as the reader */
 	char	   *reader;
 	int64		since;			/* by a clock that nobody sets, in µs */
 	SPIPlanPtr	plan;
@@ -94,7 +95,7 @@ prepare_look(Oid named, char *reader)
 	SPIPlanPtr	plan;
 	bool		isnull;
 
-	if (query.valid && query.named == named && strcmp(query.reader, reader) == 0 &&
+	if (query.valid && query.named == named && query.role == GetUserId() && strcmp(query.reader, reader) == 0 &&
 		sno_clock_monotonic() - query.since < KEEP_USEC)
 		return;
 	query.valid = false;
@@ -105,6 +106,7 @@ prepare_look(Oid named, char *reader)
 		pfree(query.reader);
 	query.reader = MemoryContextStrdup(TopMemoryContext, reader);
 	query.named = named;
+	query.role = GetUserId();
 	query.since = sno_clock_monotonic();
 	level = restrict_search_path();
 	if (SPI_execute_with_args("SELECT * FROM sno_feeds.look($1, $2)", 2, (Oid[]) {REGCLASSOID, TEXTOID},

@@ -415,7 +415,12 @@ DO $$BEGIN CALL sno_feed_wait('outbox', 'mail', '0'); END$$;
 SET ROLE regress_sno_stranger;
 CALL sno_feed_wait('owned', 'own');
 \echo :LAST_ERROR_SQLSTATE
+-- A session that waited as the owner may not wait as a superuser.
+SET ROLE regress_sno_owner;
+CALL sno_feed_wait('owned', 'own', '0');
 RESET ROLE;
+CALL sno_feed_wait('owned', 'own', '0');
+\echo :LAST_ERROR_SQLSTATE
 
 \c :db
 DROP DATABASE regress_sno_feed_errors;
