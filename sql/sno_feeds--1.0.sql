@@ -992,16 +992,17 @@ COMMENT ON FUNCTION sno_feed_rewind(regclass, text, text) IS
 -- Execute a statement with parameters of type text, and return the array in the first row of its
 -- result, or null if there is no row.  The session keeps the plans of the last statements, so a
 -- statement should not contain values that differ in each call.  A plan may have been made when the
--- feed was small, so plans always use indexes.
+-- feed was small, so plans always use indexes.  They don't use JIT, which would compile a plan again in
+-- each execution.
 CREATE FUNCTION sno_feeds.execute(statement text, VARIADIC "values" text[] DEFAULT '{}') RETURNS text[]
 LANGUAGE c STABLE STRICT
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS 'MODULE_PATHNAME', 'sno_feed_execute';
 COMMENT ON FUNCTION sno_feeds.execute(text, text[]) IS
     'result of a query, with the snapshot of the calling statement';
 CREATE FUNCTION sno_feeds.execute_now(statement text, VARIADIC "values" text[] DEFAULT '{}') RETURNS text[]
 LANGUAGE c VOLATILE STRICT
-SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
 AS 'MODULE_PATHNAME', 'sno_feed_execute';
 COMMENT ON FUNCTION sno_feeds.execute_now(text, text[]) IS
     'result of a statement that changes data, with a snapshot of its own';

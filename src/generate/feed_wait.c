@@ -58,14 +58,24 @@ static int64 found;
 /* The time of this return, by a clock that nobody sets, in µs */
 static int64 found_at;
 
-/* Find operators in pg_catalog only, until AtEOXact_GUC() is called with the returned level. */
+/*
+ * Set the options of sno_feeds.execute(), until AtEOXact_GUC() is called with the returned level: a
+ * query finds operators in pg_catalog only, and its plan, which is kept, uses indexes.
+ */
 static int
-restrict_search_path(void)
+set_options(void)
 {
+	static const char *const option[][2] = {
+		{"search_path", "pg_catalog, pg_temp"},
+		{"enable_seqscan", "off"},
+		{"enable_bitmapscan", "off"},
+		{"jit", "off"},
+	};
 	int			level = NewGUCNestLevel();
 
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	for (int i = 0; i < lengthof(option); i++)
+		(void) set_config_option(option[i][0], option[i][1], PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 
@@ -108,7 +118,7 @@ prepare_look(Oid named, char *reader)
 	query.named = named;
 	query.role = GetUserId();
 	query.since = sno_clock_monotonic();
-	level = restrict_search_path();
+	level = set_options();
 	if (SPI_execute_with_args("SELECT * FROM sno_feeds.look($1, $2)", 2, (Oid[]) {REGCLASSOID, TEXTOID},
 							  (Datum[]) {ObjectIdGetDatum(named), CStringGetTextDatum(reader)},
 							  NULL, false, 1) != SPI_OK_SELECT)
@@ -126,7 +136,7 @@ prepare_look(Oid named, char *reader)
 static int64
 look(void)
 {
-	int			level = restrict_search_path();
+	int			level = set_options();
 	bool		isnull;
 	Datum		result;
 

@@ -168,6 +168,24 @@ ANALYZE feed_aside;
 });
 check_reader('rows set aside', 'feed', 'one', 'feed');
 
+# A session looks for rows by a plan that was made before most rows were inserted, and without JIT.
+# The last query of a call returns the rows to the caller, and isn't kept.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE small (id sno DEFAULT sno_generate() PRIMARY KEY);
+SELECT sno_feed_create('small');
+SELECT sno_feed_create_reader('small', 'one');
+INSERT INTO small SELECT FROM generate_series(1, 3);
+VACUUM ANALYZE small, small_readers;
+});
+my @plans = plans_of(
+	q{SET jit_above_cost = 0; CALL sno_feed_wait('small', 'one', '0');}
+	  . q{BEGIN; SELECT FROM sno_feed_next(NULL::small, 'one'); ROLLBACK;});
+my @kept = grep { $_->{'Query Text'} !~ /^SELECT t\.\*/ } grep { scans_of('small', $_) } @plans;
+cmp_ok(scalar @kept, '>=', 2, 'kept plans: they are known');
+is(join("\n", map { $_->{'Query Text'} } grep { exists $_->{JIT} } @kept), '', 'kept plans: none uses JIT');
+is(scalar(grep { $_->{'Node Type'} !~ /^Index/ } scans_of('small', @kept)), 0, 'kept plans: they use indexes');
+
 check_log($node);
 $node->stop;
 done_testing();
