@@ -371,6 +371,8 @@ BEGIN
                 PRIMARY KEY (reader, id),
                 FOREIGN KEY (reader, part) REFERENCES %3$s ON DELETE CASCADE
             )$$, aside, chosen.type, readers);
+        -- Each call looks for marked rows.
+        EXECUTE format('CREATE INDEX ON %s (reader, id) WHERE again', aside);
         EXECUTE format('COMMENT ON TABLE %s IS %L', aside,
             format('rows of feed %s that readers could not handle', feed));
 

@@ -168,6 +168,17 @@ ANALYZE feed_aside;
 });
 check_reader('rows set aside', 'feed', 'one', 'feed');
 
+# Rows that were set aside, and aren't marked
+$node->safe_psql('postgres', 'UPDATE feed_aside SET again = false; VACUUM ANALYZE feed_aside');
+foreach my $call (
+	"BEGIN; SELECT FROM sno_feed_next(NULL::feed, 'one'); ROLLBACK",
+	"CALL sno_feed_wait('feed', 'one', '0')")
+{
+	my @scans = scans_of('feed_aside', plans_of($call));
+	cmp_ok(scalar @scans, '>=', 1, "rows aside: the scans are known: $call");
+	is(scalar(grep { ($_->{'Rows Removed by Filter'} // 0) > 0 } @scans), 0, "rows aside: none is visited: $call");
+}
+
 # A session looks for rows by a plan that was made before most rows were inserted, and without JIT.
 # The last query of a call returns the rows to the caller, and isn't kept.
 $node->safe_psql(
