@@ -59,11 +59,12 @@ free_plan(Kept *k)
 	k->plan = NULL;
 }
 
-/* Keep the plan instead of the one that was kept first. */
+/* Keep the plan, if necessary instead of another one, in turn. */
 static void
 keep_plan(Kept taken, const char *statement)
 {
 	static int	next = 0;
+	int			i = 0;
 
 	if (taken.statement == NULL)
 	{
@@ -71,9 +72,15 @@ keep_plan(Kept taken, const char *statement)
 		if (SPI_keepplan(taken.plan) != 0)
 			elog(ERROR, "SPI_keepplan failed");
 	}
-	free_plan(&kept[next]);
-	kept[next] = taken;
-	next = (next + 1) % lengthof(kept);
+	while (i < lengthof(kept) && kept[i].plan != NULL)
+		i++;
+	if (i == lengthof(kept))
+	{
+		i = next;
+		next = (next + 1) % lengthof(kept);
+		free_plan(&kept[i]);
+	}
+	kept[i] = taken;
 }
 
 /*

@@ -197,6 +197,17 @@ cmp_ok(scalar @kept, '>=', 2, 'kept plans: they are known');
 is(join("\n", map { $_->{'Query Text'} } grep { exists $_->{JIT} } @kept), '', 'kept plans: none uses JIT');
 is(scalar(grep { $_->{'Node Type'} !~ /^Index/ } scans_of('small', @kept)), 0, 'kept plans: they use indexes');
 
+# A session that reads as five readers in turn keeps the plans of all of them.
+$node->safe_psql('postgres', q{SELECT sno_feed_create_reader('small', 'r' || n) FROM generate_series(0, 4) AS n});
+is( $node->safe_psql(
+		'postgres', q{
+DO $$BEGIN PERFORM sno_feed_next(NULL::small, 'r' || n % 5) FROM generate_series(1, 15) AS n; END$$;
+SELECT count(*) FROM pg_backend_memory_contexts
+WHERE name = 'CachedPlanSource' AND ident LIKE 'SELECT%public.small_readers AS r, LATERAL%';
+}),
+	5,
+	'kept plans: a reader keeps its plan');
+
 check_log($node);
 $node->stop;
 done_testing();
