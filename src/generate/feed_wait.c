@@ -81,8 +81,9 @@ set_options(void)
 
 /*
  * The query that looks for rows of a reader.  Further calls use it again, because a session usually
- * waits for the same reader.  After a minute, it is prepared anew, because the reader may have been
- * dropped and created again with other parts.
+ * waits for the same reader.  It is prepared anew if one of its tables has changed, because the table
+ * or its key may have another name, and after a minute, because the reader may have been dropped and
+ * created again with other parts.
  */
 static struct
 {
@@ -105,7 +106,8 @@ prepare_look(Oid named, char *reader)
 	SPIPlanPtr	plan;
 	bool		isnull;
 
-	if (query.valid && query.named == named && query.role == GetUserId() && strcmp(query.reader, reader) == 0 &&
+	if (query.valid && SPI_plan_is_valid(query.plan) &&
+		query.named == named && query.role == GetUserId() && strcmp(query.reader, reader) == 0 &&
 		sno_clock_monotonic() - query.since < KEEP_USEC)
 		return;
 	query.valid = false;

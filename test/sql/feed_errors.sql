@@ -410,6 +410,18 @@ SET statement_timeout = '100 ms';
 CALL sno_feed_wait('outbox', 'mail');
 \echo :LAST_ERROR_SQLSTATE
 RESET statement_timeout;
+-- A feed and its key that are renamed between two calls
+CREATE TABLE renamed (id sno PRIMARY KEY);
+SELECT sno_feed_create('renamed'), sno_feed_create_reader('renamed', 'r') \g /dev/null
+CALL sno_feed_wait('renamed', 'r', '0');
+ALTER TABLE renamed RENAME TO new_name;
+ALTER TABLE renamed_readers RENAME TO new_name_readers;
+ALTER TABLE renamed_aside RENAME TO new_name_aside;
+CALL sno_feed_wait('new_name', 'r', '0');
+ALTER TABLE new_name RENAME id TO key;
+CALL sno_feed_wait('new_name', 'r', '0');
+SELECT sno_feed_create('new_name') \g /dev/null
+CALL sno_feed_wait('new_name', 'r', '0');
 -- It may be called by a procedure that isn't in a block.
 DO $$BEGIN CALL sno_feed_wait('outbox', 'mail', '0'); END$$;
 SET ROLE regress_sno_stranger;
