@@ -1196,8 +1196,8 @@ BEGIN
             RETURN NULL;
         END IF;
         EXIT WHEN NOT chosen.is_leased;
-        PERFORM sno_feeds.execute_now(format('SELECT ARRAY[sno_feeds.give_back(%L, %L, %s, NULL, %L, ''0'')::text]',
-            f.feed, reader, chosen.part, 'lease ended'));
+        PERFORM sno_feeds.execute_now('SELECT ARRAY[sno_feeds.give_back($1::regclass, $2, $3::integer, NULL, $4, ''0'')'
+            '::text]', f.feed::text, reader, chosen.part, 'lease ended');
     END LOOP;
     size := CASE WHEN chosen.is_single THEN 1 ELSE max_rows END;
     IF chosen.part = '-1' THEN
