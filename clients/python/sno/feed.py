@@ -168,6 +168,8 @@ class feed:
     ):
         if max_rows < 1:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}")
+        if not isinstance(lease, timedelta) or not isinstance(retry_after, timedelta):
+            raise TypeError("lease and retry_after must be of type timedelta")
         if lease <= _ZERO:
             raise ValueError(f"lease must be positive, not {lease}")
         self._connect = connect

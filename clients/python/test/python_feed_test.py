@@ -328,6 +328,7 @@ for batch in feed(psycopg.connect, TABLE, READER):
 same((left(), *place()), (1, 1, "no"), "after batch.fail(), the rows before that one are acknowledged")
 raises(ValueError, lambda: feed(psycopg.connect, TABLE, READER, max_rows=0), "max_rows of 0")
 raises(ValueError, lambda: feed(psycopg.connect, TABLE, READER, lease=NONE), "lease of 0")
+raises(TypeError, lambda: feed(psycopg.connect, TABLE, READER, lease=10), "lease without a unit")
 
 
 # A loop that is left when the server is away, and a lease that was lost.
