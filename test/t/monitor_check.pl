@@ -226,6 +226,7 @@ my %passes = map { $_ => 1 } (
 	'too many watermarks of counters in one transaction',
 	'sno_feed_wait() cannot be called in a transaction block',
 	'feed, reader and timeout must not be null',
+	'first column of the result must be of type text[]',
 	'could not generate random values',
 	'could not stat file \"%s\": %m',
 	'permission denied for generator \"%s\"',
