@@ -105,7 +105,7 @@ END
 	kill 'KILL', map { -$_->{pid} } values %program if $$ == $test;
 }
 
-# Sessions that note what they are given.  They end with the server.
+# Sessions that note the ids that they get.  They end with the server.
 my @sessions;
 
 sub start_sessions

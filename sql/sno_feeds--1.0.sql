@@ -303,7 +303,7 @@ BEGIN
         AND t.tgfoid IN (to_regproc('sno_watermark_guard'), to_regproc('sno_flake_watermark_guard'));
     readers := sno_feeds.name_of(class, '_readers');
     aside := sno_feeds.name_of(class, '_aside');
-    -- The tables may be those of a table that this one replaces.  The guard of another key is replaced
+    -- The tables may belong to a table that this table replaced.  The guard of another key is replaced
     -- only if the column no longer exists, because the key was renamed.
     IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid IN (to_regclass(readers), to_regclass(aside))
                AND (c.relkind <> 'r' OR c.relowner <> class.relowner

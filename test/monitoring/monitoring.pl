@@ -132,7 +132,7 @@ sub start_program
 }
 
 # Start what has ended, as a service manager does.  prometheus-sql-exporter ends if it is asked at the
-# very moment at which it stores what a query returned.
+# very moment at which it stores the result of a query.
 sub keep_running
 {
 	foreach my $program (@running)

@@ -1,5 +1,5 @@
 --
--- Feeds of the changes of a table: keys of all kinds, and what a reader gets
+-- Feeds of the changes of a table: keys of all kinds, and the rows of a reader
 --
 -- These tests have a database of their own, where no other session makes ids.
 SET client_min_messages = warning;

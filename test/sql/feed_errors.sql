@@ -194,7 +194,7 @@ SELECT sno_feed_rewind('outbox', 'mail', 'oldest');
 SELECT left(fails(format('SELECT sno_feed_done(''outbox'', ''mail'', 0, %s)', :fence)), 5);
 
 --
--- Starts below what was removed
+-- Starts below removed rows
 --
 SELECT count(*) FROM sno_feed_next(NULL::outbox, 'mail', 3);
 SELECT sno_feed_rewind('outbox', 'parts', 'now');

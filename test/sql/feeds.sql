@@ -1,5 +1,5 @@
 --
--- Readers of feeds: what each function of sno_feeds returns and does
+-- Readers of feeds: the results and effects of each function of sno_feeds
 --
 -- These tests have a database of their own, where no other session makes ids.
 SET client_min_messages = warning;

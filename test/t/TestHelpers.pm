@@ -156,7 +156,7 @@ sub ids_of
 sub wait_until
 {
 	my ($what, $condition) = @_;
-	# The condition is often a query by psql, which uses more CPU than what it waits for.
+	# The condition is often a query by a new psql, which needs more CPU time than the awaited event.
 	for my $round (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return if $condition->();

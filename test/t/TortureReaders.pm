@@ -208,7 +208,7 @@ sub was_steady
 	return 1;
 }
 
-# Check what a reader of leases was given, and acknowledged.  Returns lists of violations by their kind.
+# Check the rows that a reader of leases got, and acknowledged.  Returns lists of violations by their kind.
 # "committed": the ids of all rows of each part, in their order, for a feed whose rows stay.
 sub check_reader
 {

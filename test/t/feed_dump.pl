@@ -1,6 +1,6 @@
 
 # A dump brings feeds with the positions of their readers, the rows that were set aside, and the feeds
-# of changes.  Readers of the restored database go on where those of the original were.
+# of changes.  Readers of the restored database go on at the positions of the original's readers.
 
 use strict;
 use warnings;
@@ -94,6 +94,6 @@ like(
 	($node->psql('copy', q{CREATE TEMPORARY TABLE bait (id integer);
 CREATE TRIGGER bait AFTER INSERT ON bait EXECUTE FUNCTION app.person_changes()},
 		connstr => $node->connstr('copy') . ' user=mail'))[2],
-	qr/permission denied for function app\.person_changes/, 'nobody else may call the function that records changes');
+	qr/permission denied for function app\.person_changes/, 'no other role may call the function that records changes');
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
 
-# Readers of feeds: what a query of a reader costs doesn't depend on the number of rows that were
+# Readers of feeds: the costs of a reader's query don't depend on the number of rows that were
 # read before, with or without statistics of the planner.
 
 use strict;

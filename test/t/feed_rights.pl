@@ -1,5 +1,5 @@
 
-# What roles may do with feeds, and what a hostile role can't do: let its code run with the privileges of
+# The rights of roles on feeds.  And a hostile role can't let its code run with the privileges of
 # a role that creates, reads or watches feeds.
 
 use strict;

@@ -289,7 +289,7 @@ $writer->query_safe(q{UPDATE outbox_readers SET free_at = busy_at WHERE reader =
 my ($next_part, $next_fence, @again) = lease_of($other, $take);
 is("@again", $taken[0], 'after the end of the lease, rows come again one by one');
 cmp_ok($next_fence, '>', $fence, '... with a higher fence');
-like(error_of($reader, handled($part, $fence)), qr/ERROR:  55P03/, 'who is late acknowledges nothing');
+like(error_of($reader, handled($part, $fence)), qr/ERROR:  55P03/, 'a late session acknowledges nothing');
 $other->query_safe(handled($next_part, $next_fence));
 
 # A row that fails again and again is set aside, the others aren't.
@@ -341,7 +341,7 @@ wait_until('a session waits',
 is($other->query_safe("SELECT backend_xmin FROM pg_stat_activity WHERE pid = $reader->{pid} AND backend_xid IS NULL"), '', 'it holds no snapshot');
 push @ids, insert($writer, 19);
 my (undef, $errors) = receive($reader);
-is($errors, '', 'who waits gets rows');
+is($errors, '', 'a waiting reader gets rows');
 is($reader->query_safe($mail), '', '... at once');
 my $mails = $node->safe_psql('postgres', q{SELECT text FROM mail WHERE text = 'to 19'});
 is($mails, 'to 19', '... the row that was committed');
@@ -534,7 +534,7 @@ is(ids_after('outbox', '2' x 16), "@all[1, 3 .. $#all]", 'a month later, rows ar
 is($node->safe_psql('postgres', q{SELECT sno_feed_needed('outbox')}), $all[3], 'the lowest id that a reader needs');
 like(error_of($other, "SELECT sno_feed_create_reader('outbox', 'late', start => '$all[0]')"), qr/ERROR:  22023/, 'no reader starts below');
 $other->query_safe(q{SELECT sno_feed_create_reader('outbox', 'late')});
-is(column_from($other, q{SELECT id FROM sno_feed_next(NULL::outbox, 'late')}), "@all[1, 3 .. $#all]", 'the oldest start is what is left');
+is(column_from($other, q{SELECT id FROM sno_feed_next(NULL::outbox, 'late')}), "@all[1, 3 .. $#all]", 'the oldest start is the first row left');
 
 close_session($_) foreach ($writer, $other, $reader);
 $node->stop;

@@ -59,7 +59,7 @@ my $plans;
 
 sub fields_of { return map { [ split /\|/ ] } split /\n/, $_[0]; }
 
-# The first column of what a statement returns.  With types of parameters, the statement is
+# The first column of the result of a statement.  With types of parameters, the statement is
 # prepared once in the session, as drivers do.
 sub ask
 {
@@ -90,7 +90,7 @@ sub ask
 
 #
 # Pollers: "of" is the table whose type of ids the program knows.  "poll" gets a session, the
-# name of the table or view, and what the program remembers, and returns the ids of the rows
+# name of the table or view, and the value that the program remembers, and returns the ids of the rows
 # that it was given.  A poll may have "several" statements that read rows, may read the last row
 # "again", may return rows in "no_order", may stay "behind" by one row, and may need a server that
 # "writes".
@@ -115,7 +115,7 @@ $poller{'Kafka Connect'} = {
 	} };
 
 # Logstash, logstash-integration-jdbc 5.6.3 (value_tracking.rb, statement_handler.rb) with Sequel,
-# which writes numbers into the statement.  The last value is that of the last row.  It is 0 at
+# which writes numbers into the statement.  The last value is the id of the last row.  It is 0 at
 # first, and only numbers and times are stored.
 sub logstash_statement
 {

@@ -77,7 +77,7 @@ sub keep_forwarding
 	return;
 }
 
-# Transactions that overlap, and commit in another order than that of their ids
+# Transactions that overlap, and do not commit in the order of their ids
 append_to_file(
 	"$dir/write.sql", q{
 \set pause random(0, 50)

@@ -3,8 +3,8 @@
 # strikes: clients and sessions are killed, the server crashes, a standby is promoted, the clock
 # steps, and tables are rewritten.  Half of the clients use PgBouncer, if it is installed.
 #
-# Clients (test/torture/readers.py) note what they are given, and what they acknowledge, outside
-# of the server.  The table "written" has the committed rows of the outbox, also those that
+# Clients (test/torture/readers.py) note the rows that they get, and the rows that they
+# acknowledge, outside of the server.  The table "written" has the committed rows of the outbox, also those that
 # were removed.  In the end each reader has been given each row, in order within a part,
 # has acknowledged it once, and no client acknowledged for its successor.  A reader by id > last
 # misses rows.  If done() doesn't check its fence, the same check finds it.
