@@ -1,3 +1,3 @@
-module sno.example/go
+module sno.example/clients/go
 
 go 1.19

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	sno "sno.example/go"
+	sno "sno.example/clients/go"
 )
 
 // Register teaches a connection the type.  It is the AfterConnect of a pool.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/gofrs/uuid"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/jackc/pgx/v4/stdlib"
 	"github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 var db *sql.DB

@@ -13,7 +13,7 @@ import (
 
 	_ "github.com/jackc/pgx/v4/stdlib"
 	_ "github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 var (

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 var ctx = context.Background()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 func uuid(bytes [16]byte) string {

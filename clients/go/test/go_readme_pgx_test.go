@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"sno.example/go/pgxsno"
+	"sno.example/clients/go/pgxsno"
 )
 
 // README.md: import

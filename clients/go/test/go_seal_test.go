@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	_ "github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 func unhex(text string) []byte {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jinzhu/gorm"
 	_ "github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 // No float64 is this number.

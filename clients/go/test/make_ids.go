@@ -30,7 +30,7 @@ import (
 	"time"
 
 	_ "github.com/lib/pq"
-	"sno.example/go"
+	"sno.example/clients/go"
 )
 
 // setting is a number of the environment.

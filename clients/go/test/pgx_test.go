@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"sno.example/go"
-	"sno.example/go/pgxsno"
+	"sno.example/clients/go"
+	"sno.example/clients/go/pgxsno"
 )
 
 var (
