@@ -22,7 +22,7 @@ throw_away_server "shared_buffers = 1GB" "max_wal_size = 8GB" "autovacuum = off"
 machine
 sql -v core_has_it=false -f tree/bench/peers.sql
 sql -c "CREATE SEQUENCE bench" -c "CREATE SCHEMA portable"
-PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_portable--1.0.sql
+PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_portable--0.9.sql
 
 # Each key, and the expression that makes it
 made=(

@@ -1,4 +1,4 @@
--- Drop the objects of sno_portable--1.0.sql in the schema sno_portable and in the first schema
+-- Drop the objects of sno_portable--0.9.sql in the schema sno_portable and in the first schema
 -- of the search path:
 --
 --     psql -v ON_ERROR_STOP=1 -f portable/drop.sql

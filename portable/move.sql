@@ -59,7 +59,7 @@ SELECT alter_column || ' DROP DEFAULT' FROM pg_temp.sno_moved \gexec
     \if :packaged
         CREATE EXTENSION sno_portable SCHEMA :schema;
     \else
-        \ir sno_portable--1.0.sql
+        \ir sno_portable--0.9.sql
     \endif
 \endif
 

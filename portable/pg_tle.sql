@@ -3,5 +3,5 @@
 --
 --     cd portable && psql -1 -v ON_ERROR_STOP=1 -f pg_tle.sql
 
-\set script `cat sno_portable--1.0.sql`
-SELECT pgtle.install_extension('sno_portable', '1.0', 'ids of sno, as uuids, without a library', :'script', '{plpgsql}');
+\set script `cat sno_portable--0.9.sql`
+SELECT pgtle.install_extension('sno_portable', '0.9', 'ids of sno, as uuids, without a library', :'script', '{plpgsql}');

@@ -2,7 +2,7 @@
 
 exports.SnoPlugin = {
   name: 'SnoPlugin',
-  version: '1.0.0',
+  version: '0.9.0',
   gather: {
     hooks: {
       async pgCodecs_findPgCodec({ helpers, lib }, event) {

@@ -1,6 +1,6 @@
 Gem::Specification.new do |spec|
   spec.name = "activerecord-sno"
-  spec.version = "1.0.0"
+  spec.version = "0.9.0"
   spec.summary = "PostgreSQL's type sno for ActiveRecord"
   spec.description = "Ids of the PostgreSQL extension sno: a class that reads them, and the type " \
                      "for ActiveRecord, its migrations and schema.rb."

@@ -15,7 +15,7 @@
 
 #include "core/flake.h"
 
-/* A row as it is stored on a page.  sql/sno--1.0.sql describes the columns. */
+/* A row as it is stored on a page.  sql/sno--0.9.sql describes the columns. */
 typedef struct SnoRow
 {
 	int64		holder;

@@ -231,7 +231,7 @@ sno_larger(PG_FUNCTION_ARGS)
 
 /* ---------------- hashing ---------------- */
 
-/* Hash values must stay as in sno 1.0, because hash indexes and hash partitions depend on them. */
+/* Hash values must never change, because hash indexes and hash partitions depend on them. */
 
 PG_FUNCTION_INFO_V1(sno_hash);
 Datum

@@ -196,13 +196,13 @@ ROLLBACK;
 
 -- The library and the extension in the database are of different versions.
 BEGIN;
-UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'sno';
+UPDATE pg_extension SET extversion = '0.6' WHERE extname = 'sno';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
 FROM sno_check() WHERE item = 'version';
-UPDATE pg_extension SET extversion = CASE extname WHEN 'sno_flakes' THEN '0.8' ELSE '1.0' END WHERE extname LIKE 'sno%';
+UPDATE pg_extension SET extversion = CASE extname WHEN 'sno_flakes' THEN '0.8' ELSE '0.9' END WHERE extname LIKE 'sno%';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint
 FROM sno_check() WHERE item = 'version';
-UPDATE pg_extension SET extversion = '1.0', extname = 'sno_seal' WHERE extname = 'sno_flakes';
+UPDATE pg_extension SET extversion = '0.9', extname = 'sno_seal' WHERE extname = 'sno_flakes';
 SELECT ok FROM sno_check() WHERE item = 'version';
 UPDATE pg_extension SET extversion = '0.7' WHERE extname = 'sno_seal';
 SELECT regexp_replace(detail, 'is of version [^,]*', 'is of version ...') AS detail, ok, hint

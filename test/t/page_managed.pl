@@ -60,11 +60,11 @@ my $routines = q{SELECT string_agg(n.nspname || '.' || p.proname, ' ') FROM pg_p
 	WHERE n.nspname = 'sno_portable' OR n.nspname = 'app' AND p.proname};
 foreach my $options ([ '-v', 'ON_ERROR_STOP=0' ], [ '-v', 'ON_ERROR_STOP=1' ])
 {
-	like(run_script('owner', 'sno_portable--1.0.sql', 'postgres', @$options), qr/needs a transaction and a schema/, "not installed by @$options");
+	like(run_script('owner', 'sno_portable--0.9.sql', 'postgres', @$options), qr/needs a transaction and a schema/, "not installed by @$options");
 	is($node->safe_psql('postgres', "$routines LIKE 'sno%'"), '', 'nothing is created');
 }
-is(run_script('owner', 'sno_portable--1.0.sql'), '', 'an owner of a schema installs it');
-like(run_script('owner', 'sno_portable--1.0.sql'), qr/already exists/, 'once');
+is(run_script('owner', 'sno_portable--0.9.sql'), '', 'an owner of a schema installs it');
+like(run_script('owner', 'sno_portable--0.9.sql'), qr/already exists/, 'once');
 is($node->safe_psql('postgres', "$routines LIKE 'sno_portable%'") =~ s/sno_portable\.\w+\s*//gr, '', 'its own functions are in a schema of their own');
 $node->safe_psql('postgres',
 	'SET ROLE owner; CREATE TABLE app.document (id uuid PRIMARY KEY DEFAULT app.sno_generate_uuidv8(7), name text);
@@ -228,7 +228,7 @@ is(answer('owner', $partitions), answer('owner', $partitions, 'native'), 'so are
 my ($ours, $theirs) = map {
 	slurp_file($_) =~ /(CREATE PROCEDURE (?:sno_portable\.)?sno_maintain_time_partitions.*?\$procedure\$;)/s;
 	$1 =~ s/sno_portable\.(?=sno_maintain)//r =~ s/,\n    home .*(?=\)\n)//r =~ s/\n    sno       regnamespace;//r =~ s/\n    SELECT (?:f\.pronamespace, )?o\.opcintype.*?(?=\n    EXECUTE 'SELECT ' \|\| to_bound INTO highest)//sr
-} "$folder/sno_portable--1.0.sql", "$folder/../sql/sno--1.0.sql";
+} "$folder/sno_portable--0.9.sql", "$folder/../sql/sno--0.9.sql";
 cmp_ok(length $theirs, '>', 5000, 'the procedure is found');
 is($ours, $theirs, 'it is that of the extension');
 
@@ -423,7 +423,7 @@ isnt(as_owner_do('SELECT setseed(0.5); SELECT app.sno_reseed(); SET search_path 
 close_session($steady);
 
 # Copies of the database
-like(run_script('owner', 'sno_portable--1.0.sql'), qr/already exists/, 'a database has one counter');
+like(run_script('owner', 'sno_portable--0.9.sql'), qr/already exists/, 'a database has one counter');
 $node->command_ok([ 'pg_dump', '-f', $node->basedir . '/dump', $node->connstr('postgres') ], 'it is dumped');
 $node->command_ok(
 	[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f', $node->basedir . '/dump', $node->connstr('copied') ], 'and restored');

@@ -103,7 +103,7 @@ $primary->safe_psql('postgres',
 my $script   = PostgreSQL::Test::Utils::tempdir('script') . '/registry.sql';
 my $sharedir = $primary->config_data('--sharedir');
 append_to_file($script,
-	slurp_file("$sharedir/extension/sno_registry--1.0.sql"));
+	slurp_file("$sharedir/extension/sno_registry--0.9.sql"));
 my $owner = $primary->connstr('app') . ' user=owner';
 $primary->command_ok(
 	[   'psql', '-X', '-q', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $script,

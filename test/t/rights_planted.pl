@@ -128,7 +128,7 @@ sub write_lines
 	return;
 }
 
-my $portable = "$FindBin::RealBin/../../portable/sno_portable--1.0.sql";
+my $portable = "$FindBin::RealBin/../../portable/sno_portable--0.9.sql";
 my $text     = join "\n", map { slurp_file($_) =~ s/^\s*--.*$//gmr }
   $portable, sort map { glob("$scripts/$_--*.sql") } 'sno', 'sno_flakes', 'sno_feeds', 'sno_seal', 'sno_registry';
 my %words   = map { $_ => 1 } $text =~ /\b([a-z_]\w*)\b/g;
@@ -229,7 +229,7 @@ is( bodies_without_path('installed'),
 #
 
 plant('by_psql');
-run_script('by_psql', "$scripts/sno_registry--1.0.sql", 'planted,pg_catalog');
+run_script('by_psql', "$scripts/sno_registry--0.9.sql", 'planted,pg_catalog');
 in_a_trap('by_psql', $use_registry);
 check_clean('by_psql', 'psql -f');
 

@@ -37,7 +37,7 @@ $server->safe_psql('postgres',
 	ALTER DATABASE postgres SET search_path = app');
 $server->command_ok(
 	[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f',
-		"$FindBin::RealBin/../../portable/sno_portable--1.0.sql",
+		"$FindBin::RealBin/../../portable/sno_portable--0.9.sql",
 		$server->connstr('postgres') . ' user=owner' ],
 	'sno_portable is installed');
 $server->safe_psql(

@@ -22,7 +22,7 @@ works 'package.json' node -e "
 const { accessSync } = require('fs')
 const { version, main, types, exports } = require('./node_modules/postgresql-sno/package.json')
 const files = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(files))
-if (version !== '1.0.0') throw Error(version)
+if (version !== '0.9.0') throw Error(version)
 for (const file of [main, types, ...files(exports)]) accessSync('node_modules/postgresql-sno/' + file)
 "
 works 'require' env -u NODE_PATH node -e "

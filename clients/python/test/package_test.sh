@@ -34,6 +34,6 @@ assert all("extra ==" in need for need in requires("postgresql-sno"))
 assert about.get_payload().startswith("# sno for Python")
 PYTHON
 works 'an application' env PYTHONPATH=installed /usr/bin/python3 -W error application.py
-is "$(cat said)" 'postgresql-sno 1.0.0 >=3.9
+is "$(cat said)" 'postgresql-sno 0.9.0 >=3.9
 alembic asyncpg django psycopg psycopg2 seal sqlalchemy' 'metadata'
 works 'types, compiled' /usr/bin/python3 -W error -m compileall -q installed/sno

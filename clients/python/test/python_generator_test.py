@@ -73,7 +73,7 @@ same(run("service", query=as_service)["ids"].next(7).meta, 7, "README's example 
 same(Generator(blocks(as_service, 3, 5)).next().meta, 5, "a role without the right may have blocks")
 
 # Blocks of sno_portable, where the extension can't be installed: inserted as uuids
-script = pathlib.Path(__file__).parents[3] / "portable/sno_portable--1.0.sql"
+script = pathlib.Path(__file__).parents[3] / "portable/sno_portable--0.9.sql"
 connection.execute("CREATE SCHEMA portable")
 
 

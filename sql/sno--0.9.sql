@@ -1,4 +1,4 @@
-/* sno--1.0.sql: the type sno, and generators that never issue an id twice */
+/* sno--0.9.sql: the type sno, and generators that never issue an id twice */
 
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno" to load this file. \quit

@@ -1,4 +1,4 @@
-/* sno_seal--1.0.sql: keys, and ids that are sealed by them */
+/* sno_seal--0.9.sql: keys, and ids that are sealed by them */
 
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_seal" to load this file. \quit

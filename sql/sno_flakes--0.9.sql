@@ -1,4 +1,4 @@
--- sno_flakes 1.0: ids of other systems, such as Snowflake.  The functions are in the library of
+-- sno_flakes 0.9: ids of other systems, such as Snowflake.  The functions are in the library of
 -- extension sno, and the tables are in schema sno_catalog of that extension.
 
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.

@@ -1,8 +1,8 @@
-/* sno_registry--1.0.sql: the registry, which grants partitions and nodes to servers */
+/* sno_registry--0.9.sql: the registry, which grants partitions and nodes to servers */
 
 -- The registry grants each server partitions and nodes of its own.  It is in one database that all
 -- servers can reach.  If the extension's files can't be installed, the owner of that database runs
---     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--1.0.sql
+--     psql -1 -v ON_ERROR_STOP=1 -f sno_registry--0.9.sql
 --
 -- Then the owner sets the registry up, for example by
 --     SELECT sno_registry_create(1024, 65535);

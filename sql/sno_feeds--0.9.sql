@@ -1,4 +1,4 @@
--- sno_feeds 1.0: readers of feeds, and feeds of the changes of any table.
+-- sno_feeds 0.9: readers of feeds, and feeds of the changes of any table.
 
 -- Complain if the script is sourced in psql rather than by CREATE EXTENSION.
 \echo Use "CREATE EXTENSION sno_feeds" to load this file. \quit
