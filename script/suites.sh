@@ -199,6 +199,10 @@ check_release() {
         diff -r --exclude=.git --exclude=expected --exclude=sno-*.zip \
             --exclude-from=<(printf '%s\n' "$left_out") "$archive.git" "$archive"
     count_status
+    # The command of CONTRIBUTING.md
+    (cd "$archive.git" && sed -n '/^```sh placeholders$/,/^```$/ { /^```/ !p }' CONTRIBUTING.md | as_user bash -eu &&
+        ! git grep 'sno[.]example')
+    count_status
 }
 
 # Other ways to build, and the content of a release.  gcc comes last, because the other suites
