@@ -190,7 +190,7 @@ sub wrong_links
 		my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
 		my $target = abs_path(dirname("$root/$path") . "/$file");
 		push @wrong, $link and next
-		  unless defined $target && $target =~ /^\Q$root\E\// && ($file eq '' || -f $target);
+		  unless defined $target && $target =~ /^\Q$root\E(\/|\z)/ && ($file eq '' || -f $target);
 		my $there = $file eq '' ? $anchors : anchors_of($page{ substr($target, length "$root/") } // '');
 		push @wrong, $link
 		  if $anchor ne '' && !$there->{$anchor};
