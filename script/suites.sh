@@ -27,6 +27,7 @@ need_for() {
     fi
     if [[ " $* " == *" long "* ]]; then
         need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2
+        ! available "postgresql-$pg_version-wal2json" || need "postgresql-$pg_version-wal2json"
         # With MORE_TOOLS=1, tests of tools with large packages run, too.
         [ -z "${MORE_TOOLS:-}" ] || need pgpool2
     fi
