@@ -181,7 +181,8 @@ check_release() {
         [[ $(grep -m 1 '^## ' CHANGELOG.md) =~ ^"## $version - "[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] &&
         [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
         ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
-            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json | grep .
+            clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json \
+            clients/rust/Cargo.toml | grep .
     count_status
     check_provided
     count_status
@@ -459,7 +460,7 @@ run_applications() {
 suite_clients() {
     local server=$work/clients test tests=()
     local -x PGHOST=$server PGUSER=postgres PGPORT PGPASSWORD NODE_PATH=$work/node/node_modules
-    local -x PATH=$pg_bin:$PATH TMPDIR=$work GOCACHE=$work/go-cache
+    local -x PATH=$pg_bin:$PATH TMPDIR=$work GOCACHE=$work/go-cache CARGO_TARGET_DIR=$work/cargo-target
     need python3-psycopg2 python3-psycopg python3-psycopg-pool python3-asyncpg python3-sqlalchemy alembic \
         python3-django python3-pip python3-setuptools python3-wheel python3-cryptography \
         ruby ruby-activerecord ruby-pg default-jdk-headless libpostgresql-jdbc-java golang-go \
@@ -468,6 +469,7 @@ suite_clients() {
     local package
     for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
         php-cli php-pgsql php-doctrine-dbal php-doctrine-orm php-illuminate-database ruby-sequel python3-peewee \
+        cargo librust-tokio-postgres-dev \
         ${MORE_TOOLS:+odbc-postgresql python3-pyodbc libdbd-pg-perl libdbix-class-perl libdbix-class-schema-loader-perl libsql-translator-perl}; do
         ! available "$package" || need "$package" || return
     done
