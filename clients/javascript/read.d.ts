@@ -16,7 +16,7 @@ export interface Form {
 
 /** What an id may be, and what it tells then. */
 export interface Reading {
-  /** `sno`, `sno-uuidv8`, `sno-uuid`, `uuid`, `uuidv7` and its like, or the name of a layout. */
+  /** `sno`, `sno-uuidv8`, `sno-uuid`, `uuid`, `uuidv7` and its like, `typeid`, or the name of a layout. */
   kind: string
   title: string
   about: string

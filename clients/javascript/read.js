@@ -19,7 +19,7 @@
 'use strict'
 
 const sno = require('./index.js')
-const { json } = require('./common.js')
+const { hyphenated, json } = require('./common.js')
 
 const DAY = 24 * 3600 * 1000
 const FIRST_DAYS = 30 * DAY
@@ -27,6 +27,10 @@ const LONGEST = 200
 const HEXADECIMAL = '0123456789abcdef'
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const BASE32HEX = '0123456789abcdefghijklmnopqrstuv'
+
+const field = (name, bits, kind, meaning, show = String) => ({ name, bits, kind, meaning, show })
+const inHex = (value, bits) => '0x' + value.toString(16).padStart(Math.ceil(bits / 4), '0')
 
 const MACHINE = 'the machine, process or shard that made it'
 const COUNT = 'counts within the unit of time'
@@ -51,7 +55,7 @@ const LAYOUTS = [
   { name: 'randflake', title: 'Randflake, unsealed',
     about: 'a sealed one, as they are given out, tells nothing without its key',
     epoch: '2024-10-27T03:33:20.000Z', unit: 1000, time: 30, node: 17, sequence: 17, rare: true,
-    digits: '0123456789abcdefghijklmnopqrstuv' },
+    digits: BASE32HEX },
   { name: 'discord', title: 'Discord id', about: 'a Snowflake with another epoch',
     epoch: '2015-01-01T00:00:00.000Z', unit: 1, time: 42, node: 10, sequence: 12,
     is: { node: '5 bits of the worker, 5 bits of its process' } },
@@ -71,13 +75,22 @@ const LAYOUTS = [
     is: { node: 'which of the two servers' } },
 ]
 
-// Layouts that the extension lacks.  Those with a size have texts of that many characters.
+// Layouts that the extension lacks.  Those with a size have texts of that many characters, which end with
+// some zero bits if there is a pad.
 const OTHERS = [
   { name: 'pgedge', title: 'pgEdge id', about: 'ids of the extension snowflake of pgEdge',
     epoch: '2023-01-01T00:00:00.000Z', unit: 1, time: 41, node: 10, sequence: 12, nodeLast: true, rare: true },
   { name: 'tsid', title: 'TSID', about: 'ids of libraries for Java',
     epoch: '2020-01-01T00:00:00.000Z', unit: 1, time: 42, node: 10, sequence: 12, digits: CROCKFORD, size: 13,
     is: { node: 'the node, if it has 10 bits, as by default', sequence: 'counts, from a random start' } },
+  { name: 'mastodon', title: 'Mastodon id', about: 'ids of Mastodon',
+    epoch: '1970-01-01T00:00:00.000Z', unit: 1, time: 48, sequence: 16,
+    is: { sequence: 'counts, from a hash of the table and the time' } },
+  { name: 'xid', title: 'Xid', about: 'ids of libraries for Go and other languages, with the bits of an ObjectId',
+    epoch: '1970-01-01T00:00:00.000Z', unit: 1000, time: 32, node: 40, sequence: 24, digits: BASE32HEX, size: 20, pad: 4,
+    rare: true, nodes: [field('machine', 24, 'node', 'a hash of the name of the machine, or random', inHex),
+      field('process', 16, 'node', 'the process that made it')],
+    is: { sequence: 'counts in a process, from a random start' } },
   { name: 'ulid', title: 'ULID', about: 'ids with a time and 80 random bits',
     epoch: '1970-01-01T00:00:00.000Z', unit: 1, time: 48, random: 80, digits: CROCKFORD, size: 26,
     is: { random: 'random, or the one before plus 1' } },
@@ -96,10 +109,7 @@ const unitOf = (ms) => (ms % 1000 ? `${ms} ms` : `${ms / 1000} s`)
 const hexOf = (id, bits) => id.toString(16).padStart(bits / 4, '0')
 const hexOfBytes = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 const bytesOfHex = (hex) => Uint8Array.from(hex.match(/../g), (byte) => parseInt(byte, 16))
-const hyphenated = (hex) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 const form = (name, value) => ({ name, value })
-const field = (name, bits, kind, meaning, show = String) => ({ name, bits, kind, meaning, show })
-const inHex = (value, bits) => '0x' + value.toString(16).padStart(Math.ceil(bits / 4), '0')
 
 // Give the fields their values, the highest bits first.
 function cut(id, fields) {
@@ -138,15 +148,15 @@ function toDigits(id, digits, size = 1) {
 
 // What has the id in this layout
 function flake(layout, id) {
-  const { name, title, about, epoch, unit, time, node = 0, sequence = 0, random = 0, is = {} } = layout
+  const { name, title, about, epoch, unit, time, node = 0, sequence = 0, random = 0, pad = 0, is = {} } = layout
   const bits = bitsOf(layout)
-  const parts = [field('node', node, 'node', is.node ?? MACHINE),
+  const parts = [...layout.nodes ?? [field('node', node, 'node', is.node ?? MACHINE)],
     field('sequence', sequence, 'sequence', is.sequence ?? COUNT)]
   if (layout.nodeLast) parts.reverse()
   const first = unit === 0 ? field('number', time, 'time', 'counts the ids')
     : field('time', time, 'time', `units of ${unitOf(unit)} since ${epoch.replace('.000Z', 'Z')}`)
   const ms = unit === 0 ? null : BigInt(Date.parse(epoch)) + (id >> BigInt(bits - time)) * BigInt(unit)
-  const text = layout.digits && form('text', toDigits(id, layout.digits, layout.size))
+  const text = layout.digits && form('text', toDigits(id << BigInt(pad), layout.digits, layout.size))
 
   let forms, sql
   if (bits <= 64) {
@@ -300,6 +310,16 @@ function ofBits(id, bits) {
   return found
 }
 
+// A uuid in the digits of a ULID, with a prefix
+function typeid(text) {
+  const [, suffix] = /^[a-z](?:[a-z_]{0,61}[a-z])?_([0-7][0-9a-hjkmnp-tv-z]{25})$/.exec(text) ?? []
+  if (suffix === undefined) return []
+  const { reading, ...rest } = uuid(fromDigits(suffix.toUpperCase(), CROCKFORD, 128))
+  return [{ ...rest, reading: {
+    ...reading, kind: 'typeid', title: 'TypeID', about: `a uuid with a prefix: ${reading.about}`,
+    forms: [form('text', text), ...reading.forms] } }]
+}
+
 // Hexadecimal digits, as PostgreSQL takes them for uuid, bytea and integers
 function hexDigits(text) {
   if (/^(urn:uuid:)?(\{([0-9a-f]{4}-?){7}[0-9a-f]{4}\}|([0-9a-f]{4}-?){7}[0-9a-f]{4})$/i.test(text)) {
@@ -318,6 +338,7 @@ function find(text, now) {
   const found = []
   const [, prefix, id] = /^(?:([a-z](?:[a-z0-9_]{0,61}[a-z0-9])?)_)?([2-9a-x]{16})$/.exec(text) ?? []
   if (id) found.push(snoText(id, prefix))
+  found.push(...typeid(text))
 
   const hex = hexDigits(text)
   if ([16, 20, 24, 32, 40].includes(hex.length)) found.push(...ofBits(BigInt('0x' + hex), hex.length * 4))
@@ -329,11 +350,11 @@ function find(text, now) {
   }
   const nothing = found.length === 0
   for (const layout of ALL.filter(({ digits }) => digits)) {
-    const { digits, size } = layout
+    const { digits, size, pad = 0 } = layout
     if (size && text.length !== size) continue
-    const number = fromDigits(digits === CROCKFORD ? text.toUpperCase() : text, digits, bitsOf(layout))
-    if (number === undefined) continue
-    const seen = flake(layout, number)
+    const number = fromDigits(digits === CROCKFORD ? text.toUpperCase() : text, digits, bitsOf(layout) + pad)
+    if (number === undefined || number & ((1n << BigInt(pad)) - 1n)) continue
+    const seen = flake(layout, number >> BigInt(pad))
     // Most words are a text of these.
     if (size || (nothing && isLikely(seen, now))) found.push(seen)
   }
@@ -350,7 +371,9 @@ function refuse(text) {
     : /^(\\x|0x)/i.test(text) ? 'ids have up to 16, or 20, 24, 32 or 40 hexadecimal digits'
     : likeSno && sno.isSno(likeSno.toLowerCase()) ? 'a sno is in lower case, and so is its prefix'
     : likeSno ? 'a sno has no other characters than 2 to 9 and a to x'
-    : 'expected a sno, a uuid, a number, or the text of a ULID, ObjectId, KSUID, TSID, ' +
+    : /^[a-z][0-9a-z]{23}$/.test(text) ? 'it may be a CUID2, which is a hash, without a time'
+    : /^[\w-]{21}$/.test(text) ? 'it may be a Nano ID, which is random, without a time'
+    : 'expected a sno, a uuid, a number, or the text of a ULID, TypeID, ObjectId, Xid, KSUID, TSID, ' +
       'or of an id of Instagram, Randflake or Boundary'
   throw new TypeError(`not an id: ${shown}: ${why}`)
 }

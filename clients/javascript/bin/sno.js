@@ -20,8 +20,9 @@ standard input if there is no ID. Nothing leaves this machine.
   --version   the version
 
 It reads a sno as text, with a prefix, as a uuid, or as bytes; uuids; numbers of up to
-64 bits; the text of a ULID, ObjectId, KSUID, TSID, and of an id of Instagram, Randflake
-or Boundary. The exit status is 1 if one can't be read.
+64 bits; the text of a ULID, TypeID, ObjectId, Xid, KSUID, TSID, and of an id of Instagram,
+Randflake or Boundary. It can't read a CUID2 or a Nano ID, which have no time. The exit
+status is 1 if one can't be read.
 `
 const WIDTH = 76
 

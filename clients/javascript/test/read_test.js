@@ -153,6 +153,16 @@ function checkOthers() {
     ['0ARYZVZXW377R', 'tsid', '2022-12-07T18:43:30.927Z', {}],
     ['388400145978465528', 'tsid', '2022-12-07T18:43:30.927Z', {}],
     ['ybyPRoQWzX', 'instagram', '2015-01-29T10:15:13.321Z', {}],
+    // Xid's test, which has the bits of an ObjectId
+    ['9m4e2mr0ui3e8a215n4g', 'xid', '2011-03-22T17:50:19Z',
+      { time: '1300816219', machine: '0x60f486', process: '58408', sequence: '4271561' }],
+    ['4d88e15b60f486e428412dc9', 'objectid', '2011-03-22T17:50:19Z', {}],
+    // TypeID's tests
+    ['prefix_01h455vb4pex5vsknk084sn02q', 'typeid', '2023-06-30T03:34:18.518Z', { time: '1688096058518', version: '7' }],
+    ['prefix_0123456789abcdefghjkmnpqrs', 'typeid', null, { bits: '0x0110c8531d0952d8d73e1194e95b5f19' }],
+    ['pre_fix_00000000000000000000000000', 'typeid', null, {}],
+    // An hour of Mastodon's ids, which is nearer than those of others
+    ['116290000000000000', 'mastodon', '2026-03-25T13:16:20.078Z', { time: '1774444580078', sequence: '8192' }],
     // What the systems themselves made, as in test/sql/flakes.sql
     ['00000134-d421-2d43-109a-dd5e0e8f0000', 'boundary', '2012-01-12T22:54:31.235Z', { sequence: '0' }],
     ['4711', 'counter', null, { number: '4711' }],
@@ -164,8 +174,13 @@ function checkOthers() {
   }
   assert.strictEqual(formOf(as('tsid', '0ARYZVZXW377R'), 'bigint'), '388400145978465528')
   assert.strictEqual(formOf(as('ulid', '01ARZ3NDEKTSV4RRFFQ69G5FAV'), 'uuid'), '01563e3a-b5d3-d676-4c61-efb99302bd5b')
+  assert.strictEqual(formOf(as('xid', '4d88e15b60f486e428412dc9'), 'text'), '9m4e2mr0ui3e8a215n4g')
+  assert.strictEqual(formOf(as('typeid', 'prefix_01h455vb4pex5vsknk084sn02q'), 'uuid'),
+    '01890a5d-ac96-774b-bcce-b302099a8057')
+  // A status of Mastodon's documentation, which says that it was created at 2019-12-08T03:48:33.901Z
+  assert.strictEqual(as('mastodon', '103270115826048975').time, '2019-12-08T03:48:33.849Z')
   assert.strictEqual(as('ulid', '7ZZZZZZZZZZZZZZZZZZZZZZZZZ').fields[0].value, String(2 ** 48 - 1))
-  ok('uuids, ULID, KSUID, TSID and others')
+  ok('uuids, ULID, TypeID, KSUID, Xid, TSID and others')
 }
 
 function checkInput() {
@@ -226,6 +241,13 @@ function checkNonsense() {
     ['zzzzzzzzzzzzzzzzzzzzzzzzzzz', expected], ['{017f22e2-79b0-7cc3-98c4-dc0c0c07398f', expected],
     ['017f22e2-79b0-7cc3-98c4-dc0c0c07398', expected], ['\0', expected], ['\u{1f600}'.repeat(8), expected],
     ['a'.repeat(100000), /^not an id: "a{57}\.\.\.": expected/], ['9'.repeat(100000), /at most 64 bits$/],
+    ['tz4a98xxat96iws9zmbrgj3a', /: it may be a CUID2, which is a hash, without a time$/],
+    ['V1StGXR8_Z5jdHi6B-myT', /: it may be a Nano ID, which is random, without a time$/],
+    ['c6e52g2mrqcjl44hf179', expected], ['9M4E2MR0UI3E8A215N4G', expected], ['9m4e2mr0ui3e8a215n4', expected],
+    ['PREFIX_00000000000000000000000000', expected], ['12345_00000000000000000000000000', expected],
+    ['prefix_8zzzzzzzzzzzzzzzzzzzzzzzzz', expected], ['prefix_0123456789ABCDEFGHJKMNPQRS', expected],
+    ['prefix__01h455vb4pex5vsknk084sn02q', expected], ['_01h455vb4pex5vsknk084sn02q', expected],
+    [`${'a'.repeat(64)}_01h455vb4pex5vsknk084sn02q`, expected], ['user_01h455vb4pex5vsknk084sn0uq', expected],
     [undefined, /^not an id: undefined$/], [null, /^not an id: object$/], [1, /^not an id: number$/],
   ]) {
     assert.throws(() => read(text, NOW), { name: 'TypeError', message }, JSON.stringify(text)?.slice(0, 60))
