@@ -50,6 +50,15 @@ export interface Layout {
 /** What the id may be, the likeliest first. It raises a TypeError if it may be nothing. */
 export function read(id: string | bigint, now?: Date): [Reading, ...Reading[]]
 
+/** The text of an id of a layout, as `sno_flake_text()` writes it. The id is a `bigint`, or a uuid or bytea as text. */
+export function toText(id: string | bigint, layout: string, options?: { digits?: string, width?: number }): string
+
+/**
+ * The id of such a text, as `sno_flake_from_text()` returns it: a bigint, or a uuid or bytea as text. It raises a
+ * TypeError for any other text.
+ */
+export function fromText(text: string, layout: string, options?: { digits?: string }): string | bigint
+
 /** How long ago a time is, such as `3 days ago`. */
 export function ago(time: string, now?: Date): string
 

@@ -19,7 +19,7 @@
 'use strict'
 
 const sno = require('./index.js')
-const { hyphenated, json } = require('./common.js')
+const { checkNumber, hyphenated, json, shown } = require('./common.js')
 
 const DAY = 24 * 3600 * 1000
 const FIRST_DAYS = 30 * DAY
@@ -136,14 +136,61 @@ function fromDigits(text, digits, bits) {
     const value = digits.indexOf(digit)
     if (value < 0) return undefined
     id = id * BigInt(digits.length) + BigInt(value)
+    if (id >> BigInt(bits)) return undefined
   }
-  return id >> BigInt(bits) ? undefined : id
+  return id
 }
 
 function toDigits(id, digits, size = 1) {
   let text = ''
   for (; id || text.length < size; id /= BigInt(digits.length)) text = digits[id % BigInt(digits.length)] + text
   return text
+}
+
+// The text form of a layout of the extension, in the digits of the call, or in those of the layout.  Only
+// hexadecimal texts all have one size.
+function formOf(name, digits) {
+  const layout = LAYOUTS.find((one) => one.name === name)
+  if (!layout) throw new TypeError(`no layout is ${shown(name)}`)
+  if (digits !== undefined && (!/^[!-~]{2,64}$/.test(digits) || new Set(digits).size !== digits.length)) {
+    throw new TypeError(`not 2 to 64 different visible characters of ASCII: ${shown(digits)}`)
+  }
+  const bits = bitsOf(layout)
+  const known = digits ?? layout.digits
+  return { bits, base: known ?? (bits <= 64 ? '0123456789' : HEXADECIMAL), size: known || bits <= 64 ? 0 : bits / 4 }
+}
+
+// The number that a driver gives as a bigint or its text, or as the text of a uuid or a bytea.  Undefined if it
+// isn't one of that many bits.
+function numberOf(id, bits) {
+  if (bits <= 64) {
+    if (typeof id !== 'bigint' && !(typeof id === 'string' && /^-?\d{1,20}$/.test(id))) return undefined
+    const number = BigInt(id)
+    return number === BigInt.asIntN(64, number) && BigInt.asUintN(64, number) >> BigInt(bits) === 0n
+      ? BigInt.asUintN(64, number) : undefined
+  }
+  const hex = typeof id === 'string' ? hexDigits(id) : ''
+  return hex.length === bits / 4 ? BigInt('0x' + hex) : undefined
+}
+
+function toText(id, layout, { digits, width = 0 } = {}) {
+  const { bits, base, size } = formOf(layout, digits)
+  checkNumber('width', width, 0, 128)
+  const number = numberOf(id, bits)
+  if (number === undefined) throw new TypeError(`not an id of layout ${layout}: ${shown(String(id))}`)
+  return toDigits(number, base, Math.max(size, width, 1))
+}
+
+function fromText(text, layout, { digits } = {}) {
+  const { bits, base, size } = formOf(layout, digits)
+  const has = (digit) => base.includes(digit)
+  const hasBothCases = [...base].some((digit) => digit !== digit.toLowerCase() && has(digit.toLowerCase()))
+  const digitOf = (c) => [c, ...hasBothCases ? [] : [c.toLowerCase(), c.toUpperCase()]].find(has) ?? c
+  const number = typeof text === 'string' && text !== '' && (size === 0 || text.length === size)
+    ? fromDigits(Array.from(text, digitOf), base, bits) : undefined
+  if (number === undefined) throw new TypeError(`not the text of an id of layout ${layout}: ${shown(text)}`)
+  if (bits <= 64) return BigInt.asIntN(64, number)
+  return bits === 128 ? hyphenated(hexOf(number, 128)) : '\\x' + hexOf(number, bits)
 }
 
 // What has the id in this layout
@@ -409,4 +456,6 @@ function ago(time, now = new Date()) {
 
 exports.read = read
 exports.ago = ago
+exports.toText = toText
+exports.fromText = fromText
 exports.layouts = LAYOUTS

@@ -5,7 +5,7 @@
 const fs = require('fs')
 const path = require('path')
 const sno = require('postgresql-sno')
-const { ago, layouts, read } = require('postgresql-sno/read')
+const { ago, fromText, layouts, read, toText } = require('postgresql-sno/read')
 const { assert, ok, psql, readme, run, same } = require('./tap')
 
 const vectors = (name) => fs.readFileSync(path.join(process.env.CLIENTS, '../test/vectors', name), 'utf8')
@@ -183,6 +183,90 @@ function checkOthers() {
   ok('uuids, ULID, TypeID, KSUID, Xid, TSID and others')
 }
 
+// Texts of layouts: toText() and fromText() do what the functions in SQL do, and refuse what they refuse.
+function checkTexts() {
+  const quoted = (text) => `'${text.replace(/'/g, "''")}'`
+  const attempt = (call) => {
+    try {
+      return String(call())
+    } catch (error) {
+      assert(error instanceof TypeError || error instanceof RangeError, error.stack)
+      return 'error'
+    }
+  }
+  psql(`CREATE FUNCTION attempt(call text) RETURNS text LANGUAGE plpgsql AS $$
+    DECLARE result text;
+    BEGIN
+      EXECUTE format('SELECT (%s)::text', call) INTO result;
+      RETURN result;
+    EXCEPTION WHEN invalid_parameter_value OR invalid_text_representation OR numeric_value_out_of_range THEN
+      RETURN 'error';
+    END $$`)
+  const types = { boundary: ['uuid', '_uuid'], objectid: ['bytea', '_bytea'] }
+  const seen = []
+  const calls = []
+  const compare = (call, sql) => {
+    seen.push([sql, attempt(call)])
+    calls.push(sql)
+  }
+  const write = (id, layout, digits = '', width = 0) =>
+    compare(() => toText(id, layout, { digits: digits || undefined, width }),
+      `sno_flake_text(${quoted(id)}::${types[layout]?.[0] ?? 'bigint'}, '${layout}', ${quoted(digits)}, ${width})`)
+  const parse = (text, layout, digits = '') =>
+    compare(() => fromText(text, layout, { digits: digits || undefined }),
+      `sno_flake_from_text${types[layout]?.[1] ?? ''}(${quoted(text)}, '${layout}', ${quoted(digits)})`)
+
+  const forms = ['', '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz', '0123456789abcdefghijklmnopqrstuvwxyz',
+    'ybndrfg8ejkmcpqxot1uwisza345h769', '0123456789ABCDEFGHJKMNPQRSTVWXYZ', '01', `'"\\$%`]
+  const ids = { boundary: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    '00000134-d421-2d43-109a-dd5e0e8f0000'], objectid: ['\\x' + '0'.repeat(24), '\\x' + 'f'.repeat(24),
+    '\\x507f1f77bcf86cd799439011'] }
+  const numbers = ['0', '1', '-1', '4711', '9007199254740991', '9007199254740992', '1541815603606036480',
+    '9223372036854775807', '-9223372036854775808']
+  for (const { name } of layouts) {
+    const own = vectors('flakes.tsv').filter(([layout]) => layout === name).flatMap(([, ...row]) => row.slice(0, 3))
+      .map((id) => (name === 'objectid' ? `\\x${id}` : id))
+    for (const id of [...own, ...ids[name] ?? numbers]) {
+      for (const digits of forms) {
+        write(id, name, digits)
+        write(id, name, digits, 30)
+        const text = attempt(() => toText(id, name, { digits: digits || undefined }))
+        for (const other of [text, text.toUpperCase(), text.toLowerCase(), `${(digits || '0')[0]}${text}`]) parse(other, name, digits)
+      }
+    }
+    for (const text of ['', ' ', '-1', '+1', ' 1', '1 ', '1e3', '0x10', 'a+b', '~', 'w', '18446744073709551615',
+      '18446744073709551616', '9223372036854775808', 'QAAAAAAAAAA', '_'.repeat(100), 'g000000000000', 'P__________',
+      '7n42DGM5Tflk9n8mt7Fhc8', '507f1f77bcf86cd79943901', '507F1F77bcf86cd799439011', '507f1f77 bcf86cd79943901',
+      '\u00e9', '\u{1f600}', '0'.repeat(1000) + '15', '9'.repeat(2000)]) {
+      parse(text, name)
+    }
+  }
+  for (const digits of ['0', '00', '0 1', '0123456789'.repeat(7), '01\u00e9', '\u{1f600}1']) {
+    write('1', 'snowflake', digits)
+    parse('1', 'snowflake', digits)
+  }
+  for (const width of [-1, 128, 129]) write('1', 'snowflake', '01', width)
+  fs.writeFileSync('texts.sql', calls.map((sql) => `SELECT attempt(${quoted(sql)});`).join('\n'))
+  const wanted = psql('\\i texts.sql').trimEnd().split('\n')
+  assert.strictEqual(wanted.length, calls.length)
+  const wrong = seen.filter(([, text], i) => text !== wanted[i]).map(([sql, text]) => [sql, text])
+  const errors = wanted.filter((text) => text === 'error').length
+  assert(errors > 500 && wanted.length - errors > 5000, `${errors} of ${wanted.length}`)
+  same(wrong, [], 'texts of layouts are those of the extension')
+
+  for (const layout of ['nothing', 'ulid', undefined, '']) {
+    assert.throws(() => toText('1', layout), { name: 'TypeError', message: /^no layout is / })
+    assert.throws(() => fromText('1', layout), { name: 'TypeError', message: /^no layout is / })
+  }
+  for (const id of [undefined, null, 1, '', '1.5', 'x', 1n << 64n, 1n << 63n, '9'.repeat(21)]) {
+    assert.throws(() => toText(id, 'snowflake'), { name: 'TypeError', message: /^not an id of layout snowflake: / })
+  }
+  for (const text of [undefined, null, 1]) assert.throws(() => fromText(text, 'snowflake'), { name: 'TypeError' })
+  same([toText(-1n, 'instagram'), fromText('P__________', 'instagram')], ['P__________', -1n], 'numbers are bigints')
+  same(readme('flake-text', 'photo', 'id', 'tsid'),
+    { photo: 'ybyPRoQWzX', id: 908540701891980503n, tsid: '0D1JP4VVF8ZY1' }, 'README, texts')
+}
+
 function checkInput() {
   const v7 = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f'
   const wanted = read(v7, NOW)
@@ -282,6 +366,7 @@ run(async () => {
   checkFlakes()
   checkSql()
   checkOthers()
+  checkTexts()
   checkInput()
   checkOrder()
   checkNonsense()
