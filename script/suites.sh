@@ -182,7 +182,7 @@ check_release() {
         [[ $(head -n 1 debian/changelog) = *"($version-"*")"* ]] &&
         ! grep -LE "version[\"' =:>]+$version\b" clients/python/pyproject.toml \
             clients/javascript/package.json clients/ruby/*.gemspec clients/java/pom.xml clients/php/composer.json \
-            clients/rust/Cargo.toml | grep .
+            clients/rust/Cargo.toml clients/elixir/mix.exs | grep .
     count_status
     check_provided
     count_status
@@ -469,7 +469,7 @@ suite_clients() {
     local package
     for package in golang-github-jackc-pgx-v5-dev golang-github-jinzhu-gorm-dev chromium \
         php-cli php-pgsql php-doctrine-dbal php-doctrine-orm php-illuminate-database ruby-sequel python3-peewee \
-        cargo librust-tokio-postgres-dev \
+        cargo librust-tokio-postgres-dev elixir erlang-p1-pgsql \
         ${MORE_TOOLS:+odbc-postgresql python3-pyodbc libdbd-pg-perl libdbix-class-perl libdbix-class-schema-loader-perl libsql-translator-perl}; do
         ! available "$package" || need "$package" || return
     done
