@@ -106,8 +106,9 @@ run(async () => {
     }
     same(seen, {
       sno: 'sno', 'with a prefix': 'sno', 'sno as a uuid': 'sno-uuidv8', Snowflake: 'snowflake', Discord: 'discord',
-      Instagram: 'instagram', Sonyflake: 'sonyflake', 'number for JavaScript': 'json1', TSID: 'tsid',
-      'uuid v7': 'uuidv7', 'uuid v4': 'uuidv4', ULID: 'ulid', ObjectId: 'objectid', KSUID: 'ksuid',
+      Instagram: 'instagram', Mastodon: 'mastodon', Sonyflake: 'sonyflake', 'number for JavaScript': 'json1',
+      TSID: 'tsid', 'uuid v7': 'uuidv7', TypeID: 'typeid', 'uuid v4': 'uuidv4', ULID: 'ulid', Xid: 'xid',
+      ObjectId: 'objectid', KSUID: 'ksuid',
     }, 'examples')
     await page.goBack()
     await shows('507f1f77bcf86cd799439011')
