@@ -163,7 +163,7 @@ async fn readme(checks: &Checks) -> Result<(), AnyError> {
         )
         .await;
     let config = tap::config();
-    let mut url = format!("application_name=fed user={}", config.get_user().unwrap());
+    let mut url = format!("application_name=fed connect_timeout=5 user={}", config.get_user().unwrap());
     for (key, name) in [("host", "PGHOST"), ("port", "PGPORT"), ("password", "PGPASSWORD"), ("dbname", "PGDATABASE")] {
         url += &env::var(name).map_or(String::new(), |value| format!(" {}={}", key, value));
     }
