@@ -4,7 +4,7 @@ defmodule Sno.MixProject do
   def project do
     [
       app: :sno,
-      version: "1.0.0",
+      version: "0.9.0",
       elixir: "~> 1.14",
       description: "Ids of the PostgreSQL extension sno",
       homepage_url: "https://sno.example/",
