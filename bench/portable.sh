@@ -21,22 +21,22 @@ throw_away_server "shared_buffers = 1GB" "max_wal_size = 8GB" "autovacuum = off"
     "max_parallel_workers_per_gather = 0"
 machine
 sql -v core_has_it=false -f tree/bench/peers.sql
-sql -c "CREATE SEQUENCE bench" -c "CREATE SCHEMA portable"
-PGOPTIONS='-c search_path=portable' sql -1 -o /dev/null -f tree/portable/sno_portable--0.9.sql
+sql -c "CREATE SEQUENCE bench"
+sql -1 -o /dev/null -f tree/portable/sno_portable--0.9.sql
 
 # Each key, and the expression that makes it
 made=(
-    "sno_portable|portable.sno_generate_uuidv8(1)"
+    "sno_portable|sno.sno_generate_uuidv8(1)"
     "the extension|sno_generate_uuidv8(1)"
     "uuid v7 in PL/pgSQL|uuid_v7()"
     "uuid v4|gen_random_uuid()"
     "bigint|nextval('bench')")
 [ "$(sql -c "SELECT count(*) FROM pg_proc WHERE proname = 'uuidv7'")" = 0 ] || made+=("uuid v7 of PostgreSQL|uuidv7()")
 read_calls=(
-    "sno_portable, another metabyte each|portable.sno_generate_uuidv8(n % 256)"
-    "time of an id, sno_portable|portable.sno_timestamp(portable.sno_from_uuidv8(id))"
+    "sno_portable, another metabyte each|sno.sno_generate_uuidv8(n % 256)"
+    "time of an id, sno_portable|sno.sno_timestamp(sno.sno_from_uuidv8(id))"
     "time of an id, the extension|sno_timestamp(sno_from_uuidv8(id))"
-    "is it an id, sno_portable|portable.sno_is_uuidv8(id)"
+    "is it an id, sno_portable|sno.sno_is_uuidv8(id)"
     "is it an id, the extension|sno_is_uuidv8(id)")
 sql -c "CREATE TABLE figure (name text, ns float8, bytes float8, seconds float8)" \
     -c "CREATE UNLOGGED TABLE source AS SELECT n::integer, sno_generate_uuidv8(n % 256) AS id FROM generate_series(1, $calls) AS n" \

@@ -1,5 +1,4 @@
--- Drop the objects of sno_portable--0.9.sql in the schema sno_portable and in the first schema
--- of the search path:
+-- Drop the schema sno with the objects of sno_portable--0.9.sql:
 --
 --     psql -v ON_ERROR_STOP=1 -f portable/drop.sql
 --
@@ -7,42 +6,42 @@
 
 DO $$
 BEGIN
-    DROP PROCEDURE sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure);
+    DROP PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure);
     DROP FUNCTION
-        sno_generate_many(bigint, integer),
-        sno_generate_uuidv8(integer),
-        sno_reseed(integer, integer),
-        sno_during(uuid, tstzrange),
-        sno_range_min(tstzrange),
-        sno_range_max(tstzrange),
-        sno_min(timestamptz),
-        sno_max(timestamptz),
-        sno_min(timestamptz, integer),
-        sno_max(timestamptz, integer),
-        sno_date_bin(interval, sno, timestamptz),
-        sno_timestamp(sno),
-        sno_meta(sno),
-        sno_to_uuidv8(sno),
-        sno_from_uuidv8(uuid),
-        sno_is_uuidv8(uuid);
-    DROP DOMAIN sno, sno_portable.unit;
+        sno.sno_generate_many(bigint, integer),
+        sno.sno_generate_uuidv8(integer),
+        sno.sno_reseed(integer, integer),
+        sno.sno_during(uuid, tstzrange),
+        sno.sno_range_min(tstzrange),
+        sno.sno_range_max(tstzrange),
+        sno.sno_min(timestamptz),
+        sno.sno_max(timestamptz),
+        sno.sno_min(timestamptz, integer),
+        sno.sno_max(timestamptz, integer),
+        sno.sno_date_bin(interval, sno.sno, timestamptz),
+        sno.sno_timestamp(sno.sno),
+        sno.sno_meta(sno.sno),
+        sno.sno_to_uuidv8(sno.sno),
+        sno.sno_from_uuidv8(uuid),
+        sno.sno_is_uuidv8(uuid);
+    DROP DOMAIN sno.sno, sno.unit;
     DROP FUNCTION
-        sno_portable.next(),
-        sno_portable.first(),
-        sno_portable.leap(boolean),
-        sno_portable.refuse_clock(),
-        sno_portable.refuse_text(text),
-        sno_portable.range_min(tstzrange),
-        sno_portable.range_max(tstzrange),
-        sno_portable.bound(tstzrange, numeric, numeric, boolean),
-        sno_portable.edge(numeric, bigint, boolean),
-        sno_portable.id(bigint, bigint, boolean),
-        sno_portable.units(timestamptz),
-        sno_portable.meta(integer),
-        sno_portable.head(uuid),
-        sno_portable.uuid(bigint, bigint);
-    DROP SEQUENCE sno_portable.counter, sno_portable.life, sno_portable.seen;
-    DROP TABLE sno_portable.lock;
-    DROP SCHEMA sno_portable;
+        sno.next(),
+        sno.first(),
+        sno.leap(boolean),
+        sno.refuse_clock(),
+        sno.refuse_text(text),
+        sno.range_min(tstzrange),
+        sno.range_max(tstzrange),
+        sno.bound(tstzrange, numeric, numeric, boolean),
+        sno.edge(numeric, bigint, boolean),
+        sno.id(bigint, bigint, boolean),
+        sno.units(timestamptz),
+        sno.meta(integer),
+        sno.head(uuid),
+        sno.uuid(bigint, bigint);
+    DROP SEQUENCE sno.counter, sno.life, sno.seen;
+    DROP VIEW sno.lock;
+    DROP SCHEMA sno;
 END
 $$;

@@ -2,20 +2,18 @@
 --
 --     psql -1 -v ON_ERROR_STOP=1 -f portable/move.sql
 --
--- Run it as the owner of the installed functions, who then owns the new ones.  The functions of
--- sno_portable come from their schema, or go into the first schema of the search path.
+-- Run it as the owner of the installed functions, who then owns the new ones.
 --
 -- No table is read or written: the ids stay as they are.  Defaults of columns are dropped and
 -- set again.  If other objects use functions of sno, for example views, the script fails without
 -- changes, and lists them.  Drop these before, and create them again afterwards.
 
-SELECT coalesce(pg_catalog.quote_ident(pg_catalog.current_schema()::pg_catalog.text), $$''$$) AS schema \gset
 SET LOCAL search_path = pg_catalog;
 
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'sno')
-        AND to_regprocedure('sno_portable.next()') IS NULL
+        AND to_regprocedure('sno.next()') IS NULL
     THEN
         RAISE undefined_object USING
             MESSAGE = 'neither extension sno nor one sno_portable is in this database',
@@ -26,25 +24,20 @@ $$;
 
 SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
 \if :forth
-    SELECT p.pronamespace::regnamespace AS schema, p.pronamespace AS schema_oid,
-        EXISTS (SELECT FROM pg_extension WHERE extname = 'sno_portable') AS packaged
-    FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-    WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'sno_portable.next()'::regprocedure
-        AND p.proname = 'sno_generate_uuidv8' \gset
+    SELECT 'sno' AS schema, EXISTS (SELECT FROM pg_extension WHERE extname = 'sno_portable') AS packaged \gset
 \else
-    SELECT 'pg_catalog'::regnamespace::oid AS schema_oid,
-        to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged \gset
+    SELECT 'pg_catalog' AS schema, to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged \gset
 \endif
 
 -- With this search path, defaults call functions of sno by unqualified names.
-SET LOCAL search_path = :schema;
+SET LOCAL search_path = sno;
 CREATE TEMPORARY TABLE sno_moved ON COMMIT DROP AS
 SELECT format('ALTER TABLE ONLY %s ALTER COLUMN %I', d.adrelid::regclass, a.attname) AS alter_column,
     pg_get_expr(d.adbin, d.adrelid) AS expression
 FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
 WHERE a.attgenerated = '' AND EXISTS (
     SELECT FROM pg_depend AS u JOIN pg_proc AS p ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid
-    WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND p.pronamespace = :schema_oid AND p.proname LIKE 'sno\_%');
+    WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND p.pronamespace = :'schema'::regnamespace AND p.proname LIKE 'sno\_%');
 SELECT alter_column || ' DROP DEFAULT' FROM pg_temp.sno_moved \gexec
 
 \if :forth
@@ -57,7 +50,7 @@ SELECT alter_column || ' DROP DEFAULT' FROM pg_temp.sno_moved \gexec
 \else
     DROP EXTENSION sno;
     \if :packaged
-        CREATE EXTENSION sno_portable SCHEMA :schema;
+        CREATE EXTENSION sno_portable SCHEMA pg_catalog;
     \else
         \ir sno_portable--0.9.sql
     \endif

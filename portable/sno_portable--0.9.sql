@@ -45,68 +45,70 @@
 -- value after the one in `seen`, one of the last few thousand.  In all others, the counter leaps.
 --
 -- All objects are created in a schema that this script creates, so it has no objects of others.
--- The search path is pg_catalog, and the new names are qualified.  At the end, the functions for
--- users move to the first schema of the script's original search path.  The bodies of SQL
--- functions are bound when they are created, so that schema may be renamed.  Parameters have
--- names, because pg_dump writes a wrong body if only some have one.
+-- The search path is pg_catalog, and the new names are qualified.  The bodies of SQL functions are
+-- bound when they are created.  Parameters have names, because pg_dump writes a wrong body if only
+-- some have one.
 
 DO $$
 BEGIN
-    PERFORM pg_catalog.set_config('sno_portable.target', pg_catalog.current_schema()::pg_catalog.text, true),
-        pg_catalog.set_config('sno_portable.path', pg_catalog.current_setting('search_path'), true),
+    -- With the space, the setting isn't empty.
+    PERFORM pg_catalog.set_config('sno_portable.path', pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.||) ' ', true),
         pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 END
 $$;
 
 -- Without a transaction, the settings are gone here.  Then everything that follows fails, because
--- there is no schema.
+-- there is no schema, or because its objects are there.
 DO $$
 BEGIN
-    IF pg_catalog.current_setting('sno_portable.target', true) OPERATOR(pg_catalog.<>) '' THEN
-        CREATE SCHEMA sno_portable;
+    IF pg_catalog.current_setting('sno_portable.path', true) OPERATOR(pg_catalog.<>) '' THEN
+        CREATE SCHEMA sno;
     ELSE
         RAISE object_not_in_prerequisite_state USING
-            MESSAGE = 'sno_portable needs a transaction and a schema in search_path',
+            MESSAGE = 'sno_portable needs a transaction',
             HINT = 'Run the script by "psql -1 -v ON_ERROR_STOP=1 -f".';
     END IF;
 END
 $$;
+COMMENT ON SCHEMA sno IS
+    'sno_portable 1.0: ids of sno as uuids, without a library';
 
 --
 -- the counter
 --
 
-CREATE SEQUENCE sno_portable.counter AS bigint MINVALUE 0 MAXVALUE 4294967295 START WITH 0 CYCLE;
-COMMENT ON SEQUENCE sno_portable.counter IS
+CREATE SEQUENCE sno.counter AS bigint MINVALUE 0 MAXVALUE 4294967295 START WITH 0 CYCLE;
+COMMENT ON SEQUENCE sno.counter IS
     'partitions and sequences of ids, which are never repeated';
 
-CREATE SEQUENCE sno_portable.life AS bigint MINVALUE 0;
-COMMENT ON SEQUENCE sno_portable.life IS
+CREATE SEQUENCE sno.life AS bigint MINVALUE 0;
+COMMENT ON SEQUENCE sno.life IS
     'hash of the timeline, database and file of the last leap of the counter';
 
-CREATE UNLOGGED SEQUENCE sno_portable.seen AS bigint MINVALUE 0;
-COMMENT ON SEQUENCE sno_portable.seen IS
+CREATE UNLOGGED SEQUENCE sno.seen AS bigint MINVALUE 0;
+COMMENT ON SEQUENCE sno.seen IS
     'hash of the start of the server, and the counter at the beginning of the '
     'last transaction';
 
-CREATE TABLE sno_portable.lock ();
-COMMENT ON TABLE sno_portable.lock IS
-    'lock for leaps of the counter, without rows';
+-- a view, because migration tools drop tables that they don't know
+CREATE VIEW sno.lock AS SELECT;
+COMMENT ON VIEW sno.lock IS
+    'lock for leaps of the counter';
 
-CREATE FUNCTION sno_portable.leap(locked boolean) RETURNS bigint
+CREATE FUNCTION sno.leap(locked boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    counter  CONSTANT oid := 'sno_portable.counter'::regclass;
+    counter  CONSTANT oid := 'sno.counter'::regclass;
     file     CONSTANT text := concat_ws(' ', counter, pg_relation_filepath(counter));
     start    CONSTANT bigint := hashtextextended(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), file), 0)
         & 2147483647;
     most     CONSTANT bigint := 16777216;   -- values that a crash can lose
     -- in this order, so that this session's value is after the value in `seen`
-    seen     CONSTANT bigint := pg_sequence_last_value('sno_portable.seen');
+    seen     CONSTANT bigint := pg_sequence_last_value('sno.seen');
     last     CONSTANT bigint := seen & 4294967295;
-    restored CONSTANT boolean := seen IS NOT NULL AND (SELECT l.log_cnt = 0 FROM sno_portable.life AS l);
+    restored CONSTANT boolean := seen IS NOT NULL AND (SELECT l.log_cnt = 0 FROM sno.life AS l);
     goes_on  CONSTANT boolean := (seen >> 32 = start AND NOT restored) IS TRUE;
     value    bigint := nextval(counter);
     first    bigint;
@@ -120,8 +122,8 @@ BEGIN
     ELSIF NOT locked THEN
         -- The subtransaction is rolled back.  That unlocks, but undoes no sequence.
         BEGIN
-            LOCK TABLE sno_portable.lock IN EXCLUSIVE MODE;
-            value := sno_portable.leap(true);
+            LOCK TABLE sno.lock IN EXCLUSIVE MODE;
+            value := sno.leap(true);
             RAISE SQLSTATE 'SN000';
         EXCEPTION WHEN SQLSTATE 'SN000' THEN
             NULL;
@@ -138,51 +140,51 @@ BEGIN
             END;
             origin := hashtextextended(concat_ws(' ', timeline, file), 0) & 72057594037927935;
             step := most + ('x' || left(translate(gen_random_uuid()::text, '-', ''), 12))::bit(48)::bigint
-                % CASE WHEN pg_sequence_last_value('sno_portable.life') >> 6 = origin AND NOT (restored OR goes_on) THEN most
+                % CASE WHEN pg_sequence_last_value('sno.life') >> 6 = origin AND NOT (restored OR goes_on) THEN most
                     ELSE size - 2 * most END;
             PERFORM setval(counter, first + (step - first
                 + CASE WHEN goes_on AND (value - last + size) % size NOT BETWEEN 1 AND size / 2 THEN last ELSE value END) % size);
             -- After a crash it may be 33 more, because nextval() logs values ahead.
-            PERFORM setval('sno_portable.life', origin << 6), nextval('sno_portable.life');
+            PERFORM setval('sno.life', origin << 6), nextval('sno.life');
             IF current_setting('server_version_num')::integer >= 170000 THEN
                 PERFORM pg_logical_emit_message(false, 'sno', '', true);
             ELSE
                 -- This writes the initial page of the sequence to disk, and so flushes the WAL
                 -- before it.
-                CREATE UNLOGGED SEQUENCE sno_portable.flush;
+                CREATE UNLOGGED SEQUENCE sno.flush;
             END IF;
             value := nextval(counter);
         END IF;
     END IF;
-    PERFORM setval('sno_portable.seen', start << 32 | value);
+    PERFORM setval('sno.seen', start << 32 | value);
     PERFORM set_config('sno_portable.session', (pg_backend_pid()::bigint << 32 | counter::bigint)::text, true);
     RETURN value;
 END
 $$;
-COMMENT ON FUNCTION sno_portable.leap(boolean) IS
+COMMENT ON FUNCTION sno.leap(boolean) IS
     'next value of the counter, after a leap if it may have been set back';
 
-CREATE FUNCTION sno_portable.first() RETURNS bigint
+CREATE FUNCTION sno.first() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-RETURN sno_portable.leap(false);
-COMMENT ON FUNCTION sno_portable.first() IS
+RETURN sno.leap(false);
+COMMENT ON FUNCTION sno.first() IS
     'first value of the counter in a transaction';
 
-CREATE FUNCTION sno_portable.next() RETURNS bigint
+CREATE FUNCTION sno.next() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 RETURN CASE
     WHEN (current_setting('sno_portable.session'::text, true)
-            = ((pg_backend_pid()::bigint << 32) | 'sno_portable.counter'::regclass::oid::bigint)::text) IS TRUE
-        AND (currval('sno_portable.counter'::regclass) & 1023::bigint) <> 0
-        AND currval('sno_portable.counter'::regclass) < nextval('sno_portable.counter'::regclass)
-    THEN currval('sno_portable.counter'::regclass)
-    ELSE sno_portable.first() END;
-COMMENT ON FUNCTION sno_portable.next() IS
+            = ((pg_backend_pid()::bigint << 32) | 'sno.counter'::regclass::oid::bigint)::text) IS TRUE
+        AND (currval('sno.counter'::regclass) & 1023::bigint) <> 0
+        AND currval('sno.counter'::regclass) < nextval('sno.counter'::regclass)
+    THEN currval('sno.counter'::regclass)
+    ELSE sno.first() END;
+COMMENT ON FUNCTION sno.next() IS
     'next value of the counter';
 
 -- The restart gives the sequence another file.
-CREATE FUNCTION sno_portable.sno_reseed(first_partition integer DEFAULT NULL, last_partition integer DEFAULT NULL) RETURNS void
+CREATE FUNCTION sno.sno_reseed(first_partition integer DEFAULT NULL, last_partition integer DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -193,17 +195,17 @@ DECLARE
 BEGIN
     SELECT coalesce(first_partition::bigint << 16, s.seqmin), coalesce((last_partition::bigint << 16) + 65535, s.seqmax)
     INTO STRICT first_value, last_value
-    FROM pg_sequence AS s WHERE s.seqrelid = 'sno_portable.counter'::regclass;
+    FROM pg_sequence AS s WHERE s.seqrelid = 'sno.counter'::regclass;
     IF first_value < 0 OR last_value > 4294967295 OR last_value - first_value < fewest * 65536::bigint - 1 THEN
         RAISE invalid_parameter_value USING
             MESSAGE = format('invalid partitions from %s to %s', first_value >> 16, last_value >> 16),
             DETAIL = format('Partitions are from 0 to 65535, and %s of them or more.', fewest);
     END IF;
-    EXECUTE format('ALTER SEQUENCE sno_portable.counter MINVALUE %s MAXVALUE %s START WITH %1$s RESTART', first_value, last_value);
+    EXECUTE format('ALTER SEQUENCE sno.counter MINVALUE %s MAXVALUE %s START WITH %1$s RESTART', first_value, last_value);
     PERFORM set_config('sno_portable.session', '', true);
 END
 $$;
-COMMENT ON FUNCTION sno_portable.sno_reseed(integer, integer) IS
+COMMENT ON FUNCTION sno.sno_reseed(integer, integer) IS
     'let the counter go on at random, in a copy of a server that runs beside '
     'its original, or only in these partitions';
 
@@ -212,32 +214,32 @@ COMMENT ON FUNCTION sno_portable.sno_reseed(integer, integer) IS
 --
 
 -- Compared as an integer, because the planner would guess from a pattern that no uuid matches.
-CREATE FUNCTION sno_portable.sno_is_uuidv8(id uuid) RETURNS boolean
+CREATE FUNCTION sno.sno_is_uuidv8(id uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (id::text COLLATE "C" ~ '-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f][048c]0{10}$'::text)::integer <> 0;
-COMMENT ON FUNCTION sno_portable.sno_is_uuidv8(uuid) IS
+COMMENT ON FUNCTION sno.sno_is_uuidv8(uuid) IS
     'whether sno_to_uuidv8() can return the uuid';
 
 -- The head is the first 64 bits of the uuid without the version.  The tail is bits 12-31 of the
 -- counter.
-CREATE FUNCTION sno_portable.uuid(head bigint, tail bigint) RETURNS uuid
+CREATE FUNCTION sno.uuid(head bigint, tail bigint) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN encode(int8send(head | 32768::bigint)
     || int8send((-9223372036854775808)::bigint | ((tail & 1048575::bigint) << 42)), 'hex'::text)::uuid;
-COMMENT ON FUNCTION sno_portable.uuid(bigint, bigint) IS
+COMMENT ON FUNCTION sno.uuid(bigint, bigint) IS
     'uuid of version 8 with these bits';
 
-CREATE FUNCTION sno_portable.head(id uuid) RETURNS bigint
+CREATE FUNCTION sno.head(id uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('x'::text || substr(translate(id::text, '-'::text, ''::text), 1, 16))::bit(64)::bigint;
-COMMENT ON FUNCTION sno_portable.head(uuid) IS
+COMMENT ON FUNCTION sno.head(uuid) IS
     'first 64 bits of the uuid';
 
 --
 -- ids as texts
 --
 
-CREATE FUNCTION sno_portable.refuse_text(input text) RETURNS boolean
+CREATE FUNCTION sno.refuse_text(input text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -256,15 +258,15 @@ BEGIN
             ELSE 'For example, 9q7lkdko28bag222 is the text of an id.' END;
 END
 $$;
-COMMENT ON FUNCTION sno_portable.refuse_text(text) IS
+COMMENT ON FUNCTION sno.refuse_text(text) IS
     'raise the error for a text that is not an id';
 
-CREATE DOMAIN sno_portable.sno AS text COLLATE "C"
-    CHECK (VALUE ~ '^[2-9a-x]{16}$'::text OR sno_portable.refuse_text(VALUE));
-COMMENT ON DOMAIN sno_portable.sno IS
+CREATE DOMAIN sno.sno AS text COLLATE "C"
+    CHECK (VALUE ~ '^[2-9a-x]{16}$'::text OR sno.refuse_text(VALUE));
+COMMENT ON DOMAIN sno.sno IS
     'id as a text, in the order of ids';
 
-CREATE FUNCTION sno_portable.sno_from_uuidv8(id uuid) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_from_uuidv8(id uuid) RETURNS sno.sno
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -290,10 +292,10 @@ BEGIN
     RETURN digits;
 END
 $$;
-COMMENT ON FUNCTION sno_portable.sno_from_uuidv8(uuid) IS
+COMMENT ON FUNCTION sno.sno_from_uuidv8(uuid) IS
     'id of a uuid that sno_to_uuidv8() can return';
 
-CREATE FUNCTION sno_portable.sno_to_uuidv8(id sno_portable.sno) RETURNS uuid
+CREATE FUNCTION sno.sno_to_uuidv8(id sno.sno) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -308,34 +310,34 @@ BEGIN
         || int8send(substring(bits FROM 65)::bit(64)::bigint), 'hex');
 END
 $$;
-COMMENT ON FUNCTION sno_portable.sno_to_uuidv8(sno_portable.sno) IS
+COMMENT ON FUNCTION sno.sno_to_uuidv8(sno.sno) IS
     'uuid of version 8 (RFC 9562) that starts with the 80 bits of the id';
 
-CREATE FUNCTION sno_portable.sno_timestamp(id sno_portable.sno) RETURNS timestamptz
+CREATE FUNCTION sno.sno_timestamp(id sno.sno) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN '2010-01-01 00:00:00+00'::timestamptz
-    + ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
-COMMENT ON FUNCTION sno_portable.sno_timestamp(sno_portable.sno) IS
+    + ((sno.head(sno.sno_to_uuidv8(id)) >> 25) & 549755813887::bigint)::double precision * '00:00:00.004'::interval;
+COMMENT ON FUNCTION sno.sno_timestamp(sno.sno) IS
     'start of the unit of 4 ms in which the id was issued';
 
-CREATE FUNCTION sno_portable.sno_meta(id sno_portable.sno) RETURNS integer
+CREATE FUNCTION sno.sno_meta(id sno.sno) RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN ((sno_portable.head(sno_portable.sno_to_uuidv8(id)) >> 16) & 255::bigint)::integer;
-COMMENT ON FUNCTION sno_portable.sno_meta(sno_portable.sno) IS
+RETURN ((sno.head(sno.sno_to_uuidv8(id)) >> 16) & 255::bigint)::integer;
+COMMENT ON FUNCTION sno.sno_meta(sno.sno) IS
     'metabyte of the id, the byte for the user, 0 to 255';
 
 -- The planner replaces a call by its body, so it costs as much as date_bin().
-CREATE FUNCTION sno_portable.sno_date_bin(stride interval, id sno_portable.sno, origin timestamptz) RETURNS timestamptz
+CREATE FUNCTION sno.sno_date_bin(stride interval, id sno.sno, origin timestamptz) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.date_bin(stride, sno_portable.sno_timestamp(id), origin);
-COMMENT ON FUNCTION sno_portable.sno_date_bin(interval, sno_portable.sno, timestamptz) IS
+RETURN pg_catalog.date_bin(stride, sno.sno_timestamp(id), origin);
+COMMENT ON FUNCTION sno.sno_date_bin(interval, sno.sno, timestamptz) IS
     'start of the bin that holds sno_timestamp() of the id, as in date_bin()';
 
 --
 -- time bounds
 --
 
-CREATE FUNCTION sno_portable.meta(meta integer) RETURNS bigint
+CREATE FUNCTION sno.meta(meta integer) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -348,62 +350,62 @@ BEGIN
     RETURN meta::bigint << 16;
 END
 $$;
-COMMENT ON FUNCTION sno_portable.meta(integer) IS
-    'metabyte in its place in sno_portable.head()';
+COMMENT ON FUNCTION sno.meta(integer) IS
+    'metabyte in its place in sno.head()';
 
-CREATE FUNCTION sno_portable.units(at timestamptz) RETURNS numeric
+CREATE FUNCTION sno.units(at timestamptz) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (extract(epoch FROM at) - 1262304000::numeric) * 250::numeric;
-COMMENT ON FUNCTION sno_portable.units(timestamptz) IS
+COMMENT ON FUNCTION sno.units(timestamptz) IS
     'units of 4 ms since 2010-01-01 UTC';
 
-CREATE FUNCTION sno_portable.id(unit bigint, meta bigint, highest boolean) RETURNS uuid
+CREATE FUNCTION sno.id(unit bigint, meta bigint, highest boolean) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN sno_portable.uuid((unit << 25) | meta | CASE WHEN highest THEN 16781311::bigint ELSE 0::bigint END,
+RETURN sno.uuid((unit << 25) | meta | CASE WHEN highest THEN 16781311::bigint ELSE 0::bigint END,
     CASE WHEN highest THEN 1048575::bigint ELSE 0::bigint END);
-COMMENT ON FUNCTION sno_portable.id(bigint, bigint, boolean) IS
+COMMENT ON FUNCTION sno.id(bigint, bigint, boolean) IS
     'lowest or highest id of a unit and a metabyte';
 
 -- Before 2010 both edges are the lowest id, after the last unit both are the highest.
-CREATE FUNCTION sno_portable.edge(units numeric, meta bigint, highest boolean) RETURNS uuid
+CREATE FUNCTION sno.edge(units numeric, meta bigint, highest boolean) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN units < 0::numeric THEN sno_portable.id(0::bigint, coalesce(meta, 0::bigint), false)
-    WHEN units >= 549755813888::numeric THEN sno_portable.id(549755813887::bigint, coalesce(meta, 16711680::bigint), true)
-    ELSE sno_portable.id(floor(units)::bigint,
+    WHEN units < 0::numeric THEN sno.id(0::bigint, coalesce(meta, 0::bigint), false)
+    WHEN units >= 549755813888::numeric THEN sno.id(549755813887::bigint, coalesce(meta, 16711680::bigint), true)
+    ELSE sno.id(floor(units)::bigint,
         coalesce(meta, CASE WHEN highest THEN 16711680::bigint ELSE 0::bigint END), highest)
     END;
-COMMENT ON FUNCTION sno_portable.edge(numeric, bigint, boolean) IS
+COMMENT ON FUNCTION sno.edge(numeric, bigint, boolean) IS
     'lowest or highest id of the unit that holds the time, with a metabyte or any';
 
-CREATE FUNCTION sno_portable.sno_min(at timestamptz) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_min(at timestamptz) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), NULL::bigint, false));
-COMMENT ON FUNCTION sno_portable.sno_min(timestamptz) IS
+RETURN sno.sno_from_uuidv8(sno.edge(sno.units(at), NULL::bigint, false));
+COMMENT ON FUNCTION sno.sno_min(timestamptz) IS
     'lowest id of the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_portable.sno_max(at timestamptz) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_max(at timestamptz) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), NULL::bigint, true));
-COMMENT ON FUNCTION sno_portable.sno_max(timestamptz) IS
+RETURN sno.sno_from_uuidv8(sno.edge(sno.units(at), NULL::bigint, true));
+COMMENT ON FUNCTION sno.sno_max(timestamptz) IS
     'highest id of the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_portable.sno_min(at timestamptz, meta integer) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_min(at timestamptz, meta integer) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), sno_portable.meta(meta), false));
-COMMENT ON FUNCTION sno_portable.sno_min(timestamptz, integer) IS
+RETURN sno.sno_from_uuidv8(sno.edge(sno.units(at), sno.meta(meta), false));
+COMMENT ON FUNCTION sno.sno_min(timestamptz, integer) IS
     'lowest id with that metabyte in the unit of 4 ms that holds the time';
 
-CREATE FUNCTION sno_portable.sno_max(at timestamptz, meta integer) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_max(at timestamptz, meta integer) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.edge(sno_portable.units(at), sno_portable.meta(meta), true));
-COMMENT ON FUNCTION sno_portable.sno_max(timestamptz, integer) IS
+RETURN sno.sno_from_uuidv8(sno.edge(sno.units(at), sno.meta(meta), true));
+COMMENT ON FUNCTION sno.sno_max(timestamptz, integer) IS
     'highest id with that metabyte in the unit of 4 ms that holds the time';
 
 -- An id's time is the start of its unit, so a range of time is an interval of units [first,
 -- past), and that is an interval of ids.  If it is empty, the interval from the highest id of all
 -- to the lowest is empty, too.
-CREATE FUNCTION sno_portable.bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
+CREATE FUNCTION sno.bound(during tstzrange, lower_units numeric, upper_units numeric, highest boolean) RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -420,49 +422,49 @@ BEGIN
     RETURN CASE WHEN highest THEN -1 ELSE 549755813888 END;
 END
 $$;
-COMMENT ON FUNCTION sno_portable.bound(tstzrange, numeric, numeric, boolean) IS
+COMMENT ON FUNCTION sno.bound(tstzrange, numeric, numeric, boolean) IS
     'first or last unit that starts in the range, whose bounds are these units';
 
-CREATE FUNCTION sno_portable.range_min(during tstzrange) RETURNS uuid
+CREATE FUNCTION sno.range_min(during tstzrange) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.edge(
-    sno_portable.bound(during, sno_portable.units(pg_catalog.lower(during)), sno_portable.units(pg_catalog.upper(during)), false),
+RETURN sno.edge(
+    sno.bound(during, sno.units(pg_catalog.lower(during)), sno.units(pg_catalog.upper(during)), false),
     NULL::bigint, false);
-COMMENT ON FUNCTION sno_portable.range_min(tstzrange) IS
+COMMENT ON FUNCTION sno.range_min(tstzrange) IS
     'sno_range_min(), as a uuid';
 
-CREATE FUNCTION sno_portable.range_max(during tstzrange) RETURNS uuid
+CREATE FUNCTION sno.range_max(during tstzrange) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.edge(
-    sno_portable.bound(during, sno_portable.units(pg_catalog.lower(during)), sno_portable.units(pg_catalog.upper(during)), true),
+RETURN sno.edge(
+    sno.bound(during, sno.units(pg_catalog.lower(during)), sno.units(pg_catalog.upper(during)), true),
     NULL::bigint, true);
-COMMENT ON FUNCTION sno_portable.range_max(tstzrange) IS
+COMMENT ON FUNCTION sno.range_max(tstzrange) IS
     'sno_range_max(), as a uuid';
 
-CREATE FUNCTION sno_portable.sno_range_min(during tstzrange) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_range_min(during tstzrange) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.range_min(during));
-COMMENT ON FUNCTION sno_portable.sno_range_min(tstzrange) IS
+RETURN sno.sno_from_uuidv8(sno.range_min(during));
+COMMENT ON FUNCTION sno.sno_range_min(tstzrange) IS
     'lowest id whose sno_timestamp() is in the range';
 
-CREATE FUNCTION sno_portable.sno_range_max(during tstzrange) RETURNS sno_portable.sno
+CREATE FUNCTION sno.sno_range_max(during tstzrange) RETURNS sno.sno
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN sno_portable.sno_from_uuidv8(sno_portable.range_max(during));
-COMMENT ON FUNCTION sno_portable.sno_range_max(tstzrange) IS
+RETURN sno.sno_from_uuidv8(sno.range_max(during));
+COMMENT ON FUNCTION sno.sno_range_max(tstzrange) IS
     'highest id whose sno_timestamp() is in the range';
 
 -- The planner replaces a call by its body, so it sees the bounds.
-CREATE FUNCTION sno_portable.sno_during(id uuid, during tstzrange) RETURNS boolean
+CREATE FUNCTION sno.sno_during(id uuid, during tstzrange) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN id >= sno_portable.range_min(during) AND id <= sno_portable.range_max(during) AND sno_portable.sno_is_uuidv8(id);
-COMMENT ON FUNCTION sno_portable.sno_during(uuid, tstzrange) IS
+RETURN id >= sno.range_min(during) AND id <= sno.range_max(during) AND sno.sno_is_uuidv8(id);
+COMMENT ON FUNCTION sno.sno_during(uuid, tstzrange) IS
     'whether the uuid is the version 8 form of an id whose time is in the range';
 
 --
 -- new ids
 --
 
-CREATE FUNCTION sno_portable.refuse_clock() RETURNS boolean
+CREATE FUNCTION sno.refuse_clock() RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -473,32 +475,32 @@ BEGIN
         HINT = 'Set the system clock right.';
 END
 $$;
-COMMENT ON FUNCTION sno_portable.refuse_clock() IS
+COMMENT ON FUNCTION sno.refuse_clock() IS
     'raise the error for a clock outside of the epoch';
 
-CREATE DOMAIN sno_portable.unit AS bigint
-    CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno_portable.refuse_clock());
-COMMENT ON DOMAIN sno_portable.unit IS
+CREATE DOMAIN sno.unit AS bigint
+    CHECK (VALUE >= 0::bigint AND VALUE <= 549755813887::bigint OR sno.refuse_clock());
+COMMENT ON DOMAIN sno.unit IS
     'unit of 4 ms since 2010-01-01 UTC, of the clock';
 
 -- The planner replaces the call by its body, which needs no PL/pgSQL.  Arguments are evaluated
 -- from left to right: the metabyte, the counter, and the same value again.
-CREATE FUNCTION sno_portable.sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
+CREATE FUNCTION sno.sno_generate_uuidv8(meta integer DEFAULT 0) RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
-RETURN sno_portable.uuid(
+RETURN sno.uuid(
     (floor(extract(epoch FROM clock_timestamp() - '2010-01-01 00:00:00+00'::timestamptz) * 250::numeric)
-        ::bigint::sno_portable.unit::bigint << 25)
-        | sno_portable.meta(meta) | (sno_portable.next() >> 20),
-    currval('sno_portable.counter'::regclass));
-COMMENT ON FUNCTION sno_portable.sno_generate_uuidv8(integer) IS
+        ::bigint::sno.unit::bigint << 25)
+        | sno.meta(meta) | (sno.next() >> 20),
+    currval('sno.counter'::regclass));
+COMMENT ON FUNCTION sno.sno_generate_uuidv8(integer) IS
     'new id, as a uuid of version 8 (RFC 9562)';
 
-CREATE FUNCTION sno_portable.sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno_portable.sno
+CREATE FUNCTION sno.sno_generate_many(count bigint, meta integer DEFAULT 0) RETURNS SETOF sno.sno
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT sno_portable.sno_from_uuidv8(sno_portable.sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
+    SELECT sno.sno_from_uuidv8(sno.sno_generate_uuidv8(meta)) FROM generate_series(1::bigint, count);
 END;
-COMMENT ON FUNCTION sno_portable.sno_generate_many(bigint, integer) IS
+COMMENT ON FUNCTION sno.sno_generate_many(bigint, integer) IS
     'the given number of new ids, like sno_generate_uuidv8()';
 
 --
@@ -507,13 +509,13 @@ COMMENT ON FUNCTION sno_portable.sno_generate_many(bigint, integer) IS
 
 -- Like the extension's procedure, except for the type of the key.  `home` identifies the schema
 -- of these functions.
-CREATE PROCEDURE sno_portable.sno_maintain_time_partitions(
+CREATE PROCEDURE sno.sno_maintain_time_partitions(
     parent regclass,
     step   interval,
     ahead  interval DEFAULT NULL,
     keep   interval DEFAULT NULL,
     at     timestamptz DEFAULT now(),
-    home   regprocedure DEFAULT 'sno_portable.sno_min(timestamptz)'::regprocedure)
+    home   regprocedure DEFAULT 'sno.sno_min(timestamptz)'::regprocedure)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $procedure$
@@ -686,45 +688,39 @@ BEGIN
     PERFORM set_config('lock_timeout', timeout, true);
 END
 $procedure$;
-COMMENT ON PROCEDURE sno_portable.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
+COMMENT ON PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
     'create the time partitions of a table, and detach old ones';
 
 --
--- privileges, independent of default privileges, and the schema of functions for users
+-- privileges, independent of default privileges
 --
 
 DO $$
 DECLARE
-    target CONSTANT text := current_setting('sno_portable.target');
-    kind   text;
-    moved  text;
-    other  text;
+    kind  text;
+    other text;
 BEGIN
+    IF pg_catalog.current_setting('sno_portable.path', true) OPERATOR(pg_catalog.=) '' THEN
+        RAISE object_not_in_prerequisite_state USING MESSAGE = 'sno_portable needs a transaction';
+    END IF;
     FOR other IN
         SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
-        FROM (SELECT n.nspacl, n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'sno_portable'
-            UNION ALL SELECT c.relacl, c.relowner FROM pg_class AS c WHERE c.relnamespace = 'sno_portable'::regnamespace
-            UNION ALL SELECT p.proacl, p.proowner FROM pg_proc AS p WHERE p.pronamespace = 'sno_portable'::regnamespace
+        FROM (SELECT n.nspacl, n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'sno'
+            UNION ALL SELECT c.relacl, c.relowner FROM pg_class AS c WHERE c.relnamespace = 'sno'::regnamespace
+            UNION ALL SELECT p.proacl, p.proowner FROM pg_proc AS p WHERE p.pronamespace = 'sno'::regnamespace
         ) AS o (acl, owner), aclexplode(o.acl) AS a
         WHERE a.grantee <> o.owner
     LOOP
-        EXECUTE format('REVOKE ALL ON SCHEMA sno_portable FROM %s', other);
+        EXECUTE format('REVOKE ALL ON SCHEMA sno FROM %s', other);
         FOREACH kind IN ARRAY '{TABLES,SEQUENCES,ROUTINES}'::text[] LOOP
-            EXECUTE format('REVOKE ALL ON ALL %s IN SCHEMA sno_portable FROM %s', kind, other);
+            EXECUTE format('REVOKE ALL ON ALL %s IN SCHEMA sno FROM %s', kind, other);
         END LOOP;
     END LOOP;
-    GRANT EXECUTE ON ALL ROUTINES IN SCHEMA sno_portable TO PUBLIC;
-    REVOKE EXECUTE ON FUNCTION sno_portable.leap(boolean), sno_portable.sno_reseed(integer, integer) FROM PUBLIC;
+    GRANT USAGE ON SCHEMA sno TO PUBLIC;
+    GRANT EXECUTE ON ALL ROUTINES IN SCHEMA sno TO PUBLIC;
+    REVOKE EXECUTE ON FUNCTION sno.leap(boolean), sno.sno_reseed(integer, integer) FROM PUBLIC;
     -- nextval() and currval(), which callers need, but not setval()
-    GRANT USAGE ON SEQUENCE sno_portable.counter TO PUBLIC;
-
-    EXECUTE format('ALTER DOMAIN sno_portable.sno SET SCHEMA %I', target);
-    FOR moved IN
-        SELECT p.oid::regprocedure FROM pg_proc AS p
-        WHERE p.pronamespace = 'sno_portable'::regnamespace AND p.proname LIKE 'sno\_%'
-    LOOP
-        EXECUTE format('ALTER ROUTINE %s SET SCHEMA %I', moved, target);
-    END LOOP;
+    GRANT USAGE ON SEQUENCE sno.counter TO PUBLIC;
     PERFORM set_config('search_path', current_setting('sno_portable.path'), true);
 END
 $$;

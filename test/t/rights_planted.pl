@@ -137,20 +137,20 @@ write_lines('words',     sort keys %words);
 write_lines('operators', map { s/\\/\\\\/gr } sort keys %symbols);
 
 $node->safe_psql('postgres',
-	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_feeds; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry; CREATE SCHEMA portable'
+	'CREATE EXTENSION sno; CREATE EXTENSION sno_flakes; CREATE EXTENSION sno_feeds; CREATE EXTENSION sno_seal; CREATE EXTENSION sno_registry'
 );
-run_script('postgres', $portable, 'portable');
+run_script('postgres', $portable, 'public');
 $node->safe_psql(
 	'postgres', qq{
 	CREATE TEMP TABLE word (word name);
 	COPY word FROM '$dir/words';
-	SET search_path = public, portable;
+	SET search_path = public, sno;
 	COPY (SELECT proname, ARRAY(SELECT format_type(a, NULL) FROM unnest(proargtypes) AS a), proretset,
-			replace(format_type(prorettype, NULL), 'portable.', ''),
-			pronamespace = 'portable'::regnamespace
+			replace(format_type(prorettype, NULL), 'sno.', ''),
+			pronamespace = 'sno'::regnamespace
 			OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
 		FROM pg_proc AS p JOIN word ON word = proname
-		WHERE pronargs <= 6 AND pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'portable'::regnamespace))
+		WHERE pronargs <= 6 AND pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'sno'::regnamespace))
 	TO '$dir/functions'});
 as_superuser('postgres', 'CREATE ROLE mallory LOGIN');
 as_superuser('postgres', 'CREATE DATABASE hostile OWNER mallory');
@@ -244,14 +244,14 @@ as_owner('portable', join '', map { qq{
 run_script('portable', $portable, 'planted,pg_catalog');
 in_a_trap(
 	'portable', q{
-	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT planted.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
-	CALL planted.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
+	CREATE TABLE public.by_uuid (id pg_catalog.uuid DEFAULT sno.sno_generate_uuidv8(1)) PARTITION BY RANGE (id);
+	CALL sno.sno_maintain_time_partitions('public.by_uuid'::pg_catalog.regclass, interval '1 month');
 	INSERT INTO public.by_uuid DEFAULT VALUES;
-	SELECT planted.sno_timestamp(planted.sno_from_uuidv8(id)), planted.sno_meta(planted.sno_from_uuidv8(id)), planted.sno_is_uuidv8(id),
-		planted.sno_during(id, pg_catalog.tstzrange(NULL::timestamp with time zone, NULL::timestamp with time zone)),
-		planted.sno_date_bin(interval '1 day', planted.sno_from_uuidv8(id), TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.by_uuid;
-	SELECT planted.sno_to_uuidv8(planted.sno_min(pg_catalog.now())), planted.sno_max(pg_catalog.now(), 1), planted.sno_generate_many(2::bigint);
-	SELECT planted.sno_reseed(NULL::integer, NULL::integer)});
+	SELECT sno.sno_timestamp(sno.sno_from_uuidv8(id)), sno.sno_meta(sno.sno_from_uuidv8(id)), sno.sno_is_uuidv8(id),
+		sno.sno_during(id, pg_catalog.tstzrange(NULL::timestamp with time zone, NULL::timestamp with time zone)),
+		sno.sno_date_bin(interval '1 day', sno.sno_from_uuidv8(id), TIMESTAMP WITH TIME ZONE '2000-01-01 00:00:00Z') FROM public.by_uuid;
+	SELECT sno.sno_to_uuidv8(sno.sno_min(pg_catalog.now())), sno.sno_max(pg_catalog.now(), 1), sno.sno_generate_many(2::bigint);
+	SELECT sno.sno_reseed(NULL::integer, NULL::integer)});
 check_clean('portable', 'sno_portable');
 is(bodies_without_path('portable'), '', 'and what is parsed when it runs sets search_path');
 

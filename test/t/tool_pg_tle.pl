@@ -1,6 +1,6 @@
 
 # sno_portable as an extension of pg_tle, installed by the owner of a database, who is no
-# superuser: created, renamed, moved to sno and back, dumped and dropped.  The commands of
+# superuser: created, moved to sno and back, dumped and dropped.  The commands of
 # doc/managed.md are run here.
 
 use strict;
@@ -36,9 +36,9 @@ sub ask
 }
 
 run_script('pg_tle.sql');
-ask('CREATE SCHEMA app; CREATE EXTENSION sno_portable SCHEMA app;
-	CREATE TABLE app.document (id uuid PRIMARY KEY DEFAULT app.sno_generate_uuidv8());
-	ALTER SCHEMA app RENAME TO "App"; INSERT INTO "App".document SELECT FROM generate_series(1, 1000)');
+ask('CREATE SCHEMA app; CREATE EXTENSION sno_portable;
+	CREATE TABLE app.document (id uuid PRIMARY KEY DEFAULT sno.sno_generate_uuidv8());
+	INSERT INTO app.document SELECT FROM generate_series(1, 1000)');
 my $extension = q{SELECT extname, extowner::regrole FROM pg_extension WHERE extname LIKE 'sno%'};
 is(ask($extension), 'sno_portable|owner', 'the owner of the database creates it');
 
@@ -47,16 +47,16 @@ my $dump = $node->basedir . '/dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-f', $dump, $node->connstr('app') ], 'a dump');
 my (undef, $err) = run_command([ 'psql', '-XqU', 'owner', '-o', '/dev/null', '-f', $dump, $node->connstr('copy') ]);
 is(join("\n", $err =~ /ERROR:  (.*)/g), qq{schema "pgtle" already exists\nmust be owner of extension pg_tle}, 'restored');
-my $counter = 'SELECT last_value FROM sno_portable.counter';
-ask('INSERT INTO "App".document DEFAULT VALUES', 'copy');
+my $counter = 'SELECT last_value FROM sno.counter';
+ask('INSERT INTO app.document DEFAULT VALUES', 'copy');
 cmp_ok(abs(ask($counter, 'copy') - ask($counter)), '>', 10_000, 'its counter begins elsewhere');
 
 run_script('move.sql');
 is(ask($extension), 'sno|owner', 'moved to sno');
 run_script('move.sql');
 is(ask($extension), 'sno_portable|owner', 'moved back');
-is(ask('INSERT INTO "App".document DEFAULT VALUES; SELECT count(*) FROM "App".document'), '1001', 'the default is there');
-ask('DROP TABLE "App".document; DROP EXTENSION sno_portable; DROP SCHEMA "App"');
+is(ask('INSERT INTO app.document DEFAULT VALUES; SELECT count(*) FROM app.document'), '1001', 'the default is there');
+ask('DROP TABLE app.document; DROP EXTENSION sno_portable; DROP SCHEMA app');
 
 $node->stop;
 check_log($node);

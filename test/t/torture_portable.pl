@@ -30,11 +30,10 @@ max_wal_size = 2GB
 });
 $torture->start_server($server);
 
-# Its owner has no other right than to have a schema, and to create one.  The clients make ids as 10 bytes.
+# Its owner has no other right than to create schemas.  The clients make ids as 10 bytes.
 my $head = $ENV{TORTURE_MINUTES} ? 'substr(id, 1, 6)' : "'\\x000000000000'::bytea";
 $server->safe_psql('postgres',
-	'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner; CREATE SCHEMA app AUTHORIZATION owner; GRANT USAGE ON SCHEMA app TO PUBLIC;
-	ALTER DATABASE postgres SET search_path = app');
+	'REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE owner LOGIN; GRANT CREATE ON DATABASE postgres TO owner');
 $server->command_ok(
 	[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-f',
 		"$FindBin::RealBin/../../portable/sno_portable--0.9.sql",
@@ -44,7 +43,7 @@ $server->safe_psql(
 	'postgres', qq{
 	CREATE FUNCTION sno_generate(meta integer) RETURNS bytea LANGUAGE plpgsql AS \$\$
 	DECLARE
-		id CONSTANT bytea := uuid_send(sno_generate_uuidv8(meta));
+		id CONSTANT bytea := uuid_send(sno.sno_generate_uuidv8(meta));
 	BEGIN
 		PERFORM setseed(0.5);
 		RETURN $head || substr(int8send(((get_byte(id, 6) & 15)::bigint << 28) | (get_byte(id, 7) << 20)
@@ -92,9 +91,9 @@ sub restore
 sub set_back
 {
 	my ($torture) = @_;
-	my $value = $server->safe_psql('postgres', 'SELECT last_value FROM sno_portable.counter');
+	my $value = $server->safe_psql('postgres', 'SELECT last_value FROM sno.counter');
 	$torture->wait_for_ids(1000);
-	$server->safe_psql('postgres', "SELECT setval('sno_portable.counter', $value)");
+	$server->safe_psql('postgres', "SELECT setval('sno.counter', $value)");
 	return;
 }
 

@@ -74,24 +74,23 @@ same(Generator(blocks(as_service, 3, 5)).next().meta, 5, "a role without the rig
 
 # Blocks of sno_portable, where the extension can't be installed: inserted as uuids
 script = pathlib.Path(__file__).parents[3] / "portable/sno_portable--0.9.sql"
-connection.execute("CREATE SCHEMA portable")
 
 
 def portable(sql):
-    with psycopg.connect(options="-c search_path=portable") as other:
+    with psycopg.connect(options="-c search_path=sno,pg_catalog,public") as other:
         return other.execute(sql).fetchall()
 
 
-with psycopg.connect(options="-c search_path=portable") as other:
-    other.execute(script.read_text())
-    other.execute("CREATE TABLE document (id uuid PRIMARY KEY DEFAULT sno_generate_uuidv8())")
+with connection.transaction():
+    connection.execute(script.read_text())
+    connection.execute("CREATE TABLE portable_document (id uuid PRIMARY KEY DEFAULT sno.sno_generate_uuidv8())")
 ids = Generator(blocks(portable, 500, 4))
 made = [ids.next() for _ in range(700)]
 ids.close()
 same((len(set(made)), {id.meta for id in made}), (700, {4}), "ids of sno_portable")
 with connection.cursor() as cursor:
-    cursor.executemany("INSERT INTO portable.document VALUES (%s)", [(id.uuid8,) for id in made])
-texts = portable("SELECT sno_from_uuidv8(id)::text FROM document ORDER BY id")
+    cursor.executemany("INSERT INTO portable_document VALUES (%s)", [(id.uuid8,) for id in made])
+texts = portable("SELECT sno_from_uuidv8(id)::text FROM portable_document ORDER BY id")
 same([text for (text,) in texts], sorted(map(str, made)), "they are the same in the database")
 
 # Slices: programs share a partition, each with sequences of its own.
