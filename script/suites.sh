@@ -26,7 +26,8 @@ need_for() {
         need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
     if [[ " $* " == *" long "* ]]; then
-        need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2
+        need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2 \
+            python3-sqlalchemy python3-django
         ! available "postgresql-$pg_version-wal2json" || need "postgresql-$pg_version-wal2json"
         # With MORE_TOOLS=1, tests of tools with large packages run, too.
         [ -z "${MORE_TOOLS:-}" ] || need pgpool2
