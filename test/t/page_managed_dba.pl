@@ -261,10 +261,16 @@ is(ask('successor', 'ALTER TABLE document ALTER id SET DEFAULT sno.sno_generate_
 $node->safe_psql('app', q{
 	CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE insufficient_privilege; END';
 	CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()});
-my $number = qr/^\d+$/;
-like(value_of('successor'), $node->pg_version < 17 ? qr/^42501$/ : $number, 'an event trigger that refuses DDL');
+my $number  = qr/^\d+$/;
+my $refused = $node->pg_version < 17 ? qr/^42501$/ : $number;
+like(value_of('successor'), $refused, 'an event trigger that refuses DDL');
 $node->safe_psql('app', 'DROP EVENT TRIGGER refuse');
 like(value_of('successor'), $number, 'without it, ids are generated');
+$node->safe_psql('app', 'ALTER SCHEMA sno OWNER TO postgres');
+$node->restart;
+like(value_of('successor'), $refused, 'the schema has another owner than its functions');
+$node->safe_psql('app', 'ALTER SCHEMA sno OWNER TO successor');
+like(value_of('successor'), $number, 'it has the same owner again');
 
 $node->stop;
 done_testing();
