@@ -102,7 +102,7 @@ SNO_FLAKE_MAKERS(sno_flake_generate, next_flake)
 static uint64
 word_after(const SnoNodes *nodes, SnoFlake after)
 {
-	uint64		word;
+	uint64_t	word;
 	bool		found = sno_flake_after(nodes, after, &word);
 
 	if (nodes->layout.unit == 0)

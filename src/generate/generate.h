@@ -22,7 +22,7 @@
  * not used (W1).
  */
 static inline bool
-sno_generate_quickly(SnoPartition *p, uint64 *issued)
+sno_generate_quickly(SnoPartition *p, uint64_t *issued)
 {
 	uint64		unit = sno_session_place.unit;
 	uint64		word;
@@ -39,7 +39,7 @@ sno_generate_quickly(SnoPartition *p, uint64 *issued)
 static inline uint64
 sno_generate_next(SnoPartition **p)
 {
-	uint64		issued;
+	uint64_t	issued;
 
 	*p = sno_session_place.p;
 	if (likely(sno_generate_quickly(*p, &issued)))

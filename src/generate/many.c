@@ -82,7 +82,7 @@ begin_run(Run *run, int64 tick, int meta)
 static inline bool
 go_on_run(Run *run, int64 tick)
 {
-	uint64		word;
+	uint64_t	word;
 
 	if (tick != run->tick || run->p != sno_session_place.p)
 		return false;

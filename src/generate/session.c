@@ -153,7 +153,7 @@ typedef enum Outcome
 
 /* Try to issue an id by the clock in an open partition. */
 static Outcome
-try_clock(SnoPartition *p, uint64 *issued)
+try_clock(SnoPartition *p, uint64_t *issued)
 {
 	uint64		word = sno_generator_load(&p->generator);
 	uint64		unit = sno_feed_unit();	/* read after the word (S4) */
@@ -201,7 +201,7 @@ try_clock(SnoPartition *p, uint64 *issued)
 
 /* Try to issue an id of a given time in an open partition. */
 static Outcome
-try_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
+try_backfill(SnoPartition *p, uint64 unit, uint64_t *issued)
 {
 	SnoLeaseTask task = sno_lease_task(&p->lease, &p->generator, unit, sno_leases_file());
 
@@ -223,7 +223,7 @@ try_backfill(SnoPartition *p, uint64 unit, uint64 *issued)
  * meanwhile.  *p becomes that partition, or NULL if there is none.
  */
 static Outcome
-issue(SnoPurpose purpose, uint64 unit, uint64 *issued, SnoPartition **p)
+issue(SnoPurpose purpose, uint64 unit, uint64_t *issued, SnoPartition **p)
 {
 	Outcome		outcome = UNABLE;
 
@@ -243,7 +243,7 @@ sno_session_next(SnoPurpose purpose, uint64 unit, SnoPartition **p)
 {
 	SnoWait		wait = {.refuse = sno_refuse_partition};
 	bool		by_clock = sno_purpose_rules[purpose].by_clock;
-	uint64		issued = 0;
+	uint64_t	issued = 0;
 
 	sno_session_begin_own();
 	if (by_clock)

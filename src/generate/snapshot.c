@@ -20,7 +20,7 @@ sno_snapshot(const SnoGenerator *g, int partition, uint32 sequence, uint64 now)
 		"\"sequence\": %u, \"now\": " UINT64_FORMAT ", \"wallHi\": " UINT64_FORMAT ", "
 		"\"wallSafe\": " UINT64_FORMAT ", \"drifts\": %u}",
 		partition >> 8, partition & 0xFF, g->sequence_min, g->sequence_max,
-		sequence, now, SNO_WORD_UNIT(sno_generator_word(g)), g->wall_safe, g->drifts)));
+		sequence, now, (uint64) SNO_WORD_UNIT(sno_generator_word(g)), (uint64) g->wall_safe, g->drifts)));
 }
 
 /* Take a snapshot of a generator now. */

@@ -62,7 +62,7 @@ msec_left(const SnoDefinition *d, SnoFlakeTime now)
  * If the result is SNO_EXHAUSTED, *msec is set to the time to wait.
  */
 static SnoStep
-issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
+issue_if_our_turn(SnoUse *use, uint64_t *issued, int *msec)
 {
 	SnoNamedState *s = use->state;
 	const SnoNodes *nodes = &use->definition.nodes;
@@ -116,7 +116,7 @@ issue_if_our_turn(SnoUse *use, uint64 *issued, int *msec)
  * state's lease, or join the queue.  *issued is valid if *step becomes SNO_ISSUED.
  */
 static SnoObstacle
-issue_named_or_prepare(SnoUse *use, uint64 *issued, SnoStep *step, int *msec)
+issue_named_or_prepare(SnoUse *use, uint64_t *issued, SnoStep *step, int *msec)
 {
 	SnoObstacle obstacle = sno_use_refresh(use);
 
@@ -161,7 +161,7 @@ next_patiently(SnoUse *use)
 
 	for (;;)
 	{
-		uint64		issued = 0;
+		uint64_t	issued = 0;
 		SnoStep		step = SNO_RACED;
 		int			msec = 1;
 		SnoObstacle obstacle = issue_named_or_prepare(use, &issued, &step, &msec);

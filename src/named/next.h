@@ -24,7 +24,7 @@ sno_next(SnoUse *use)
 	{
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);
-		uint64		issued;
+		uint64_t	issued;
 
 		if (likely(sno_clock_unit() == SNO_WORD_UNIT(word) &&
 				   SNO_WORD_UNIT(word) >= sno_feed_bound && !sno_state_is_queued(s)) &&
@@ -63,7 +63,7 @@ sno_next_flake(SnoUse *use)
 		SnoNamedState *s = use->state;
 		uint64		word = sno_generator_load(&s->shared);
 		SnoFlakeTime now;
-		uint64		issued;
+		uint64_t	issued;
 
 		if (likely(sno_next_time(use, word, &now) && now.unit == SNO_WORD_UNIT(word) &&
 				   now.least <= SNO_WORD_SEQUENCE(word) && !sno_state_is_queued(s)) &&

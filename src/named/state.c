@@ -187,7 +187,7 @@ sno_state_leave(SnoNamedState *s)
  * statistics.
  */
 SnoStep
-sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued)
+sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64_t *issued)
 {
 	SnoStep		result = sno_generator_share(&s->shared, word, now.unit, now.least, issued);
 

@@ -128,7 +128,7 @@ extern SnoGenerator sno_state_copy(const SnoNamedState *s);
 extern void sno_state_set(SnoNamedState *s, const SnoGenerator *g);
 extern void sno_state_merge_other(SnoGenerator *g, SnoGenerator other);
 extern void sno_state_leave(SnoNamedState *s);
-extern SnoStep sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64 *issued);
+extern SnoStep sno_state_issue(SnoNamedState *s, uint64 word, SnoFlakeTime now, uint64_t *issued);
 extern const SnoNamedState *sno_state_next_open(const SnoSpace *space, const SnoNamedState *s);
 extern SnoCounts sno_state_counts(const SnoNamedState *s);
 extern void sno_state_reset_counters(void);

@@ -19,7 +19,7 @@ extern int64 sno_clock_monotonic(void);
  * Return the current unit.  The clock is read in the vDSO, without a system call.  Raises 22008
  * if the clock is outside the time range of ids.
  */
-static inline uint64
+static inline uint64_t
 sno_clock_unit(void)
 {
 	struct timespec t;

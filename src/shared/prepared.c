@@ -241,7 +241,7 @@ is_hidden(TransactionId xid, Snapshot snapshot)
 
 /* Does the snapshot of a view show a transaction? */
 bool
-sno_view_shows(uint64 xid, void *view)
+sno_view_shows(uint64_t xid, void *view)
 {
 	const SnoView *v = view;
 

@@ -47,7 +47,7 @@ typedef struct SnoView
 } SnoView;
 
 extern SnoView sno_view_of(Snapshot snapshot, const SnoPreparedList *list);
-extern bool sno_view_shows(uint64 xid, void *view);
+extern bool sno_view_shows(uint64_t xid, void *view);
 
 extern SnoPrepared *sno_prepared_at(dsa_pointer place);
 extern void sno_prepared_lock(uint64 xid, SnoTold what, uint64 unit);
