@@ -354,7 +354,7 @@ connect_client(Client *c)
 
 	if (c->connection != NULL)
 		return;
-	c->connection = c->libpq->connect(sno_registry, "sno", go_on_from_file);
+	c->connection = c->libpq->begin(sno_registry, "sno", go_on_from_file);
 	rows = c->libpq->query(c->connection, FIND_SCHEMA, 0, NULL);
 	if (rows.count != 1 || rows.columns != 1 || rows.value[0] == NULL)
 		ereport(ERROR,
@@ -369,7 +369,7 @@ static void
 disconnect_client(Client *c)
 {
 	if (c->connection != NULL)
-		c->libpq->close(c->connection);
+		c->libpq->end(c->connection);
 	c->connection = NULL;
 }
 

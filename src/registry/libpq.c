@@ -4,15 +4,16 @@
  *
  * A child process has the connection.  Only the child runs libpq and resolves host names.
  * Calls of libpq and of the resolver may block without reacting to signals, and the data that
- * they receive determines how much time and memory they take.  So parent and child follow
- * these rules:
+ * they receive determines how much time and memory they take: a registry can choose a number of
+ * SCRAM iterations that takes minutes.  If the worker itself ran libpq, it could block
+ * DROP DATABASE and its own end for that time.  So parent and child follow these rules:
  *
  *	- The parent, which is the registry client, forks the child.  The child unmaps the main
  *	  segment of shared memory, and never uses shared memory, or PostgreSQL's functions for
  *	  errors, memory and exit.  It calls only libpq and the kernel.  It ends by _exit(), and
  *	  its only signal handlers are those that end it.
- *	- The child limits its memory and processor time before it connects.  It ends if it
- *	  receives more data than valid answers can have.
+ *	- The child limits its processor time and, where the system shows it, its memory before it
+ *	  connects.  It ends if it receives more data than valid answers can have.
  *	- The child sends only packets of at most PACKET bytes.  Texts from the registry are
  *	  shortened and converted to printable ASCII, so that they can't forge lines of the log.
  *	  Notices of the registry are dropped.
@@ -20,8 +21,9 @@
  *	  meanwhile.
  *	- When the connection ends, and whenever the parent exits, the parent kills the child
  *	  and waits for its end.  Otherwise, if the postmaster is process 1 of a container, it
- *	  would inherit the child, and take the child's end for the crash of a backend.  If the
- *	  parent is killed, the kernel sends SIGTERM to the child, which exits with status 0.
+ *	  would inherit the child, and take the child's end for the crash of a backend.
+ *	- If the parent is killed, the child exits with status 0: at once if it waits for a request,
+ *	  and otherwise when its timer ends it.
  *
  * This is a separate library, so that no session loads libpq.
  */
@@ -31,7 +33,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -63,9 +64,13 @@ PG_MODULE_MAGIC;
 /* The interval at which the caller's function is called during a wait, in ms */
 #define MEANWHILE_MSEC		100
 
-/* Limits of the child: bytes of memory in addition to the parent's, and seconds of processor time */
+/*
+ * Limits of the child: bytes of memory in addition to the parent's, seconds of processor time, and
+ * seconds for the connection attempt or one request.  The parent waits for half of the latter time.
+ */
 #define CHILD_MEMORY		(64 * 1024 * 1024)
 #define CHILD_CPU_SEC		5
+#define CHILD_SEC			(2 * PATIENCE_MSEC / 1000)
 
 /*
  * Limit of the bytes that the child receives.  Bytes that libpq hasn't read yet may be counted
@@ -75,6 +80,9 @@ PG_MODULE_MAGIC;
 
 /* The maximum size of a packet.  The longest answer has 64 blocks, and takes about 6 kB. */
 #define PACKET				32768
+
+/* The highest number of a signal that PostgreSQL uses */
+#define LAST_SIGNAL			31
 
 /* The maximum size of a value or an error; longer texts are truncated. */
 #define TEXT_SIZE			400
@@ -96,7 +104,7 @@ enum
 
 typedef struct Packet
 {
-	int			size;
+	int			size;			/* of the data; it is sent before the data */
 	char		data[PACKET];
 } Packet;
 
@@ -171,28 +179,59 @@ next_text(int *at)
 /* The child */
 
 static void
-end_with_parent(int signal_number)
+end_quietly(int signal_number)
 {
 	_exit(0);
 }
 
-/* The processor time is used up: report this to the parent, and end. */
-static void
-end_exhausted(int signal_number)
-{
-	char		failure[] = "-its answer takes too much time";
+/* Is a packet being sent to the parent? */
+static volatile sig_atomic_t sending = 0;
 
-	failure[0] = FAILED;
-	(void) send(connection.socket, failure, sizeof(failure), MSG_NOSIGNAL);
-	_exit(0);
-}
-
-/* Send the packet to the parent. */
+/* Send the packet to the parent.  Ends the child if the parent is gone. */
 static void
 send_up(void)
 {
-	if (send(connection.socket, packet.data, packet.size, MSG_NOSIGNAL) != packet.size)
-		_exit(0);
+	const char *bytes = (const char *) &packet;
+	size_t		left = sizeof(packet.size) + packet.size;
+
+	sending = 1;
+	while (left > 0)
+	{
+		ssize_t		sent = send(connection.socket, bytes, left, 0);
+
+		if (sent < 0)
+			_exit(0);
+		bytes += sent;
+		left -= sent;
+	}
+	sending = 0;
+}
+
+/* Receive a packet from the parent.  Returns false if the parent has closed the connection. */
+static bool
+receive_down(void)
+{
+	return recv(connection.socket, &packet.size, sizeof(packet.size), MSG_WAITALL) == sizeof(packet.size) &&
+		recv(connection.socket, packet.data, packet.size, MSG_WAITALL) == packet.size;
+}
+
+static void
+tell_failure(const char *message)
+{
+	begin_packet(FAILED);
+	(void) put_clean(message);
+}
+
+/* The processor time is used up: report this to the parent, unless a packet is incomplete, and end. */
+static void
+end_exhausted(int signal_number)
+{
+	if (!sending)
+	{
+		tell_failure("its answer takes too much time");
+		send_up();
+	}
+	_exit(0);
 }
 
 static void
@@ -211,7 +250,10 @@ limit(int resource, rlim_t most)
 	(void) setrlimit(resource, &l);
 }
 
-/* Limit the growth of the data segment, whose size is the sixth number in /proc/self/statm. */
+/*
+ * Limit the growth of the data segment, whose size is the sixth number in /proc/self/statm on
+ * Linux.  On other systems, only the amount of received data limits the memory.
+ */
 static void
 limit_memory(void)
 {
@@ -227,35 +269,24 @@ limit_memory(void)
 	close(fd);
 }
 
-/*
- * Prepare the child: reset the signal handlers, make sure that the child ends if the parent
- * ends, and set the limits.
- */
+/* Prepare the child: reset the signal handlers, and set the limits. */
 static void
-be_child(pid_t parent)
+be_child(void)
 {
 	sigset_t	none;
 
-	for (int i = 1; i < NSIG; i++)
+	for (int i = 1; i <= LAST_SIGNAL; i++)
 		(void) signal(i, SIG_DFL);
-	(void) signal(SIGTERM, end_with_parent);
+	(void) signal(SIGTERM, end_quietly);
+	(void) signal(SIGALRM, end_quietly);
 	(void) signal(SIGXCPU, end_exhausted);
 	(void) signal(SIGPIPE, SIG_IGN);
-	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigemptyset(&none);
 	(void) sigprocmask(SIG_SETMASK, &none, NULL);
-	if (getppid() != parent)
-		_exit(0);
+	(void) alarm(CHILD_SEC);
 	PGSharedMemoryDetach();
 	limit_memory();
 	limit(RLIMIT_CPU, CHILD_CPU_SEC);
-}
-
-static void
-tell_failure(const char *message)
-{
-	begin_packet(FAILED);
-	(void) put_clean(message);
 }
 
 /* Wait until the connection's socket is ready.  Ends the child if it has received too much data. */
@@ -358,13 +389,15 @@ run_child(const char *conninfo, const char *name)
 		begin_packet(CONNECTED);
 	else
 		tell_failure(PQerrorMessage(conn));
-	send_up();
-	while ((packet.size = (int) recv(connection.socket, packet.data, PACKET, 0)) > 0)
+	for (;;)
 	{
-		answer(conn);
 		send_up();
+		(void) alarm(0);
+		if (!receive_down())
+			_exit(0);
+		(void) alarm(CHILD_SEC);
+		answer(conn);
 	}
-	_exit(0);
 }
 
 /* The parent */
@@ -413,9 +446,12 @@ fail(const char *what, const char *message)
 
 static uint32 wait_event;
 
-/* Wait for a packet, for MEANWHILE_MSEC at most.  Raises an error if the time `end` has passed. */
+/*
+ * Wait for an event of the socket, for MEANWHILE_MSEC at most.  Raises an error if the time `end`
+ * has passed.
+ */
 static void
-wait_for_child(int64 end, const char *what)
+wait_for_child(int socket_event, int64 end, const char *what)
 {
 	long		left = end - clock_msec();
 	int			event;
@@ -427,7 +463,7 @@ wait_for_child(int64 end, const char *what)
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not %s the registry within %d ms", what, PATIENCE_MSEC)));
 	}
-	event = WaitLatchOrSocket(MyLatch, WL_SOCKET_READABLE | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+	event = WaitLatchOrSocket(MyLatch, socket_event | WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 							  connection.socket, Min(left, MEANWHILE_MSEC),
 							  wait_event);
 	if (event & WL_LATCH_SET)
@@ -436,21 +472,36 @@ wait_for_child(int64 end, const char *what)
 	do_meanwhile();
 }
 
+/* Send all bytes to the child, or receive them.  Raises an error if that isn't possible. */
+static void
+transfer(int socket_event, void *bytes, size_t size, int64 end, const char *what)
+{
+	size_t		done = 0;
+
+	while (done < size)
+	{
+		char	   *rest = (char *) bytes + done;
+		ssize_t		moved = socket_event == WL_SOCKET_READABLE ?
+			recv(connection.socket, rest, size - done, 0) :
+			send(connection.socket, rest, size - done, 0);
+
+		if (moved > 0)
+			done += moved;
+		else if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			wait_for_child(socket_event, end, what);
+		else
+			fail(what, wait_result_to_str(end_child()));
+	}
+}
+
 /* Receive a packet of this kind from the child.  Raises an error if that isn't possible. */
 static void
-receive(char kind, const char *what)
+receive(char kind, int64 end, const char *what)
 {
-	int64		end = clock_msec() + PATIENCE_MSEC;
-
-	for (;;)
-	{
-		packet.size = (int) recv(connection.socket, packet.data, PACKET, MSG_DONTWAIT);
-		if (packet.size >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-			break;
-		wait_for_child(end, what);
-	}
-	if (packet.size <= 0)
-		fail(what, wait_result_to_str(end_child()));
+	transfer(WL_SOCKET_READABLE, &packet.size, sizeof(packet.size), end, what);
+	if (packet.size <= 0 || packet.size > PACKET)
+		fail(what, "its process failed");
+	transfer(WL_SOCKET_READABLE, packet.data, packet.size, end, what);
 	if (packet.data[0] == FAILED && packet.data[packet.size - 1] == '\0' && packet.size > 1)
 		fail(what, pstrdup(packet.data + 1));
 	if (packet.data[0] != kind)
@@ -463,7 +514,6 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	static bool registered = false;
 	int			sockets[2],
 				fork_errno;
-	pid_t		parent = getpid();
 	sigset_t	all,
 				before;
 
@@ -473,10 +523,13 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	if (!registered)
 		before_shmem_exit(end_child_at_exit, (Datum) 0);
 	registered = true;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0)
 		ereport(ERROR,
 				(errcode_for_socket_access(),
 				 errmsg("could not create a socket: %m")));
+	(void) fcntl(sockets[0], F_SETFD, FD_CLOEXEC);
+	(void) fcntl(sockets[1], F_SETFD, FD_CLOEXEC);
+	(void) pg_set_noblock(sockets[0]);
 
 	/* Block all signals, because none of PostgreSQL's signal handlers may run in the child. */
 	sigfillset(&all);
@@ -486,7 +539,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 	{
 		close(sockets[0]);
 		connection.socket = sockets[1];
-		be_child(parent);
+		be_child();
 		run_child(conninfo, name);
 	}
 	fork_errno = errno;
@@ -502,7 +555,7 @@ connect_to(const char *conninfo, const char *name, void (*meanwhile) (void))
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("could not fork a process to ask the registry: %m")));
 	}
-	receive(CONNECTED, "connect to");
+	receive(CONNECTED, clock_msec() + PATIENCE_MSEC, "connect to");
 	return &connection;
 }
 
@@ -518,6 +571,7 @@ next_number(int *at)
 static SnoRows
 query(SnoConnection *c, const char *statement, int count, const char *const *parameter)
 {
+	int64		end = clock_msec() + PATIENCE_MSEC;
 	bool		fits;
 	int			at = 1;
 	SnoRows		rows;
@@ -528,9 +582,8 @@ query(SnoConnection *c, const char *statement, int count, const char *const *par
 		fits = fits && put_text(parameter[i]);
 	if (!fits)
 		fail("ask", "the request is too long");
-	if (send(c->socket, packet.data, packet.size, MSG_NOSIGNAL | MSG_DONTWAIT) != packet.size)
-		fail("ask", wait_result_to_str(end_child()));
-	receive(ROWS, "ask");
+	transfer(WL_SOCKET_WRITEABLE, &packet, sizeof(packet.size) + packet.size, end, "ask");
+	receive(ROWS, end, "ask");
 
 	rows.count = next_number(&at);
 	rows.columns = next_number(&at);
@@ -549,7 +602,7 @@ query(SnoConnection *c, const char *statement, int count, const char *const *par
 }
 
 static void
-close_connection(SnoConnection *c)
+end_connection(SnoConnection *c)
 {
 	(void) end_child();
 }
@@ -557,7 +610,7 @@ close_connection(SnoConnection *c)
 const SnoLibpq *
 sno_libpq_functions(void)
 {
-	static const SnoLibpq functions = {connect_to, query, close_connection};
+	static const SnoLibpq functions = {connect_to, query, end_connection};
 
 	return &functions;
 }

@@ -34,11 +34,11 @@ typedef struct SnoRows
 typedef struct SnoLibpq
 {
 	/* While the functions wait for the registry, they call `meanwhile` now and then. */
-	SnoConnection *(*connect) (const char *conninfo, const char *name,
-							   void (*meanwhile) (void));
+	SnoConnection *(*begin) (const char *conninfo, const char *name,
+							 void (*meanwhile) (void));
 	SnoRows		(*query) (SnoConnection *c, const char *statement, int count,
 						  const char *const *parameter);
-	void		(*close) (SnoConnection *c);
+	void		(*end) (SnoConnection *c);
 } SnoLibpq;
 
 typedef const SnoLibpq *(*SnoLibpqFunctions) (void);

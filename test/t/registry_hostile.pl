@@ -169,7 +169,7 @@ END { kill 'TERM', $pid if $pid; }
 
 my $node = new_node('node');
 my $to_fake = "host=127.0.0.1 port=$port user=asker password=secret dbname=postgres sslmode=disable gssencmode=disable";
-$node->append_conf('postgresql.conf', "sno.registry = '$to_fake'\n");
+$node->append_conf('postgresql.conf', "restart_after_crash = on\nsno.registry = '$to_fake'\n");
 {
 	local $ENV{LD_PRELOAD} = $library;
 	$node->start;
@@ -200,29 +200,32 @@ WHERE item = 'registry' AND m[1]::timestamptz > '$since'});
 
 sub now { return $node->safe_psql('postgres', 'SELECT clock_timestamp()'); }
 
+# The pids of the client and of its child process, in the middle of an attempt for a database.  An
+# attempt ends by itself after a while: then somebody asks again.
+sub client_and_child
+{
+	my ($what, $dbname) = @_;
+	my ($client, $child);
+	wait_until(
+		"$what: the client has a process that talks to it",
+		sub {
+			ask($dbname);
+			$client = $node->safe_psql('postgres', $clients);
+			($child) = map { (split ' ')[0] } grep { /^\d+\s+$client$/ } split /\n/, qx(ps -e -o pid=,ppid= | sed 's/^ *//');
+			return defined $child;
+		});
+	return ($client, $child);
+}
+
 # The database drops, and the client ends, in whatever it is.
 sub does_not_hang
 {
 	my ($what) = @_;
-	my ($client, $child);
-
-	# An attempt ends by itself after a while: then somebody asks again.
-	my $wait = sub {
-		my ($dbname) = @_;
-		wait_until(
-			"$what: the client has a process that talks to it",
-			sub {
-				ask($dbname);
-				$client = $node->safe_psql('postgres', $clients);
-				($child) = map { (split ' ')[0] } grep { /^\d+\s+$client$/ } split /\n/, qx(ps -e -o pid=,ppid= | sed 's/^ *//');
-				return defined $child;
-			});
-	};
 	$node->safe_psql('postgres', 'CREATE DATABASE dropped TEMPLATE postgres');
-	$wait->('dropped');
+	client_and_child($what, 'dropped');
 	$node->safe_psql('postgres', 'DROP DATABASE dropped');
 	pass("$what: a database is dropped meanwhile");
-	$wait->('postgres');
+	my ($client, $child) = client_and_child($what, 'postgres');
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend($client)");
 	wait_until("$what: the client ends", sub { $node->safe_psql('postgres', $clients) ne $client });
 	wait_until("$what: its process ends", sub { !kill 0, $child });
@@ -284,11 +287,21 @@ set_mode('good');
 configure($node, 'sno.registry', 'host=registry.example user=asker');
 wait_until('there is another setting', sub { $node->safe_psql('postgres', 'SHOW sno.registry') =~ /example/ });
 does_not_hang('a host name that is not resolved');
+check_log($node);
+
+# When the client is killed, its process ends by a timer, which the resolver shortens.  The
+# postmaster inherits the process, and doesn't take its end for a crash.
+configure($node, 'sno.registry', 'host=orphan.example user=asker');
+wait_until('there is another setting', sub { $node->safe_psql('postgres', 'SHOW sno.registry') =~ /orphan/ });
+my ($client, $child) = client_and_child('killed', 'postgres');
+crash_and_recover($node, sub { kill 'KILL', $client });
+wait_until('the process of a killed client ends', sub { !kill 0, $child });
+is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the process of a killed client ends by its timer');
+is(() = slurp_file($node->logfile) =~ /LOG:  terminating any other active server processes/g, 1, 'with status 0');
 
 # The next host is tried, by name.
 configure($node, 'sno.registry', $to_fake =~ s/host=127.0.0.1 port=/host=localhost,localhost port=1,/r);
 wait_until('it answers', sub { ask() });
 pass('names are resolved, and one of several hosts answers');
-check_log($node);
 $node->stop;
 done_testing();
