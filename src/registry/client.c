@@ -508,14 +508,17 @@ ask_for_all(Client *c)
 static void
 run(void)
 {
-	/* Only the first call in a process loads the library. */
-	client.libpq = ((SnoLibpqFunctions)
-					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
 	(void) RecoveryInProgress();	/* makes this process notice the end of recovery */
 	access_file(false);
 	publish_range();
 	if (!sno_grants_were_kept())
 		access_file(true);
+	/*
+	 * Only the first call in a process loads the library.  Systems without a registry have no such
+	 * library: there, access to the file has raised an error.
+	 */
+	client.libpq = ((SnoLibpqFunctions)
+					load_external_function(SNO_LIBPQ_LIBRARY, SNO_LIBPQ_FUNCTION, true, NULL)) ();
 	for (int i = 0; i < ROUNDS; i++)
 	{
 		/* At this point, all entries in memory are on disk. */
