@@ -78,10 +78,12 @@ $(object_folders):
 # It has the version in it.
 src/monitor/check.o src/monitor/check.bc: $(srcdir)/sno.control
 
+# On Windows, no process can ask a registry (src/registry/place.c).
+ifneq ($(PORTNAME), win32)
 all: $(LIBPQ_LIBRARY)
 $(LIBPQ_OBJS): CPPFLAGS += -I$(libpq_srcdir)
 $(LIBPQ_LIBRARY): $(LIBPQ_OBJS)
-	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(libpq)
+	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(libpq) $(BE_DLLLIBS)
 
 install: install-libpq-library
 install-libpq-library: $(LIBPQ_LIBRARY) | installdirs
@@ -89,13 +91,14 @@ install-libpq-library: $(LIBPQ_LIBRARY) | installdirs
 uninstall: uninstall-libpq-library
 uninstall-libpq-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(LIBPQ_LIBRARY)'
+endif
 
 with_seal := $(shell printf '\043include <openssl/evp.h>\n' | \
 	$(CC) $(CFLAGS) $(CPPFLAGS) -fsyntax-only -x c - 2>/dev/null && echo yes)
 ifneq ($(with_seal),)
 all: $(SEAL_LIBRARY)
 $(SEAL_LIBRARY): $(SEAL_OBJS) src/catalog/table.o
-	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lcrypto $(symbolic)
+	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lcrypto $(symbolic) $(BE_DLLLIBS)
 
 install: install-seal-library
 install-seal-library: $(SEAL_LIBRARY) | installdirs
