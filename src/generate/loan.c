@@ -132,8 +132,8 @@ static bool
 take_slice(uint64 now, uint64 units, uint32 sequences, Loan *slice)
 {
 	SnoPartition *p = sno_partition_lent();
-	uint64		word,
-				until;
+	uint64_t	word;
+	uint64		until;
 	uint32		first;
 
 	if (p == NULL)

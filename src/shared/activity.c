@@ -295,7 +295,7 @@ sno_journal_registry_failure(const char *message)
 		news->logged_at = 0;
 	due = sno_journal_is_due(&news->logged_at);
 	news->failed_at = GetCurrentTimestamp();
-	strlcpy(news->failure, noted, sizeof(noted));
+	strlcpy(news->failure, noted, sizeof(news->failure));
 	LWLockRelease(&sno_journal->lock);
 	return due;
 }
