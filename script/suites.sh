@@ -14,9 +14,13 @@ fuzz_seconds=120                # an upper bound, for slow machines
 simulation_seeds=(1 2)
 simulation_ids=20000000         # with each of them
 
+# Compilers for systems that have no server here, and their packages
+declare -A other_compilers=([musl-gcc]=musl-tools [x86_64-w64-mingw32-gcc]=gcc-mingw-w64-x86-64)
+
 # need_for SUITE...: install the packages of these suites.  drivers, clients and monitoring
 # install theirs when they begin.
 need_for() {
+    local package
     need gcc gdb make libc6-dev perl libipc-run-perl faketime libpq-dev libssl-dev \
         "postgresql-$pg_version" "postgresql-server-dev-$pg_version" pgtap libtap-parser-sourcehandler-pgtap-perl
     # Not every version has this package.  If it is missing, its test is skipped.
@@ -24,6 +28,9 @@ need_for() {
     if [[ " $* " =~ " "(builds|model|worlds|units|fuzz|sanitize)" " ]]; then
         need clang git python3
         need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    fi
+    if [[ " $* " == *" builds "* ]]; then
+        for package in "${other_compilers[@]}"; do ! available "$package" || need "$package"; done
     fi
     if [[ " $* " == *" long "* ]]; then
         need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2 \
@@ -154,6 +161,56 @@ refuse_unknown() {
             <<<"$("${compiler[@]}" -ffreestanding --target=mipsel-linux-gnu <<<'#include "id.h"' 2>&1)"
 }
 
+# compiles_for SYSTEM COMPILER FLAG ...: are all sources compiled without a warning?  Nothing is
+# written.
+compiles_for() {
+    local files=(src/*.c src/*/*.c)
+    if ! command -v "$2" >/dev/null; then
+        say "$1: skipped, because there is no $2 (package ${other_compilers[$2]})"
+        count 0 0 1
+        return
+    fi
+    # The registry client's connection isn't built for Windows.
+    [ "$1" != Windows ] || mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '/libpq.c$')
+    printf '%s\n' "${files[@]}" |
+        as_user xargs -n 4 -P "$(nproc)" "$2" -std=gnu11 -fsyntax-only "${warnings[@]}" \
+            -DSNO_VERSION='"1"' -Isrc "${@:3}"
+    count_status
+}
+
+# Compile for systems whose headers are here, and for properties of systems whose headers are not:
+# the integers of macOS, and the functions that macOS and BSD have, too.
+compile_for_others() {
+    local server client headers=$work/headers
+    server=$("$pg_bin/pg_config" --includedir-server)
+    client=$("$pg_bin/pg_config" --includedir)
+
+    compiles_for 'integers of macOS' clang "${not_for_clang[@]}" -include test/systems/macos.h \
+        -I"$server" -I"$client"
+    compiles_for 'integers of macOS' gcc -include test/systems/macos.h -I"$server" -I"$client"
+    compiles_for POSIX gcc -include test/systems/posix.h -I"$server" -I"$client"
+
+    # OpenSSL has the same headers on all systems.
+    as_user mkdir -p "$headers/openssl/openssl"
+    as_user ln -s /usr/include/openssl/* "/usr/include/$(gcc -print-multiarch)/openssl"/* "$headers/openssl/openssl"
+    compiles_for musl musl-gcc -I"$server" -I"$client" -I"$headers/openssl"
+
+    # PostgreSQL's headers as configure makes them for 64-bit Windows
+    as_user cp -rs "$server" "$headers/windows"
+    (
+        cd "$headers/windows" && as_user rm pg_config.h pg_config_ext.h pg_config_os.h
+        sed -E '/^#define (ENABLE_GSS|ENABLE_NLS|HAVE_EXPLICIT_BZERO|HAVE_INET_ATON|HAVE_SYS_UN_H)/d
+            s/^#define HAVE_LONG_INT_64/#define HAVE_GETTIMEOFDAY 1\n#define HAVE_LONG_LONG_INT_64/
+            s/^(#define (ALIGNOF|SIZEOF)_LONG) .*/\1 4/
+            s/^(#define PG_INT64_TYPE long) int/\1 long int/
+            s/^(#define INT64_MODIFIER) .*/\1 "ll"/' "$server/pg_config.h" | as_user tee pg_config.h
+        sed 's/long int/long long int/' "$server/pg_config_ext.h" | as_user tee pg_config_ext.h
+        as_user tee pg_config_os.h <<<'#include "port/win32.h"'
+    ) >/dev/null
+    compiles_for Windows x86_64-w64-mingw32-gcc -I"$headers/windows" -I"$headers/windows/port/win32" \
+        -I"$headers/openssl"
+}
+
 # META.json lists each extension, with its version, script and page.
 check_provided() {
     python3 - <<'END'
@@ -218,6 +275,7 @@ suite_builds() {
     count_status
     refuse_unknown
     count_status
+    compile_for_others
     build_apart
     build_without_openssl
     build_with gcc && extension_make install
