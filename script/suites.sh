@@ -195,7 +195,11 @@ compile_for_others() {
     as_user ln -s /usr/include/openssl/* "/usr/include/$(gcc -print-multiarch)/openssl"/* "$headers/openssl/openssl"
     compiles_for musl musl-gcc -I"$server" -I"$client" -I"$headers/openssl"
 
-    # PostgreSQL's headers as configure makes them for 64-bit Windows
+    # PostgreSQL's headers as configure of version 15 makes them for 64-bit Windows
+    if [ "$pg_version" -ne 15 ]; then
+        count 0 0 1
+        return
+    fi
     as_user cp -rs "$server" "$headers/windows"
     (
         cd "$headers/windows" && as_user rm pg_config.h pg_config_ext.h pg_config_os.h
