@@ -15,7 +15,7 @@ simulation_seeds=(1 2)
 simulation_ids=20000000         # with each of them
 
 # Compilers for systems that have no server here, and their packages
-declare -A other_compilers=([musl-gcc]=musl-tools [x86_64-w64-mingw32-gcc]=gcc-mingw-w64-x86-64)
+declare -A other_compilers=([musl-gcc]=musl-tools [x86_64-w64-mingw32-gcc]=gcc-mingw-w64-x86-64-win32)
 
 # need_for SUITE...: install the packages of these suites.  drivers, clients and monitoring
 # install theirs when they begin.
