@@ -2,9 +2,10 @@
  * dispatch.c
  *		The choice of the codec.
  *
- * The codecs of this build are the rows of a table.  The compiler's run-time library
- * detects which instructions the processor and the operating system support.  Every arm64
- * machine has NEON.
+ * The codecs of this build are the rows of a table.  When a process starts, glibc detects which
+ * instructions the processor and the operating system support.  Without glibc, the compiler's
+ * run-time library does it when sno is loaded, by a dozen cpuid instructions, each of which
+ * takes some microseconds on a virtual machine.  Every arm64 machine has NEON.
  *
  * bench/copy.sh shows that COPY is faster with SSSE3 than with the portable codec.  A
  * single id fits into a register of SSSE3, so AVX2 would gain nothing.  AVX-512 has
@@ -17,11 +18,19 @@
  */
 #include "simd/kernel.h"
 
+#if defined(SNO_X86) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
+
 #ifdef SNO_X86
 static bool
 has_ssse3(void)
 {
+#ifdef CPU_FEATURE_ACTIVE
+	return CPU_FEATURE_ACTIVE(SSSE3);
+#else
 	return __builtin_cpu_supports("ssse3");
+#endif
 }
 #endif
 
