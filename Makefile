@@ -143,8 +143,9 @@ endif
 
 # What is called within a library isn't looked for in all others first, which takes each
 # session's first id some time.  And each of the two that have src/catalog/table.o uses
-# its own.
-ifeq ($(PORTNAME), linux)
+# its own.  PGXS of 16 and later hides symbols, with the same effect, and lookups of other
+# symbols are then faster without the option.
+ifeq ($(PORTNAME)$(CFLAGS_SL_MODULE), linux)
 symbolic = -Wl,-Bsymbolic
 endif
 SHLIB_LINK += $(symbolic)
