@@ -368,8 +368,8 @@ connect_client(Client *c)
 static void
 disconnect_client(Client *c)
 {
-	if (c->connection != NULL)
-		c->libpq->end(c->connection);
+	if (c->libpq != NULL)
+		c->libpq->end();
 	c->connection = NULL;
 }
 
@@ -513,6 +513,7 @@ run(void)
 	publish_range();
 	if (!sno_grants_were_kept())
 		access_file(true);
+
 	/*
 	 * Only the first call in a process loads the library.  Systems without a registry have no such
 	 * library: there, access to the file has raised an error.

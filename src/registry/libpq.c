@@ -602,7 +602,7 @@ query(SnoConnection *c, const char *statement, int count, const char *const *par
 }
 
 static void
-end_connection(SnoConnection *c)
+end_connection(void)
 {
 	(void) end_child();
 }

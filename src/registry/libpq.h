@@ -38,7 +38,8 @@ typedef struct SnoLibpq
 							 void (*meanwhile) (void));
 	SnoRows		(*query) (SnoConnection *c, const char *statement, int count,
 						  const char *const *parameter);
-	void		(*end) (SnoConnection *c);
+	/* End the connection, if there is one, or an attempt to connect that an error interrupted. */
+	void		(*end) (void);
 } SnoLibpq;
 
 typedef const SnoLibpq *(*SnoLibpqFunctions) (void);

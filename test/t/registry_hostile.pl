@@ -303,5 +303,18 @@ is(() = slurp_file($node->logfile) =~ /LOG:  terminating any other active server
 configure($node, 'sno.registry', $to_fake =~ s/host=127.0.0.1 port=/host=localhost,localhost port=1,/r);
 wait_until('it answers', sub { ask() });
 pass('names are resolved, and one of several hosts answers');
+
+# A client that was started with the server stays, but its attempt can be canceled.
+$node->stop;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'sno'\nsno.registry = 'host=registry.example user=asker'\n");
+{
+	local $ENV{LD_PRELOAD} = $library;
+	$node->start;
+}
+($client, $child) = client_and_child('canceled', 'postgres');
+kill 'INT', $client;
+wait_until('the process of a canceled attempt ends', sub { !kill 0, $child });
+is($node->safe_psql('postgres', $clients), $client, 'a canceled attempt ends, and the client stays');
 $node->stop;
 done_testing();
