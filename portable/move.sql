@@ -29,12 +29,12 @@ SELECT count(*) = 0 AS forth FROM pg_extension WHERE extname = 'sno' \gset
     SELECT 'pg_catalog' AS schema, to_regprocedure('pgtle."sno_portable.control"()') IS NOT NULL AS packaged \gset
 \endif
 
--- With this search path, defaults call functions of sno by unqualified names.
-SET LOCAL search_path = sno;
+-- With the search path sno, which is set here, pg_get_expr() doesn't qualify the names of functions.  The
+-- names in this query were looked up before in pg_catalog, because another role may own a schema sno.
 CREATE TEMPORARY TABLE sno_moved ON COMMIT DROP AS
 SELECT format('ALTER TABLE ONLY %s ALTER COLUMN %I', d.adrelid::regclass, a.attname) AS alter_column,
     pg_get_expr(d.adbin, d.adrelid) AS expression
-FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+FROM set_config('search_path', 'sno', true), pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
 WHERE a.attgenerated = '' AND EXISTS (
     SELECT FROM pg_depend AS u JOIN pg_proc AS p ON u.refclassid = 'pg_proc'::regclass AND u.refobjid = p.oid
     WHERE u.classid = 'pg_attrdef'::regclass AND u.objid = d.oid AND p.pronamespace = :'schema'::regnamespace AND p.proname LIKE 'sno\_%');

@@ -255,6 +255,15 @@ in_a_trap(
 check_clean('portable', 'sno_portable');
 is(bodies_without_path('portable'), '', 'and what is parsed when it runs sets search_path');
 
+# A move from the extension, where another role has the schema sno
+plant('moved');
+as_superuser('moved', 'CREATE EXTENSION sno; CREATE TABLE public.item (id uuid DEFAULT sno_generate_uuidv8())');
+as_owner('moved', 'ALTER SCHEMA planted RENAME TO sno');
+my (undef, $error) = run_command(
+	[   'psql', '-Xq1', '-v', 'ON_ERROR_STOP=1', '-f', "$FindBin::RealBin/../../portable/move.sql", $node->connstr('moved') ]);
+like($error, qr/schema "sno" already exists/, 'a database that has a schema sno does not move');
+is(what_ran(), '', 'move.sql: nothing planted ran');
+
 #
 # Updates: each version that was released, and one that shows that this test sees what
 # is wrong
