@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON SCHEMA sno IS
-    'sno_portable 1.0: ids of sno as uuids, without a library';
+    'sno_portable 0.9: ids of sno as uuids, without a library';
 
 --
 -- the counter

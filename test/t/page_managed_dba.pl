@@ -74,6 +74,8 @@ my ($locks) = run_command([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-c', 'BEG
 is($locks =~ s/^\s*\n//gmr, '', 'it locks no relation of others, and catalogs as any DDL does');
 is(ask('owner', $objects), $before, 'without a commit, nothing is made');
 is(run_script('owner', 'app', @once), '', 'the owner of the database installs it');
+my ($version) = $script =~ /--(.+)\.sql$/;
+like(ask('owner', q{SELECT obj_description('sno'::regnamespace, 'pg_namespace')}), qr/^sno_portable \Q$version\E: /, 'the comment of the schema has the version');
 my %made = map { $_ => 1 } split /\n/, ask('owner', $objects);
 delete @made{ split /\n/, $before };
 is(join("\n", grep { !/^(?:schema sno$|.* sno\.)/ } sort keys %made), '', 'all objects are in the schema sno');
