@@ -1,7 +1,7 @@
 
 # An application on sno_portable, as on a managed service: its owner is no superuser, its ORMs
 # are SQLAlchemy and Django, it reaches the server and a read replica through a pooler, and the
-# replica is promoted without the end of the WAL.  The model of SQLAlchemy is that of doc/managed.md.
+# replica is promoted without the end of the WAL.  The model of SQLAlchemy comes from doc/managed.md.
 
 use strict;
 use warnings;
@@ -205,7 +205,6 @@ my $position = ask('shop', 'owner', q{SELECT quote_literal(xid) || ', ' || quote
 ask('shop', 'owner', "UPDATE reader SET (xid, id) = ROW ($position)");
 is(ask('shop', 'owner', $news), '', 'a reader has all messages');
 kill_postmaster($primary);
-$torture->set_clock($from - time);
 $torture->start_server($standby);
 $standby->promote;
 write_databases($standby);
@@ -215,6 +214,9 @@ ask('shop', 'owner', q{INSERT INTO message (body) VALUES ('new')});
 is(ask('shop', 'owner', $news), 'slow fast new', 'a reader whose position is in the database gets the new message');
 is(ask('shop', 'owner', sprintf $feed, 'count(*)', $position), 0, 'not so with a position from the lost time');
 $ids{$_}++ foreach @lost;
+
+# Now, because the application then begins to write at the time of the lost ids, or before it
+$torture->set_clock($from - time - 1);
 foreach my $orm ('SQLAlchemy', 'Django')
 {
 	my @new = split /\n/, run_app($orm, 'write', 'shop', 'app');
