@@ -114,7 +114,7 @@ for [text, id] <- cases["id"] do
   same({Prefixes.read(prefixes, text), Prefixes.write(prefixes, id)}, {id, text}, "read and write #{text}")
 end
 
-bad = Enum.map(cases["badid"], &Enum.join/1) ++ ["user_brpk4q725cf2m63l\n", "user_\0rpk4q725cf2m63l"]
+bad = Enum.map(cases["badid"], &Enum.join/1) ++ ["user_brpk4q725cf2m63l\n", "user_\0rpk4q725cf2m63l", nil, 5]
 for text <- bad, do: refuses(fn -> Prefixes.read(prefixes, text) end, "text #{inspect(text)}")
 [[none]] = cases["noprefix"]
 same(Prefixes.prefix(prefixes, none), nil, "a metabyte without a prefix")

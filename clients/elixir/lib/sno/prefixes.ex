@@ -36,9 +36,11 @@ defmodule Sno.Prefixes do
 
   @doc "Returns the id of such a text, as `sno_from_prefixed()` does."
   @spec read(t, String.t()) :: Sno.t()
-  def read(prefixes, text) do
+  def read(prefixes, text) when is_binary(text) do
     [_, prefix, id] = Regex.run(~r/\A(?:(.*)_)?([^_]*)\z/s, text)
     prefix(prefixes, Sno.parse!(id)) == prefix || raise ArgumentError, "wrong prefix of an id: #{inspect(text)}"
     id
   end
+
+  def read(_, other), do: Sno.parse!(other)
 end
