@@ -28,7 +28,7 @@
 
 #include "registry/place.h"
 
-/* The length of a boot id: that of a uuid, the longest form */
+/* The length of the longest form of a boot id, which is a uuid */
 #define BOOT_ID_LENGTH		36
 
 /* The current folder of the process is the data folder. */

@@ -25,7 +25,7 @@ defmodule Sno do
     {~S"\A[0-9]{4}-[0-9]{2}-[0-9]{2}", "min and max convert a time"}
   ]
 
-  @doc "Tells whether the value is the text of an id."
+  @doc "Returns whether the value is the text of an id."
   @spec valid?(term) :: boolean
   def valid?(text), do: is_binary(text) and text =~ ~r/\A[2-9a-x]{16}\z/
 

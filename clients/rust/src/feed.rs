@@ -18,7 +18,7 @@ const LAST_DELAY: Duration = Duration::from_secs(5); // after many
 /// is leased to it, and acknowledged by the next call of `next`.  Each statement is a transaction
 /// of its own.
 pub struct Feed<C> {
-    /// The most rows of a batch, by default 1000.
+    /// The maximum number of rows in a batch, by default 1000.
     pub max_rows: u32,
     /// The time for a batch, by default a minute.
     pub lease: Duration,
@@ -54,7 +54,7 @@ struct Failure {
 pub struct Batch<'a, C> {
     /// The rows.  A program that handles them without `next` must do so within the lease.
     pub rows: Vec<Row>,
-    /// The time until a row that failed comes again, at first that of the feed.
+    /// The time until a row that failed comes again.  It begins as `retry_after` of the feed.
     pub retry_after: Duration,
     feed: &'a mut Feed<C>,
     next: usize,
@@ -117,8 +117,8 @@ where
         Ok(None)
     }
 
-    /// Gives the rows of a batch back that was not acknowledged, because the program left its
-    /// loop.  They come again at once, and no try counts, unless a row failed.
+    /// Gives back the rows of the last batch, if it was not acknowledged because the program left
+    /// its loop.  They come again at once, and no try counts, unless a row failed.
     pub async fn close(mut self) {
         if let Some(mut leased) = self.leased.take() {
             let null = || "NULL".to_owned();

@@ -27,7 +27,7 @@ const UNIT: u64 = 4; // ms
 const LAST_UNIT: u64 = (1 << 39) - 1;
 const DIGITS: &[u8; 32] = b"23456789abcdefghijklmnopqrstuvwx";
 
-/// An id.  The order of ids is that of the database.
+/// An id.  Ids have the same order in Rust and in the database.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sno([u8; 10]);
 
