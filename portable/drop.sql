@@ -6,7 +6,7 @@
 
 DO $$
 BEGIN
-    DROP PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure);
+    DROP PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz);
     DROP FUNCTION
         sno.sno_generate_many(bigint, integer),
         sno.sno_generate_uuidv8(integer),

@@ -507,15 +507,13 @@ COMMENT ON FUNCTION sno.sno_generate_many(bigint, integer) IS
 -- time partitions of tables
 --
 
--- Like the extension's procedure, except for the type of the key.  `home` identifies the schema
--- of these functions.
+-- Like the extension's procedure, except for the type of the key
 CREATE PROCEDURE sno.sno_maintain_time_partitions(
     parent regclass,
     step   interval,
     ahead  interval DEFAULT NULL,
     keep   interval DEFAULT NULL,
-    at     timestamptz DEFAULT now(),
-    home   regprocedure DEFAULT 'sno.sno_min(timestamptz)'::regprocedure)
+    at     timestamptz DEFAULT now())
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $procedure$
@@ -524,7 +522,6 @@ DECLARE
     months    integer;
     days      integer;
     seconds   numeric;
-    sno       regnamespace;
     key       regtype;
     class     pg_class;
     -- Bounds of partitions are texts of ids or of uuids, or '' for MINVALUE, or '~' for MAXVALUE.
@@ -571,10 +568,8 @@ BEGIN
             DETAIL = 'A sno has a time from 2010-01-01 00:00:00 to 2079-09-07 15:47:35.548 UTC.';
     END IF;
 
-    SELECT f.pronamespace, o.opcintype INTO sno, key
-    FROM pg_partitioned_table AS p
-    JOIN pg_opclass AS o ON o.oid = p.partclass[0]
-    JOIN pg_proc AS f ON f.oid = home
+    SELECT o.opcintype INTO key
+    FROM pg_partitioned_table AS p JOIN pg_opclass AS o ON o.oid = p.partclass[0]
     WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] <> 0
         AND o.opcnamespace = 'pg_catalog'::regnamespace AND o.opcname = 'uuid_ops';
     IF NOT FOUND THEN
@@ -582,9 +577,9 @@ BEGIN
             MESSAGE = format('%s is not a table that is partitioned by range of ids', parent),
             HINT = 'The table needs PARTITION BY RANGE on one column of type uuid.';
     END IF;
-    to_bound := format('%1$s.sno_to_uuidv8(%1$s.sno_min($1))::text', sno);
+    to_bound := 'sno.sno_to_uuidv8(sno.sno_min($1))::text';
     -- The time is in the first 13 characters, of other uuids, too.
-    to_time := format('%1$s.sno_timestamp(%1$s.sno_from_uuidv8((left($1, 13) || ''-8000-8000-000000000000'')::uuid))', sno);
+    to_time := 'sno.sno_timestamp(sno.sno_from_uuidv8((left($1, 13) || ''-8000-8000-000000000000'')::uuid))';
     EXECUTE 'SELECT ' || to_bound INTO highest USING 'infinity'::timestamptz;
     IF pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = parent), 'USAGE') IS NOT TRUE THEN
         RAISE insufficient_privilege USING MESSAGE = format('must be owner of table %s', parent);
@@ -688,7 +683,7 @@ BEGIN
     PERFORM set_config('lock_timeout', timeout, true);
 END
 $procedure$;
-COMMENT ON PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz, regprocedure) IS
+COMMENT ON PROCEDURE sno.sno_maintain_time_partitions(regclass, interval, interval, interval, timestamptz) IS
     'create the time partitions of a table, and detach old ones';
 
 --
