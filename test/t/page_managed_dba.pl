@@ -1,7 +1,7 @@
 
-# sno_portable as a DBA looks at it: what its script makes, and in whose rights; other roles,
+# sno_portable as a DBA looks at it: the objects that its script makes, and their rights; other roles,
 # functions planted in the search path, row security, dumps, upgrades, logical replication, and
-# how it is removed.  doc/managed.md says what is found here.
+# how it is removed.  doc/managed.md describes the results.
 
 use strict;
 use warnings;
@@ -47,7 +47,7 @@ $node->safe_psql('postgres', "ALTER DATABASE app SET $_")
   'transform_null_equals = on', "default_transaction_isolation = 'serializable'";
 
 #
-# What the script makes
+# The objects that the script makes
 #
 
 # All objects of a database, and its settings
@@ -145,7 +145,7 @@ is(ask('clerk', "SELECT count(*) = (SELECT count(*) FROM document), min(author),
 like(ask('clerk', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT $search"), qr/Index Cond: \(\(?id >= /, 'by the key');
 is(ask('clerk', $insert), 't', 'and inserts');
 
-# What is stored or indexed, and must be restored
+# Values that are stored or indexed, and must be restored
 is(ask('owner', q{
 	CREATE TABLE derived (id uuid PRIMARY KEY DEFAULT sno.sno_generate_uuidv8(2) CHECK (sno.sno_is_uuidv8(id)),
 		at timestamptz GENERATED ALWAYS AS (sno.sno_timestamp(sno.sno_from_uuidv8(id))) STORED);

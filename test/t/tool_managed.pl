@@ -95,7 +95,7 @@ END
 local $ENV{PYTHONPATH}              = $dir;
 local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 
-# What a step of the application prints, and its errors.
+# The output of a step of the application, and its errors
 sub run_app
 {
 	my ($orm, $step, $dbname, $user, $input) = @_;

@@ -16,7 +16,7 @@ defmodule Sno do
 
   uuid = "[0-9A-Fa-f]{4}(-?[0-9A-Fa-f]{4}){7}"
 
-  # Texts that are given as ids by mistake, and what to do with them
+  # Texts that are given as ids by mistake, and advice for them
   @mistakes [
     {~S"\A-?[0-9]+\z", "it is a number"},
     {~S"\A(" <> uuid <> ~S"|\{" <> uuid <> ~S"\})\z", "from_uuid converts a uuid"},

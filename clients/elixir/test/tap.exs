@@ -1,4 +1,4 @@
-# What the tests share.
+# Functions that the tests share.
 
 defmodule Tap do
   def start, do: Agent.start_link(fn -> {0, 0} end, name: __MODULE__)

@@ -164,7 +164,7 @@ fn parse(text: &str) -> Option<Sno> {
     (text.len() == 16).then(|| Sno::from_bits(bits))
 }
 
-/// Returns what to do with a text that is given as an id by mistake.
+/// Returns advice for a text that is given as an id by mistake.
 fn advice(text: &str) -> &'static str {
     let bytes = text.as_bytes();
     let is_date = |i: usize, byte: &u8| if i == 4 || i == 7 { *byte == b'-' } else { byte.is_ascii_digit() };

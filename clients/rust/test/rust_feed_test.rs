@@ -69,7 +69,7 @@ impl Checks {
         self.exec(&format!("SELECT sno_feed_rewind('{}', '{}', '{}')", TABLE, ESCAPED, to)).await;
     }
 
-    /// What has set rows aside
+    /// A value of the rows that were set aside
     async fn aside(&self, columns: &str) -> String {
         self.value(&format!("SELECT {} FROM sno_feed_aside(NULL::{}, '{}')", columns, TABLE, ESCAPED)).await
     }
