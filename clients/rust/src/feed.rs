@@ -232,7 +232,7 @@ where
     /// more than half of its time has passed.
     pub async fn next(&mut self) -> Result<Option<Row>, Error> {
         let lease = self.feed.lease;
-        if let (Some(leased), true) = (&self.feed.leased, self.next > 0 && self.has_next()) {
+        if let (Some(leased), true) = (&self.feed.leased, self.has_next()) {
             if leased.since.elapsed() > lease / 2 {
                 let since = Instant::now();
                 let arguments = [&leased.part[..], &leased.fence, &interval(lease)];
