@@ -197,6 +197,7 @@ compile_for_others() {
 
     # PostgreSQL's headers as configure of version 15 makes them for 64-bit Windows
     if [ "$pg_version" -ne 15 ]; then
+        say 'Windows: skipped, because its headers are made from those of PostgreSQL 15'
         count 0 0 1
         return
     fi
@@ -265,7 +266,7 @@ check_release() {
     count_status
     # The command of CONTRIBUTING.md
     (cd "$archive.git" && sed -n '/^```sh placeholders$/,/^```$/ { /^```/ !p }' CONTRIBUTING.md | as_user bash -eu &&
-        ! git grep 'sno[.]example')
+        ! git grep -E 'sno[.]example|example[.]sno')
     count_status
 }
 
