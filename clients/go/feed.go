@@ -126,7 +126,8 @@ func (f *Feed) Close() {
 }
 
 // Next moves on to the next row, which Row returns, if there is one, no row failed, and the lease
-// isn't lost.  It extends the lease if more than half of its time has passed.
+// isn't lost.  Before rows other than the first, it extends the lease if more than half of its time
+// has passed.
 func (b *Batch) Next() bool {
 	f := b.feed
 	if b.next > 0 && b.hasNext() && time.Since(b.since) > f.Lease/2 {

@@ -216,7 +216,7 @@ receive_down(void)
 }
 
 static void
-tell_failure(const char *message)
+put_failure(const char *message)
 {
 	begin_packet(FAILED);
 	(void) put_clean(message);
@@ -228,7 +228,7 @@ end_exhausted(int signal_number)
 {
 	if (!sending)
 	{
-		tell_failure("its answer takes too much time");
+		put_failure("its answer takes too much time");
 		send_up();
 	}
 	_exit(0);
@@ -302,7 +302,7 @@ await(PGconn *conn, short events)
 		received += present;
 	if (received <= MOST_RECEIVED)
 		return;
-	tell_failure("it sends too much data");
+	put_failure("it sends too much data");
 	send_up();
 	_exit(0);
 }
@@ -360,10 +360,10 @@ answer(PGconn *conn)
 		result = next_result(conn);
 	/* The registry commits after it has sent the rows.  If the commit fails, there is another result. */
 	if (PQresultStatus(result) != PGRES_TUPLES_OK || next_result(conn) != NULL)
-		tell_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
+		put_failure(PQerrorMessage(conn)[0] != '\0' ? PQerrorMessage(conn) :
 					 "it did not return rows");
 	else if (!put_rows(result))
-		tell_failure("its answer is too long");
+		put_failure("its answer is too long");
 	PQclear(result);
 }
 
@@ -388,7 +388,7 @@ run_child(const char *conninfo, const char *name)
 	if (PQstatus(conn) == CONNECTION_OK)
 		begin_packet(CONNECTED);
 	else
-		tell_failure(PQerrorMessage(conn));
+		put_failure(PQerrorMessage(conn));
 	for (;;)
 	{
 		send_up();
