@@ -17,10 +17,9 @@ simulation_ids=20000000         # with each of them
 # Compilers for systems that have no server here, and their packages
 declare -A other_compilers=([musl-gcc]=musl-tools [x86_64-w64-mingw32-gcc]=gcc-mingw-w64-x86-64-win32)
 
-# need_for SUITE...: install the packages of these suites.  drivers, clients and monitoring
-# install theirs when they begin.
+# need_for SUITE...: install the packages of these suites.  The suites that need many packages
+# install them when they begin.
 need_for() {
-    local package
     need gcc gdb make libc6-dev perl libipc-run-perl faketime libpq-dev libssl-dev \
         "postgresql-$pg_version" "postgresql-server-dev-$pg_version" pgtap libtap-parser-sourcehandler-pgtap-perl
     # Not every version has this package.  If it is missing, its test is skipped.
@@ -28,16 +27,6 @@ need_for() {
     if [[ " $* " =~ " "(builds|model|worlds|units|fuzz|sanitize)" " ]]; then
         need clang git python3
         need "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-    fi
-    if [[ " $* " == *" builds "* ]]; then
-        for package in "${other_compilers[@]}"; do ! available "$package" || need "$package"; done
-    fi
-    if [[ " $* " == *" long "* ]]; then
-        need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2 \
-            python3-sqlalchemy python3-django
-        ! available "postgresql-$pg_version-wal2json" || need "postgresql-$pg_version-wal2json"
-        # With MORE_TOOLS=1, tests of tools with large packages run, too.
-        [ -z "${MORE_TOOLS:-}" ] || need pgpool2
     fi
 }
 
@@ -181,7 +170,8 @@ compiles_for() {
 # Compile for systems whose headers are here, and for properties of systems whose headers are not:
 # the integers of macOS, and the functions that macOS and BSD have, too.
 compile_for_others() {
-    local server client headers=$work/headers
+    local server client package headers=$work/headers
+    for package in "${other_compilers[@]}"; do ! available "$package" || need "$package"; done
     server=$("$pg_bin/pg_config" --includedir-server)
     client=$("$pg_bin/pg_config" --includedir)
 
@@ -416,6 +406,11 @@ count_tap_tests() {
 # Tests of pages, of other tools, of installation, and of some faults under load.  script/torture runs
 # the other tests torture_*, and random_*, which take minutes each.
 suite_long() {
+    need python3 pgbouncer patroni python3-etcd etcd-server redis-server python3-redis python3-psycopg2 \
+        python3-sqlalchemy python3-django || return
+    ! available "postgresql-$pg_version-wal2json" || need "postgresql-$pg_version-wal2json" || return
+    # With MORE_TOOLS=1, tests of tools with large packages run, too.
+    [ -z "${MORE_TOOLS:-}" ] || need pgpool2 || return
     count_tap_tests test/t/{page,tool,install}_*.pl test/t/torture_{control,feed}.pl
 }
 suite_tap() {
@@ -514,10 +509,13 @@ suite_monitoring() {
     count_tap run_monitoring
 }
 
-# Programs of all languages beside sessions, on a separate server
+# Programs of all languages beside sessions, on a separate server.  A folder of its own keeps it from
+# removing the files of the suite long.
 run_applications() {
     unset PGHOST PGUSER PGPORT PGPASSWORD
-    extension_make prove_installcheck PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
+    as_user mkdir "$work/applications"
+    extension_make -C "$work/applications" -f "$work/tree/Makefile" prove_installcheck \
+        PROVE_FLAGS=--verbose PROVE_TESTS=clients/applications.pl
 }
 
 # JDBC doesn't support Unix sockets.  Clients that use TCP need the password.
