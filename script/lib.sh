@@ -56,9 +56,15 @@ need() {
     [ ${#missing[@]} -gt 0 ] || return 0
 
     say "installing ${missing[*]}"
-    update_lists
-    quietly "$work/apt.log" as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get -o DPkg::Lock::Timeout=600 -q -y --no-install-recommends install "${missing[@]}"
+    # Suites that run beside each other install packages one after another.  The programs that a
+    # package starts must not inherit the lock.
+    {
+        flock 9
+        [ -n "${lists_are_new:-}" ] || update_lists 9>&-
+        lists_are_new=1
+        quietly "$work/apt.log" as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get -o DPkg::Lock::Timeout=600 -q -y --no-install-recommends install "${missing[@]}" 9>&-
+    } 9<"$top/script/lib.sh"
 }
 
 # A machine that has just started may update its packages by itself.  The option lets apt wait for
