@@ -46,7 +46,8 @@ quietly() {
 }
 
 # available PACKAGE: can apt install it?  apt also knows names of packages without a candidate.
-available() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
+# grep -q would end before apt-cache has written all, and pipefail would report that as a failure.
+available() { apt-cache policy "$1" | grep 'Candidate: [^(]' >/dev/null; }
 
 # need PACKAGE...: install the missing packages.
 need() {
