@@ -159,7 +159,7 @@ async function check(name, db) {
   // A lease is extended between rows, then it is lost.
   await restart('a', 'b', 'c', 'd')
   let now = 1000
-  performance.now = () => now
+  Object.defineProperty(performance, 'now', { value: () => now, configurable: true, writable: true })
   const ends = []
   same(await reading((batch, batches, seen) => {
     if (seen.length === 2) batches.stop()

@@ -13,7 +13,8 @@ class World {
   constructor(at) {
     this.at = at    // what the clock shows
     Date.now = () => this.at
-    performance.now = () => this.steady
+    // In Node.js 18, the property is read-only.
+    Object.defineProperty(performance, 'now', { value: () => this.steady, configurable: true })
     globalThis.setTimeout = (action, ms) => {
       const timer = { action, at: this.steady + (ms < 2 ** 31 ? ms : 1), held: true, unref: () => { timer.held = false } }
       this.timers.add(timer)
